@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pydantic import Field
 
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.platform import Platform, Room
 
 

@@ -8,7 +8,7 @@ from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.changes import resource_updated
-from pentad.mcp.declare import resource, tool
+from pentad.mcp.declarations import resource, tool
 from pentad.platform import Platform, Room
 
 

@@ -26,16 +26,14 @@ from pentad.kernel.errors import Forbidden, PentadError
 from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
-from pentad.mcp.connection import Connection, Write
-from pentad.mcp.conversations import Conversations
+from pentad.mcp.changes import SubscriptionHub
+from pentad.mcp.connection import Connection, MemoryClient, Write
 from pentad.mcp.dispatcher import Dispatcher
-from pentad.mcp.legacy import LegacyEra
-from pentad.mcp.memory import MemoryClient
+from pentad.mcp.internal_client import InternalClient
+from pentad.mcp.legacy import LegacyEra, PendingRequests
 from pentad.mcp.modern import ModernEra
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
-from pentad.mcp.subscriptions import SubscriptionHub
-from pentad.mcp.within import Within
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
@@ -55,8 +53,8 @@ if TYPE_CHECKING:
     from pentad.access.rate_limits import RateLimits
     from pentad.access.tokens import IssuerWatch, TokenVerifier
     from pentad.access.users import Users
-    from pentad.mcp.sessions import SessionBook
-    from pentad.mcp.streams import StreamLog
+    from pentad.mcp.sessions import SessionStore
+    from pentad.mcp.stream_log import StreamLog
     from pentad.search.minilm import MiniLM
     from pentad.search.remote import RemoteEmbedder
 
@@ -88,7 +86,7 @@ class Era:
         info = ServerInfo(name, version, title, "Directory, registers, agents, avatars and metrics for AI agents.")
         self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
         self.dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
-        self.legacy = LegacyEra(self.dispatcher, app.conversations)
+        self.legacy = LegacyEra(self.dispatcher, app.pending_requests)
         self.modern = ModernEra(self.dispatcher, app.sealer, app.hub, app.stopping)
 
 
@@ -108,14 +106,14 @@ class App:
         self.fetcher = HttpFetcher(settings.fetch, incidents=fetching)
         self.audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
         self.record: Callable[[Any], None] = self.audit.record
-        self.conversations = Conversations(database)
+        self.pending_requests = PendingRequests(database)
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
         self.sealer = StateSealer(state_keys, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.jobs = JobQueue(database, clock)
         self.rooms: list[OpenRoom] = []
         self.owners = Owners(clock)
-        self.neighbours = Within(lambda: self.all_rooms.dispatcher, self.principal_now)
+        self.neighbours = InternalClient(lambda: self.all_rooms.dispatcher, self.principal_now)
 
     def platform(self, room: Room[Any]) -> Platform:
         """The platform of one room."""
@@ -258,14 +256,14 @@ class App:
         return AnonymousLimits(self.settings.limits, self.clock)
 
     @cached_property
-    def sessions(self) -> "SessionBook":
-        from pentad.mcp.sessions import SessionBook
+    def sessions(self) -> "SessionStore":
+        from pentad.mcp.sessions import SessionStore
 
-        return SessionBook(self.database, self.clock, self.settings.limits)
+        return SessionStore(self.database, self.clock, self.settings.limits)
 
     @cached_property
     def streams(self) -> "StreamLog":
-        from pentad.mcp.streams import StreamLog
+        from pentad.mcp.stream_log import StreamLog
 
         return StreamLog(self.database, self.clock)
 
@@ -284,7 +282,7 @@ class App:
         await self.search.stop()
         if "embedder" in self.__dict__ and self.embedder is not None:
             self.embedder.close()
-        await self.conversations.close()
+        await self.pending_requests.close()
         await self.audit.stop()
         await self.fetcher.close()
         await self.jobs.close()

@@ -21,7 +21,7 @@ from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents
-from pentad.mcp.declare import Prompt, Resource, ResourceListing, Tool
+from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
 from pentad.search.index import SearchIndex
 from pentad.settings.model import RoomSettings
 
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from pentad.kernel.errors import PentadError
     from pentad.kernel.pages import Pages
     from pentad.mcp.dispatcher import Record
-    from pentad.mcp.exchange import Endpoint
-    from pentad.mcp.registry import Guard, Hears
-    from pentad.mcp.sse import Receive, Send
-    from pentad.mcp.tasks import TaskBook
-    from pentad.mcp.within import Progress
+    from pentad.mcp.http_exchange import Endpoint, Receive, Send
+    from pentad.mcp.internal_client import Progress
+    from pentad.mcp.registry import AudienceCheck, Guard
+    from pentad.mcp.tasks import TaskSource
     from pentad.terminal.verbs import Verb, Verbs
 
 Scope = MutableMapping[str, Any]
@@ -224,10 +223,10 @@ class Room(Generic[S]):
     guards: "Mapping[str, Guard]" = field(default_factory=dict[str, "Guard"])
     """By the URI of a resource as declared: refuses subscribers who may not read it. Without a guard, the room's read
     scope is enough."""
-    hears: "Hears | None" = None
+    in_audience: "AudienceCheck | None" = None
     """Whether a principal belongs to the audience of a change; see `pentad.mcp.changes`."""
-    tasks: "Callable[[S], TaskBook] | None" = None
-    """The work of the room that may outlast the call that began it; its tools with `task` put answers off into it."""
+    tasks: "Callable[[S], TaskSource] | None" = None
+    """The tasks of the room; tools that declare `task` can defer their answer to one."""
     jobs: Sequence[Job[S]] = ()
     """Work that outlasts a request, queued through `Platform.jobs` or on a schedule."""
     schema: str | None = None

@@ -13,7 +13,7 @@ from pentad.http.front import Front
 from pentad.http.ports import open_ports
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.mcp.within import Within
+from pentad.mcp.internal_client import InternalClient
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.conformance.server import free_port
@@ -72,7 +72,9 @@ class House:
 
     async def call(self, owner: Principal, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a tool answers the principal, with the right to write in every room."""
-        result = await Within(lambda: self.app.all_rooms.dispatcher, _as_given).call_tool(owner, tool, arguments)
+        result = await InternalClient(lambda: self.app.all_rooms.dispatcher, _as_given).call_tool(
+            owner, tool, arguments
+        )
         assert not result.get("isError"), (tool, arguments, result)
         return dict(result["structuredContent"])
 

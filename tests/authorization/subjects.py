@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from pentad.app import App
 from pentad.http.ports import mount_context
-from pentad.mcp.declare import Tool
+from pentad.mcp.declarations import Tool
 from pentad.platform import Mount, OpenRoom
 from pentad.rooms.agents.interface.a2a import METHODS, AgentEndpoint
 from pentad.rooms.directory.interface.grpc.server import services

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from pentad.mcp.asking import Elicit, ElicitUrl, ListRoots, Sample
 from pentad.mcp.call import Call
+from pentad.mcp.client_requests import Elicit, ElicitUrl, ListRoots, Sample
 from pentad.mcp.content import Message
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 
 
 class Person(BaseModel):

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.kernel.principal import Principal
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.asking import Elicit
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, resource, tool
+from pentad.mcp.client_requests import Elicit
+from pentad.mcp.declarations import ToolResult, resource, tool
 from pentad.mcp.tasks import TaskState
 from pentad.platform import Platform, Room
 

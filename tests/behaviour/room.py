@@ -18,7 +18,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import LOG_LEVELS, Call
 from pentad.mcp.changes import ListKind, list_changed, resource_updated
 from pentad.mcp.content import Annotations, Audio, Contents, Embedded, Icon, Image, Link, Message, Text
-from pentad.mcp.declare import ResourcePage, ToolResult, prompt, resource, tool
+from pentad.mcp.declarations import ResourcePage, ToolResult, prompt, resource, tool
 from pentad.platform import Platform, Room
 from tests.behaviour.asking_tools import ASKING, Person
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ResourcePage, resource
+from pentad.mcp.declarations import ResourcePage, resource
 from pentad.platform import Platform, Room
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pentad.kernel.json_patch import json_patch
 from tests.behaviour.clients import HTTP_MODERN, MEMORY, SESSION, STDIO, wire_name
 from tests.behaviour.connecting import Connect
 
@@ -77,6 +78,32 @@ async def test_an_unknown_argument_is_refused_with_the_valid_names_and_the_neare
     text = result["content"][0]["text"]
     assert "Unknown argument 'limt'. Did you mean 'limit'?" in text
     assert "Valid arguments: numbers, limit, ratio, exact, filter." in text
+
+
+@WIRES
+@pytest.mark.requirement("mcp:arguments:patch")
+async def test_a_misspelled_argument_can_be_corrected_by_applying_the_patch_of_the_error(connect: Connect) -> None:
+    client = await connect()
+    given = {"numbers": [1, 2], "limt": 3, "Exact": True}
+    refused = (await client.call("choose", given)).result
+    problems = refused["_meta"]["pentad/error"]["details"]["problems"]
+    assert [(one["path"], one["suggestions"], one["certain"]) for one in problems] == [
+        ("/limt", ["limit"], True),
+        ("/Exact", ["exact"], True),
+    ]
+    corrected = json_patch(given, [operation for one in problems for operation in one["patch"]])
+    result = (await client.call("choose", corrected)).result
+    assert result["structuredContent"] == {"numbers": [1, 2], "limit": 3, "ratio": 0.5, "exact": True}
+
+
+@WIRES
+@pytest.mark.requirement("mcp:arguments:patch")
+async def test_an_argument_like_no_other_gets_no_patch(connect: Connect) -> None:
+    client = await connect()
+    result = (await client.call("choose", {"zzz": 3})).result
+    (problem,) = result["_meta"]["pentad/error"]["details"]["problems"]
+    assert problem["valid"] == ["numbers", "limit", "ratio", "exact", "filter"]
+    assert not {"suggestions", "patch", "certain"} & problem.keys()
 
 
 @WIRES

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pentad.http.replies import error_body
+from pentad.http.error_responses import error_body
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy

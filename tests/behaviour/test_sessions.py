@@ -228,7 +228,7 @@ async def test_a_thousand_idle_sessions_cost_next_to_no_memory(make_app: AppMake
     app = await make_app()
 
     async def begin(count: int) -> None:
-        work = [app.sessions.begin("user:ada", "/mcp", NEWEST_LEGACY, {"capabilities": {}}) for _ in range(count)]
+        work = [app.sessions.create("user:ada", "/mcp", NEWEST_LEGACY, {"capabilities": {}}) for _ in range(count)]
         await asyncio.gather(*work)
 
     await begin(100)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pentad.kernel.errors import Unavailable
 from pentad.mcp.call import Call
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.platform import Platform, Room
 
 

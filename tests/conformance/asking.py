@@ -9,10 +9,10 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Sample
 from pentad.mcp.call import Call
+from pentad.mcp.client_requests import Elicit, Elicited, ListRoots, Question, Sample
 from pentad.mcp.content import Message
-from pentad.mcp.declare import Tool, tool
+from pentad.mcp.declarations import Tool, tool
 from tests.conformance.schemas import ENUM_VARIANTS
 from tests.conformance.service import Fixtures
 

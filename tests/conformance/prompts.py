@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents, Embedded, Image, Message
-from pentad.mcp.declare import Prompt, prompt
+from pentad.mcp.declarations import Prompt, prompt
 from tests.conformance.samples import PNG
 from tests.conformance.service import Fixtures
 

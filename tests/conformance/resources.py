@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from pentad.kernel.errors import NotFound
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents
-from pentad.mcp.declare import Resource, ResourcePage, resource
+from pentad.mcp.declarations import Resource, ResourcePage, resource
 from tests.conformance.samples import PNG
 from tests.conformance.service import WATCHED, Fixtures
 

@@ -9,7 +9,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.content import Audio, Contents, Embedded, Image, Link, Text
-from pentad.mcp.declare import Tool, ToolResult, tool
+from pentad.mcp.declarations import Tool, ToolResult, tool
 from tests.conformance.samples import PNG, WAV
 from tests.conformance.schemas import JSON_SCHEMA_2020_12
 from tests.conformance.service import WATCHED, Fixtures

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from pentad.kernel.errors import Conflict, PentadError
-from pentad.mcp.exchange import HttpExchange
-from pentad.mcp.sse import Receive, Send
+from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import Mount, MountContext, Platform, Room, Scope
 
 

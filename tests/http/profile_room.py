@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.http_exchange import HttpExchange
 from pentad.platform import Mount, MountContext, Operation, Parameter, Platform, Room, described
 
 

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pentad.kernel.errors import Conflict, RateLimited, Unavailable
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.platform import Mount, MountContext, Operation, Platform, Room, described
 
 CANARY = "canary-51c0"

@@ -132,7 +132,7 @@ async def test_a_full_server_says_so_and_streams_do_not_count(make_app: AppMaker
     assert told["error"]["code"] == "overloaded"
     assert int(answer.headers["retry-after"]) >= 1
     assert hanging.http is not None
-    await app.conversations.cancel(client.session or "", hanging.id)
+    await app.pending_requests.cancel(client.session or "", hanging.id)
     with pytest.raises(EOFError):
         await hanging.reply()
     again = send(front_of(app), "POST", "/mcp", JSON, json.dumps(PING).encode())

@@ -14,7 +14,7 @@ from pentad.http.application import http_application
 from pentad.http.front import Front
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.limits import Limits
-from pentad.mcp.sse import Receive, Send
+from pentad.mcp.http_exchange import Receive, Send
 from pentad.platform import Mount, OpenRoom, Scope
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of

@@ -1,7 +1,7 @@
 """Reading arguments: what fits is never touched, what is mended is valid afterwards and reported."""
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_patch import json_patch
 from pentad.kernel.schema import pointer
-from pentad.mcp.arguments import Arguments, Repair, read_leniently, read_strictly
+from pentad.mcp.arguments import Arguments, Repair, read_with_repairs, strict_reader
 
 
 class Inner(BaseModel):
@@ -27,7 +28,7 @@ class Sample(Arguments):
     other_name: str = Field(default="", alias="otherName")
 
 
-read = read_strictly(Sample)
+read = strict_reader(Sample)
 
 
 def leniently(given: Any) -> tuple[Sample, list[Repair]]:
@@ -35,7 +36,7 @@ def leniently(given: Any) -> tuple[Sample, list[Repair]]:
     try:
         return read(raw), []
     except ValidationError as error:
-        return read_leniently(Sample, raw, error)
+        return read_with_repairs(Sample, raw, error)
 
 
 VALID = st.fixed_dictionaries(
@@ -146,6 +147,43 @@ def test_a_wire_name_is_offered_not_the_name_in_the_code() -> None:
     assert "other_name" not in refused.value.sentence()
 
 
+def problems_with(model: type[Arguments], given: dict[str, Any]) -> list[dict[str, Any]]:
+    raw = json.dumps(given).encode()
+    with pytest.raises(ValidationError) as strict:
+        strict_reader(model)(raw)
+    with pytest.raises(InvalidInput) as refused:
+        read_with_repairs(model, raw, strict.value)
+    return refused.value.details["problems"]
+
+
+@pytest.mark.requirement("mcp:arguments:patch")
+def test_a_misspelled_value_gets_the_nearest_one_and_a_patch() -> None:
+    class Sorting(Arguments):
+        order: Literal["ascending", "descending"] = "ascending"
+        keys: list[Literal["name", "size"]] = Field(default_factory=list[Literal["name", "size"]])
+
+    given = {"order": "ascendin", "keys": ["name", "SIZE"]}
+    problems = problems_with(Sorting, given)
+    assert [(one["path"], one["suggestions"][0], one["certain"]) for one in problems] == [
+        ("/order", "ascending", True),
+        ("/keys/1", "size", True),
+    ]
+    corrected = json_patch(given, [operation for one in problems for operation in one["patch"]])
+    assert strict_reader(Sorting)(json.dumps(corrected).encode()).keys == ["name", "size"]
+    (other,) = problems_with(Sorting, {"order": "sideways"})
+    assert "patch" not in other
+
+
+@pytest.mark.requirement("mcp:arguments:patch")
+def test_a_patch_never_overwrites_an_argument_that_was_given() -> None:
+    (problem,) = problems_with(Sample, {"count": 1, "coumt": 2})
+    assert problem["suggestions"][0] == "count"
+    assert "patch" not in problem
+    assert "certain" not in problem
+    first, second = problems_with(Sample, {"coumt": 1, "cuont": 2})
+    assert ("patch" in first, "patch" in second) == (True, False)
+
+
 @pytest.mark.requirement("mcp:arguments:unknown")
 def test_a_refusal_of_very_many_problems_stays_short() -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -173,9 +211,9 @@ def test_a_value_of_several_kinds_is_named_by_its_place_alone() -> None:
 
     raw = b'{"sort": {"name": "x"}}'
     with pytest.raises(ValidationError) as strict:
-        read_strictly(Either)(raw)
+        strict_reader(Either)(raw)
     with pytest.raises(InvalidInput) as refused:
-        read_leniently(Either, raw, strict.value)
+        read_with_repairs(Either, raw, strict.value)
     assert {problem["path"] for problem in refused.value.details["problems"]} == {"/sort", "/sort/name"}
     assert "[" not in refused.value.message
 
@@ -185,5 +223,5 @@ def test_a_number_of_thousands_of_digits_is_called_what_it_is() -> None:
     with pytest.raises(ValidationError) as strict:
         read(raw)
     with pytest.raises(InvalidInput) as refused:
-        read_leniently(Sample, raw, strict.value)
+        read_with_repairs(Sample, raw, strict.value)
     assert "a number too long to be read" in refused.value.message

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.mcp.list_pages import KEYS, MOST_KEPT, Listed, ListPages, Pages, Right, make_cursor, read_cursor
+from pentad.mcp.list_pages import KEYS, MOST_KEPT, ListEntry, ListPages, Pages, Right, make_cursor, read_cursor
 from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.wire_errors import ProtocolError
 
@@ -16,12 +16,12 @@ ROOMS = [f"room{number}" for number in range(MOST_KEPT * 2)]
 encoded: list[str] = []
 
 
-def entry(room: str, action: Any) -> Listed:
+def entry(room: str, action: Any) -> ListEntry:
     def listing() -> dict[str, Any]:
         encoded.append(room)
         return {"name": f"{room}_{action}", "inputSchema": {"type": "object"}}
 
-    return Listed(Right(room, action), listing)
+    return ListEntry(Right(room, action), listing)
 
 
 def some_pages(size: int = 250) -> ListPages:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.call import Call
-from pentad.mcp.declare import Prompt, Resource, Tool, prompt, resource, tool
+from pentad.mcp.declarations import Prompt, Resource, Tool, prompt, resource, tool
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.revisions import NEWEST_LEGACY, NEWEST_MODERN, REVISIONS
 from pentad.mcp.tasks import TaskState
@@ -101,7 +101,7 @@ def test_a_tool_cannot_put_answers_off_into_a_room_without_tasks() -> None:
         """Works."""
         return ""
 
-    with pytest.raises(Misconfigured, match="keeps no tasks"):
+    with pytest.raises(Misconfigured, match="has no `tasks`"):
         Registry([a_room("plain", tools=[tool("late", task="optional")(work)])], INFO)
 
 

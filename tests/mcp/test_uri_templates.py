@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import Misconfigured
-from pentad.mcp.uri_templates import compile_template
+from pentad.mcp.declarations import compile_template
 
 WORD = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 

@@ -15,31 +15,29 @@ COLOURS: Final = 6
 _DAY: Final = 86_400.0
 
 
-def chart(wanted: Chart) -> Html:
+def chart(spec: Chart) -> Html:
     """A chart with its axes and the latest figures."""
-    plotted = plot(wanted.series)
+    plotted = plot(spec.series)
     if plotted is None:
-        lines = [(one.name, ()) for one in wanted.series]
-        return element(
-            "figure", _caption(wanted, lines), element("p", "No figures yet.", class_="empty"), class_="chart"
-        )
+        lines = [(one.name, ()) for one in spec.series]
+        return element("figure", _caption(spec, lines), element("p", "No figures yet.", class_="empty"), class_="chart")
     ticks = plotted.ticks
     picture = element(
         "svg",
-        element("title", wanted.title),
+        element("title", spec.title),
         *(_level(n, len(ticks)) for n in range(len(ticks))),
         *(element("path", d=_path(plotted, points), class_=_colour(n)) for n, (_, points) in enumerate(plotted.lines)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=wanted.title,
+        aria_label=spec.title,
     )
     rows = element(
         "ol", *(element("li", compact_number(tick)) for tick in reversed(ticks)), class_="y", aria_hidden="true"
     )
-    feet = element("ol", *(element("li", text) for text in _feet(wanted, plotted)), class_="x")
-    caption = _caption(wanted, plotted.lines)
-    return element("figure", caption, element("div", rows, picture, feet, class_="plot"), class_="chart")
+    labels = element("ol", *(element("li", text) for text in _x_labels(spec, plotted)), class_="x")
+    caption = _caption(spec, plotted.lines)
+    return element("figure", caption, element("div", rows, picture, labels, class_="plot"), class_="chart")
 
 
 def _path(plotted: Plot, points: Points) -> str:
@@ -53,19 +51,19 @@ def _level(n: int, of: int) -> Html:
     return element("line", x1="0", x2=str(WIDTH), y1=down, y2=down)
 
 
-def _caption(wanted: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
+def _caption(spec: Chart, lines: Sequence[tuple[str, Points]]) -> Html:
     """The title, and each series with its last figure."""
     named: list[Html] = []
     for n, (name, points) in enumerate(lines):
         last = next((y for _, y in reversed(points) if y is not None), None)
-        shown = "" if last is None else compact_number(last, wanted.unit)
-        named.append(element("li", element("i", class_=_colour(n)), name, " ", element("b", shown)))
-    return element("figcaption", element("span", wanted.title), element("ul", joined(named)))
+        figure = "" if last is None else compact_number(last, spec.unit)
+        named.append(element("li", element("i", class_=_colour(n)), name, " ", element("b", figure)))
+    return element("figcaption", element("span", spec.title), element("ul", joined(named)))
 
 
-def _feet(wanted: Chart, plotted: Plot) -> list[str]:
+def _x_labels(spec: Chart, plotted: Plot) -> list[str]:
     begin, end = plotted.begin, plotted.end
-    return [_moment(x, end - begin) if wanted.time else compact_number(x) for x in (begin, (begin + end) / 2, end)]
+    return [_moment(x, end - begin) if spec.time else compact_number(x) for x in (begin, (begin + end) / 2, end)]
 
 
 def _moment(seconds: float, span: float) -> str:

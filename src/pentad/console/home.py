@@ -5,13 +5,13 @@ from typing import Any
 
 from pentad.app import App
 from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
-from pentad.mcp.declare import Tool
+from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
 
 
-async def home_sheet(app: App, visit: Visit, shown: Mapping[str, Pages[Any]]) -> Sheet:
+async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]]) -> Sheet:
     """The rooms and their contents, how to connect, and the tools the visitor may use."""
-    cards = [await _card(opened, visit, shown.get(opened.room.name)) for opened in app.rooms]
+    cards = [await _card(opened, visit, pages.get(opened.room.name)) for opened in app.rooms]
     tools = [_tools(app, opened, usable) for opened in app.rooms if (usable := _usable(opened, visit))]
     return Sheet(
         "Pentad",
@@ -65,7 +65,7 @@ def _first(text: str) -> str:
 
 
 def llms_text(app: App) -> str:
-    """`/llms.txt`: where to connect, and which tools there are."""
+    """`/llms.txt`: where to connect, and the tools of every room."""
     lines = [
         "# Pentad",
         "",

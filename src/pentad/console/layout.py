@@ -99,8 +99,8 @@ def _trail(sheet: Sheet, around: Surroundings) -> Html:
         return Html()
     title = dict(around.rooms).get(around.room, around.room)
     steps = [Cell(title, Place()), *sheet.trail]
-    shown = [element("li", Renderer(around.room).text(step)) for step in steps]
-    return element("nav", element("ol", joined(shown)), class_="trail", aria_label="Way here")
+    items = [element("li", Renderer(around.room).text(step)) for step in steps]
+    return element("nav", element("ol", joined(items)), class_="trail", aria_label="Breadcrumbs")
 
 
 def _foot(around: Surroundings) -> Html:

@@ -80,14 +80,14 @@ class Renderer:
         """A text, as a link where it leads somewhere safe."""
         if isinstance(text, str):
             return joined([cut(text, most)])
-        shown = cut(text.text, most)
+        label = cut(text.text, most)
         if isinstance(text.link, Place):
             href = page_url(text.link, self.room)
-            return joined([shown]) if href is None else element("a", shown or "—", href=href)
+            return joined([label]) if href is None else element("a", label or "—", href=href)
         href = None if text.link is None else external_url(text.link)
         if href is None:
-            return joined([shown])
-        return element("a", shown or href, href=href, rel="noreferrer noopener nofollow", class_="away")
+            return joined([label])
+        return element("a", label or href, href=href, rel="noreferrer noopener nofollow", class_="away")
 
     def _table(self, table: Table) -> Html:
         if not table.rows:
@@ -107,14 +107,16 @@ class Renderer:
 
     def _facts(self, facts: Facts) -> Html:
         rows: list[Html] = []
-        told = [(label, text) for label, text in facts.facts if text and not (isinstance(text, Cell) and not text.text)]
-        for label, text in told[:MOST_ROWS]:
+        filled = [
+            (label, text) for label, text in facts.facts if text and not (isinstance(text, Cell) and not text.text)
+        ]
+        for label, text in filled[:MOST_ROWS]:
             rows += [element("dt", cut(label, LONGEST_CELL)), element("dd", self.text(text, LONGEST_FACT))]
-        return joined([element("dl", *rows), _rest(len(told), MOST_ROWS)]) if rows else Html()
+        return joined([element("dl", *rows), _rest(len(filled), MOST_ROWS)]) if rows else Html()
 
     def _links(self, links: Links) -> Html:
-        shown = [element("li", self.text(one)) for one in links.links[:MOST_LINKS]]
-        return joined([element("ul", *shown, class_="tags"), _rest(len(links.links), MOST_LINKS)]) if shown else Html()
+        items = [element("li", self.text(one)) for one in links.links[:MOST_LINKS]]
+        return joined([element("ul", *items, class_="tags"), _rest(len(links.links), MOST_LINKS)]) if items else Html()
 
     def _source(self, source: Text) -> Html:
         return element("footer", self.text(source, LONGEST_FACT))
@@ -140,16 +142,16 @@ class Renderer:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters; an ellipsis says that there are more."""
+    """At most `most` characters, with an ellipsis if there are more."""
     return text if len(text) <= most else text[:most].rstrip() + "…"
 
 
 def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
-    shown = element(name, text[:most], class_=class_)
+    beginning = element(name, text[:most], class_=class_)
     if len(text) <= most:
-        return shown
+        return beginning
     note = f"Cut here: these are the first {most:,} of {len(text):,} characters."
-    return joined([shown, element("p", note, class_="note")])
+    return joined([beginning, element("p", note, class_="note")])
 
 
 def _rest(count: int, most: int) -> Html:

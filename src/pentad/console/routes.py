@@ -34,7 +34,7 @@ class Console:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._shown = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
+        self._pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
 
     def own_routes(self) -> list[BaseRoute]:
         """The home page, and the files every page loads."""
@@ -51,11 +51,11 @@ class Console:
 
     def room_routes(self, opened: OpenRoom) -> list[BaseRoute]:
         """The pages of one room."""
-        shown = self._shown.get(opened.room.name)
-        return [] if shown is None else [self._route(opened, page) for page in shown.pages]
+        pages = self._pages.get(opened.room.name)
+        return [] if pages is None else [self._route(opened, page) for page in pages.pages]
 
     def last_route(self) -> BaseRoute:
-        """Answers where there is no page."""
+        """The page for unknown addresses."""
 
         async def nothing(visit: Visit) -> Sheet:
             raise NotFound("There is no such page.", hint="Pick a room from the menu above.")
@@ -77,7 +77,7 @@ class Console:
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
     async def _home(self, visit: Visit) -> Sheet:
-        return await home_sheet(self._app, visit, self._shown)
+        return await home_sheet(self._app, visit, self._pages)
 
     async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
         principal: Principal = request.state.principal
@@ -98,7 +98,7 @@ class Console:
             raise DeadlineExceeded("This page took too long.", hint="Narrow it down, or try again later.") from None
 
     def _rooms(self, principal: Principal) -> Sequence[tuple[str, str]]:
-        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self._shown]
+        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self._pages]
         return [(room.name, room.title) for room in rooms if principal.may(room.name, "read")]
 
 
@@ -129,10 +129,10 @@ def _refusal(error: PentadError) -> Sheet:
 
 def _file(path: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
     content = resources.files("pentad.console").joinpath("files", path.rpartition("/")[2]).read_bytes()
-    told = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
+    file_headers = {"cache-control": "public, max-age=3600", "x-content-type-options": "nosniff"}
 
     async def file(_request: Request) -> Response:
         """A file of the console."""
-        return Response(content, headers=told, media_type=kind)
+        return Response(content, headers=file_headers, media_type=kind)
 
     return file

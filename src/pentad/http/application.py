@@ -5,8 +5,7 @@ from pentad.app import App
 from pentad.http.front import Front
 from pentad.http.guards.anonymous import AnonymousGuard
 from pentad.http.guards.credentials import CredentialsGuard
-from pentad.http.guards.host import HostGuard
-from pentad.http.guards.origin import OriginGuard
+from pentad.http.guards.request_checks import HostGuard, OriginGuard
 from pentad.http.mounts import MountTable
 from pentad.http.protected_resources import ProtectedResources
 

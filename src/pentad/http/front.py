@@ -12,28 +12,32 @@ from collections.abc import Awaitable, Mapping
 from typing import Final
 
 from pentad.access.rate_limits import RateLimits
-from pentad.http.guards import cors, media
-from pentad.http.guards.anonymous import AnonymousGuard, left_by
+from pentad.http.error_responses import send_body, send_empty, send_error
+from pentad.http.guards import cors
+from pentad.http.guards.anonymous import AnonymousGuard, leaving
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.encoding import encoding_of, inflated
-from pentad.http.guards.host import HostGuard, repeated_headers
-from pentad.http.guards.origin import OriginGuard
+from pentad.http.guards.request_checks import (
+    HostGuard,
+    OriginGuard,
+    check_browser_body,
+    check_mcp,
+    repeated_headers,
+)
 from pentad.http.mounts import MountedApp, MountTable
 from pentad.http.protected_resources import ProtectedResources
-from pentad.http.replies import send_body, send_empty, send_error
 from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
-from pentad.mcp.exchange import Endpoint, HttpExchange
-from pentad.mcp.sse import Message, Receive, Send
+from pentad.mcp.http_exchange import Endpoint, HttpExchange, Message, Receive, Send
 from pentad.net.request_body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
 from pentad.platform import AsgiApp, Scope
 
 _FORM: Final = b"multipart/form-data"
 _MOST_DRAINED: Final = 32 * MIB
 _DRAIN_SECONDS: Final = 10.0
-"""How much of a refused body is still read, so that its sender gets to see the answer."""
+"""How much of a refused body is still read: many clients read no answer before they have sent everything."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 
@@ -69,12 +73,12 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            await _serve_lifespan(receive, send)
             return
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         origin = headers.get(b"origin")
-        principal = self._credentials.known(scope, headers)
+        principal = self._credentials.cached_caller(scope, headers)
         try:
             if principal is ANONYMOUS:
                 await self._anonymous.spend(scope)
@@ -89,12 +93,12 @@ class Front:
             endpoint = self.mounts.endpoint(scope["path"])
             if endpoint is not None:
                 if principal is None or principal is ANONYMOUS:
-                    principal = await self._credentials.verified(scope, headers)
+                    principal = await self._credentials.verify_caller(scope, headers)
                 exchange = HttpExchange(headers, repeated, principal, receive, send, self, scope)
                 await self._serve_mcp(endpoint, scope["method"], exchange)
                 return
             if self._credentials.are_needed:
-                send = self._challenging(scope, headers, send)
+                send = self._add_challenges(scope, headers, send)
             if (mount := self.mounts.app(scope["path"])) is not None:
                 await self._serve_app(
                     mount, HttpExchange(headers, repeated, ANONYMOUS, receive, send, self, scope), principal
@@ -105,24 +109,24 @@ class Front:
             if principal is None or principal is ANONYMOUS:
                 await self._anonymous.slow_down(scope)
             ensure_logged(error, f"{scope['method']} {scope['path']}")
-            await send_error(send, error, self._resources.refusal(scope, headers, error))
+            await send_error(send, error, self._resources.challenges(scope, headers, error))
         except Exception as error:  # noqa: BLE001  the outermost handler: the caller gets an incident number, the log the rest
             await send_error(send, internal_error(error, f"{scope['method']} {scope['path']}"))
 
     async def principal(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
-        """What the credentials in the headers are worth by now."""
-        return await self._credentials.recognised(scope, headers)
+        """The owner of the credentials in the headers, with the rights they have now."""
+        return await self._credentials.current_caller(scope, headers)
 
-    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
+    def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
         """The challenge for a caller that lacks a scope."""
-        return self._resources.insufficient(scope, headers, needed)
+        return self._resources.scope_challenge(scope, headers, needed)
 
-    def _challenging(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
-        """Rooms word their own refusals; how to log in is the same everywhere, and added here."""
+    def _add_challenges(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
+        """Add the login challenges to a room's own refusals: they are the same everywhere."""
 
         def answer(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start" and message["status"] in (401, 403):
-                message = self._resources.challenged(message, scope, headers)
+                message = self._resources.with_challenges(message, scope, headers)
             return send(message)
 
         return answer
@@ -137,24 +141,26 @@ class Front:
     ) -> None:
         try:
             if principal is None:
-                principal = await self._credentials.verified(scope, headers)
+                principal = await self._credentials.verify_caller(scope, headers)
             await self._spend(principal)
             if scope["method"] in _WITH_BODY:
                 receive = await self._receive_body(headers, principal, receive)
             scope.setdefault("state", {})["principal"] = principal
             scope["path"] = scope["path"].rstrip("/") or "/"
-            await self._in_turn(self.mounts.routes, principal, scope, receive, send)
+            await self._run_in_turn(self.mounts.routes, principal, scope, receive, send)
         except ClientDisconnected:
             return
 
-    async def _in_turn(self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_in_turn(
+        self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Run an application; callers without credentials wait for their turn."""
         if principal is not ANONYMOUS:
             await app(scope, receive, send)
             return
         place = await self._anonymous.place(scope["path"])
         try:
-            await app(scope, receive, left_by(place, send))
+            await app(scope, receive, leaving(place, send))
         finally:
             place.leave()
 
@@ -163,18 +169,18 @@ class Front:
         method, path = scope["method"], scope["path"]
         try:
             if principal is None or (principal is ANONYMOUS and not mount.is_public(method, path)):
-                principal = await self._credentials.verified(scope, headers)
+                principal = await self._credentials.verify_caller(scope, headers)
             exchange.principal = principal
             await self._spend(principal)
             if method in _WITH_BODY:
-                if principal is not ANONYMOUS:  # a stranger with a slow body must not keep others out
+                if principal is not ANONYMOUS:  # an anonymous caller with a slow body must not take the place of others
                     self._enter(exchange)
                 exchange.body = await self._read(headers, receive, self._limits.body_bytes, principal)
-                media.check_page(headers, exchange.body)
-                receive = _once(exchange.body, receive)
+                check_browser_body(headers, exchange.body)
+                receive = _replay_body(exchange.body, receive)
             state = scope.setdefault("state", {})
             state["principal"], state["exchange"] = principal, exchange
-            await self._in_turn(mount.serve, principal, scope, receive, send)
+            await self._run_in_turn(mount.serve, principal, scope, receive, send)
         except ClientDisconnected:
             return
         except PentadError as error:
@@ -196,7 +202,7 @@ class Front:
         if is_form and principal is not ANONYMOUS:
             floor = self._limits.body_bytes_per_second
             return bounded_receive(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
-        return _once(await self._read(headers, receive, limit, principal), receive)
+        return _replay_body(await self._read(headers, receive, limit, principal), receive)
 
     async def _read(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int, principal: Principal) -> bytes:
         """The whole body, without its encoding."""
@@ -224,7 +230,7 @@ class Front:
     async def _post(self, endpoint: Endpoint, exchange: HttpExchange) -> None:
         self._enter(exchange)
         try:
-            media.check_mcp(exchange.headers)
+            check_mcp(exchange.headers)
             limit = self._limits.body_bytes
             exchange.body = await self._read(exchange.headers, exchange.receive, limit, exchange.principal)
             await endpoint.post(exchange)
@@ -236,7 +242,7 @@ class Front:
     def _enter(self, exchange: HttpExchange) -> None:
         """Count one more call in flight, until the exchange releases it; or refuse it."""
         if self._in_flight >= self._limits.calls_in_flight:
-            raise Overloaded("The server is busy with as many calls as it allows.", hint="Try again in a second.")
+            raise Overloaded("The server has reached its limit of concurrent calls.", hint="Try again in a second.")
         self._in_flight += 1
         exchange.on_release = self._leave
 
@@ -244,7 +250,7 @@ class Front:
         self._in_flight -= 1
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _serve_lifespan(receive: Receive, send: Send) -> None:
     """Startup and shutdown need nothing here: the app was opened before the server and is closed after it."""
     for moment in ("startup", "shutdown"):
         await receive()
@@ -256,7 +262,7 @@ def _length(headers: Mapping[bytes, bytes]) -> int | None:
     return int(stated) if stated is not None and stated.isdigit() else None
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Replays a body that was read already, then goes on with the connection."""
     waiting = [body]
 

@@ -13,16 +13,25 @@ from urllib.parse import parse_qs
 
 from pentad.kernel.errors import NotFound, Overloaded
 from pentad.kernel.incidents import internal_error
-from pentad.mcp.exchange import Endpoint, HttpExchange
-from pentad.mcp.sse import HEADERS, Disconnect, Message, Receive, Send, frame
-from pentad.mcp.supervision import absorb_cancellation
+from pentad.mcp.call import KEEP_ALIVE_SECONDS
+from pentad.mcp.deadlines import absorb_cancellation
+from pentad.mcp.http_exchange import (
+    HEADERS,
+    KEEP_ALIVE,
+    Disconnect,
+    Endpoint,
+    HttpExchange,
+    Message,
+    Receive,
+    Send,
+    frame,
+)
 from pentad.platform import Mount, Scope
 
 STREAM: Final = "/sse"
 MESSAGES: Final = "/message"
 MOST_STREAMS: Final = 1_000
 _WAITING: Final = 100
-_KEEP_ALIVE_SECONDS: Final = 15.0
 _SESSION: Final = b"mcp-session-id"
 
 
@@ -105,7 +114,7 @@ class HttpSse:
 
     async def _open(self, exchange: HttpExchange, receive: Receive, send: Send) -> None:
         if len(self._streams) >= MOST_STREAMS:
-            raise Overloaded("There are as many streams as this server allows.", hint="Try again later.")
+            raise Overloaded("The server has reached its limit of streams.", hint="Try again later.")
         name, stream = secrets.token_urlsafe(24), _Stream(exchange.principal.id)
         self._streams[name] = stream
         disconnect = Disconnect(receive, exchange.stopping)
@@ -156,10 +165,10 @@ class HttpSse:
 async def _next(stream: _Stream) -> bytes:
     """The next data to send; a comment to keep the connection alive if there is none for a while."""
     try:
-        async with asyncio.timeout(_KEEP_ALIVE_SECONDS):
+        async with asyncio.timeout(KEEP_ALIVE_SECONDS):
             return await stream.out.get()
     except TimeoutError:
-        return b":\n\n"
+        return KEEP_ALIVE
 
 
 def _message(stream: _Stream, exchange: HttpExchange, answer: _Answer, body: bytes = b"") -> HttpExchange:

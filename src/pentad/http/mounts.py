@@ -16,9 +16,9 @@ from pentad.http.protected_resources import ProtectedResources
 from pentad.http.routes import all_routes
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.lru import LruCache
-from pentad.mcp.exchange import Endpoint, HttpExchange
-from pentad.mcp.http import McpEndpoint
+from pentad.mcp.http_exchange import Endpoint, HttpExchange
 from pentad.mcp.rights import check_right
+from pentad.mcp.streamable_http import McpEndpoint
 from pentad.platform import AsgiApp, Mount, OpenRoom
 
 _PARTS_KEPT: Final = 256

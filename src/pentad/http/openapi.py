@@ -81,8 +81,8 @@ def _operation(route: Route, method: str, components: dict[str, Any]) -> dict[st
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:
-    shown = {"name": one.name, "in": one.place, "description": one.description, "schema": {"type": one.type}}
-    return {**shown, "required": True} if one.required else shown
+    entry = {"name": one.name, "in": one.place, "description": one.description, "schema": {"type": one.type}}
+    return {**entry, "required": True} if one.required else entry
 
 
 def _content(model: type[BaseModel], components: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from pentad.access.anonymous import pause
 from pentad.app import App
-from pentad.http.guards.anonymous import address_of
-from pentad.http.guards.credentials import CredentialsGuard
+from pentad.http.guards.credentials import CredentialsGuard, address_of
 from pentad.kernel.errors import PentadError
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.net.listen import bind
@@ -84,13 +83,13 @@ class PortCredentials:
     async def principal(self, header: str | None, address: str | None) -> Principal:
         """The principal of an `authorization` header; raises if there is none or it is wrong."""
         given = None if header is None else header.encode("utf-8", "replace")
-        principal = self._credentials.remembered(given, address)
+        principal = self._credentials.cached(given, address)
         if principal is not None and principal is not ANONYMOUS:
             return principal
         try:
             if principal is ANONYMOUS:
                 self._anonymous.spend(address_of(address))
-            return await self._credentials.proved(given, address, wire="grpc")
+            return await self._credentials.verify(given, address, wire="grpc")
         except PentadError:
             if self._anonymous.is_too_fast(address_of(address)) and self._pauses < PAUSES_MOST:
                 await self._pause()

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pentad.access.protected_resource import BASIC, bearer, protected_resource
 from pentad.kernel.errors import PentadError, Unauthenticated
 from pentad.kernel.principal import Action, Principal
-from pentad.mcp.sse import Message
+from pentad.mcp.http_exchange import Message
 from pentad.platform import Scope
 
 Headers = list[tuple[bytes, bytes]]
@@ -54,25 +54,25 @@ class ProtectedResources:
             self._site(scope, dict(scope["headers"])) + path, authorization_servers=self._issuers, scopes=scopes
         )
 
-    def refusal(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError) -> Headers:
+    def challenges(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError) -> Headers:
         """The challenges to send with an error; none if no login would help."""
         if isinstance(error, Unauthenticated):
             return self._unauthorized(scope, headers)
         if (needed := error.details.get("required_scope")) is not None:
-            return self.insufficient(scope, headers, needed)
+            return self.scope_challenge(scope, headers, needed)
         return []
 
-    def insufficient(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
+    def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
         """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help."""
-        told = bearer(metadata_url=self._metadata_url(scope, headers), scope=needed, error="insufficient_scope")
-        return [(_CHALLENGE, told.encode())]
+        challenge = bearer(metadata_url=self._metadata_url(scope, headers), scope=needed, error="insufficient_scope")
+        return [(_CHALLENGE, challenge.encode())]
 
-    def challenged(self, message: Message, scope: Scope, headers: Mapping[bytes, bytes]) -> Message:
-        """The head of a room's own refusal, with this server's challenges in place of the room's."""
+    def with_challenges(self, message: Message, scope: Scope, headers: Mapping[bytes, bytes]) -> Message:
+        """The start of a room's own refusal, with this server's challenges instead of the room's."""
         if message["status"] == 401:
             added = self._unauthorized(scope, headers)
-        elif (needed := self._wanting(scope)) is not None:
-            added = self.insufficient(scope, headers, needed)
+        elif (needed := self._missing_scope(scope)) is not None:
+            added = self.scope_challenge(scope, headers, needed)
         else:
             return message
         kept = [pair for pair in message["headers"] if pair[0].lower() != _CHALLENGE]
@@ -80,14 +80,14 @@ class ProtectedResources:
 
     def _unauthorized(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Headers:
         least = " ".join(f"{room}:read" for room in self.rooms_at(scope["path"]))
-        told = bearer(
+        challenge = bearer(
             metadata_url=self._metadata_url(scope, headers),
             scope=least or None,
             error="invalid_token" if _sent_a_token(headers) else None,
         )
-        return [(_CHALLENGE, told.encode()), (_CHALLENGE, BASIC.encode())]
+        return [(_CHALLENGE, challenge.encode()), (_CHALLENGE, BASIC.encode())]
 
-    def _wanting(self, scope: Scope) -> str | None:
+    def _missing_scope(self, scope: Scope) -> str | None:
         """The scope a refused caller lacks; None if a missing scope is not the reason."""
         principal: Principal | None = scope.get("state", {}).get("principal")
         rooms = self.rooms_at(scope["path"])

@@ -14,9 +14,9 @@ from starlette.types import ASGIApp
 from pentad.app import App
 from pentad.console.routes import Console
 from pentad.http.audit import audit_routes
-from pentad.http.guards.media import check_routes
+from pentad.http.error_responses import error_headers
+from pentad.http.guards.request_checks import check_routes
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
-from pentad.http.replies import error_headers
 from pentad.http.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged

@@ -1,7 +1,7 @@
 """Pages about the server itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/llms.txt`.
 
 Everyone may ask whether the server is alive and ready. The other pages need a login, unless the setting `public_pages`
-names them. Constant pages are made once. Expensive ones are made off the event loop, once for all who ask meanwhile.
+names them. Constant pages are made once. Expensive ones are made off the event loop, once for all concurrent callers.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from pentad.kernel.principal import Principal
 
 V = TypeVar("V")
 
-_KEPT_SECONDS: Final = 1.0
+_CACHE_SECONDS: Final = 1.0
 """How old a page that costs the store work may be, for callers without credentials."""
-_WORTH_PACKING: Final = 1024
+_COMPRESSED_FROM: Final = 1024
 _STATUSES: Final = {"ok": 200, "degraded": 200, "failing": 503}
 
 
@@ -38,9 +38,9 @@ class ServerPages:
     def __init__(self, app: App) -> None:
         self._app = app
         self._routes: list[BaseRoute] = []
-        self._readiness = Shared(self._probe, app.clock, seconds=_KEPT_SECONDS)
-        self._metrics = Shared(self._render_metrics, app.clock, seconds=_KEPT_SECONDS)
-        self._description = Shared(self._describe, app.clock)
+        self._readiness = CachedValue(self._probe, app.clock, seconds=_CACHE_SECONDS)
+        self._metrics = CachedValue(self._render_metrics, app.clock, seconds=_CACHE_SECONDS)
+        self._description = CachedValue(self._describe, app.clock)
         self._models_page = Document(llms_text(app).encode("utf-8"), "text/plain; charset=utf-8")
 
     def routes(self) -> list[BaseRoute]:
@@ -51,9 +51,9 @@ class ServerPages:
         async def readyz(request: Request) -> Response:
             """Whether the store reads and writes and every room is well; in detail for callers who may know."""
             caller = _caller(request)
-            status, body = await (self._readiness.kept() if _is_anonymous(caller) else self._readiness.fresh())
-            shown = body if self._may_see("readiness", caller) else {"status": body["status"]}
-            return JSONResponse(shown, status_code=status)
+            status, body = await (self._readiness.cached() if _is_anonymous(caller) else self._readiness.fresh())
+            visible = body if self._may_see("readiness", caller) else {"status": body["status"]}
+            return JSONResponse(visible, status_code=status)
 
         async def metrics(request: Request) -> Response:
             """Counters and latencies of all calls, for Prometheus."""
@@ -61,14 +61,14 @@ class ServerPages:
             self._check("metrics", caller)
             if not _is_anonymous(caller) and not caller.may("metrics", "read"):
                 raise Forbidden("This needs the scope metrics:read.")
-            page = await (self._metrics.kept() if _is_anonymous(caller) else self._metrics.fresh())
+            page = await (self._metrics.cached() if _is_anonymous(caller) else self._metrics.fresh())
             return page.answer(request)
 
         async def describe(request: Request) -> Response:
             """This description."""
             self._check("openapi", _caller(request))
             self._routes = request.app.routes
-            return (await self._description.kept()).answer(request)
+            return (await self._description.cached()).answer(request)
 
         async def llms(request: Request) -> Response:
             """The page for models."""
@@ -90,7 +90,7 @@ class ServerPages:
         if not self._may_see(page, caller):
             raise Unauthenticated(
                 "This page needs credentials.",
-                hint=f"Sign in. The operator can open it to everybody: public_pages has to name {page}.",
+                hint=f"Sign in. The operator can make it public: public_pages has to name {page}.",
             )
 
     async def _probe(self) -> tuple[int, dict[str, Any]]:
@@ -132,12 +132,12 @@ async def readiness(app: App) -> tuple[int, dict[str, Any]]:
             status = "failing"
         elif "unreachable" in issuers.values() or any(state.get("status") != "ok" for state in rooms.values()):
             status = "degraded"
-    shown: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
+    store_state: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
     if troubles := [{**fault.error, "since": iso(fault.since)} for fault in health.faults()]:
-        shown["troubles"] = troubles
+        store_state["troubles"] = troubles
     elif store.trouble is not None:
-        shown["troubles"] = [store.trouble.as_json()]
-    body = {"status": status, "store": shown, "rooms": rooms}
+        store_state["troubles"] = [store.trouble.as_json()]
+    body = {"status": status, "store": store_state, "rooms": rooms}
     return _STATUSES[status], {**body, "issuers": issuers} if issuers else body
 
 
@@ -146,7 +146,7 @@ class Document:
 
     def __init__(self, body: bytes, media_type: str, *, cache_control: str = "no-cache") -> None:
         self._body = body
-        self._packed = gzip.compress(body, 6) if len(body) >= _WORTH_PACKING else None
+        self._gzipped = gzip.compress(body, 6) if len(body) >= _COMPRESSED_FROM else None
         self._etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         self._headers = {
             "cache-control": cache_control,
@@ -157,37 +157,37 @@ class Document:
 
     def answer(self, request: Request) -> Response:
         """The document, or 304 for a client that has it already."""
-        packed = self._packed if "gzip" in request.headers.get("accept-encoding", "") else None
-        etag = self._etag if packed is None else f'{self._etag[:-1]}-gzip"'
+        gzipped = self._gzipped if "gzip" in request.headers.get("accept-encoding", "") else None
+        etag = self._etag if gzipped is None else f'{self._etag[:-1]}-gzip"'
         headers = {**self._headers, "etag": etag}
         known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
         if etag in known or known == ["*"]:
             return Response(status_code=304, headers=headers)
-        if packed is not None:
+        if gzipped is not None:
             headers["content-encoding"] = "gzip"
-        return Response(packed or self._body, headers=headers, media_type=self._media_type)
+        return Response(gzipped or self._body, headers=headers, media_type=self._media_type)
 
 
-class Shared(Generic[V]):
-    """A value made once for all who ask while it is being made, and kept for some seconds."""
+class CachedValue(Generic[V]):
+    """A value that concurrent callers compute together, cached for some seconds."""
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, V]], clock: Clock, *, seconds: float = inf) -> None:
         self._make = make
         self._monotonic = clock.monotonic
         self._seconds = seconds
         self._flights: SingleFlight[None, V] = SingleFlight()
-        self._kept: tuple[V, float] | None = None
+        self._cached: tuple[V, float] | None = None
 
-    async def kept(self) -> V:
+    async def cached(self) -> V:
         """The value; one made up to `seconds` ago will do."""
-        if self._kept is not None and self._monotonic() < self._kept[1]:
-            return self._kept[0]
+        if self._cached is not None and self._monotonic() < self._cached[1]:
+            return self._cached[0]
         return await self.fresh()
 
     async def fresh(self) -> V:
         """The value as it is now."""
         value = await self._flights.run(None, self._make)
-        self._kept = (value, self._monotonic() + self._seconds)
+        self._cached = (value, self._monotonic() + self._seconds)
         return value
 
 

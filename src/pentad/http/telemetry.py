@@ -13,7 +13,7 @@ from pentad.access.call_totals import BOUNDS_US, CallTotal
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _EXPOSED_US: Final = frozenset({1_000, 2_500, 10_000, 25_000, 100_000, 250_000, 1_000_000, 2_500_000, 10_000_000})
-"""The buckets shown: each is one line per tool. They are cumulative, so the others stay true if some are left out."""
+"""The exposed buckets: each is one line per tool. They are cumulative, so leaving some out does no harm."""
 
 
 class _Calls(Collector):

@@ -1,34 +1,46 @@
-"""From raw argument bytes to a tool's model: strict first, then a narrow repair of the slips models make.
+"""Reads a tool's arguments: strictly first, then with a few safe repairs of mistakes that models often make.
 
-Repaired are a quoted number or boolean, a whole number in a list of texts, a lone value where a list is wanted, and
-JSON text where a list or object is wanted. Every repair is reported to the caller; anything else is refused with what
-was wrong, where, and the valid names.
+Repaired are a quoted number or boolean, a whole number in a list of strings, a single value instead of a list, and JSON
+text instead of a list or object. Every repair is reported to the caller. Any other problem is an error that says what
+is wrong and where, and if possible carries the nearest valid name or value and a JSON Patch for the arguments.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, cast
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.names import did_you_mean
-from pentad.kernel.schema import pointer
+from pentad.kernel.problems import (
+    NO_VALUE,
+    Finding,
+    Place,
+    convert_scalar,
+    finding,
+    nearest_names,
+    pointer,
+    replacement,
+)
 
-_INTEGER: Final = re.compile(r" *-?[0-9]{1,19} *")
+_MOST_SENTENCES: Final = 10
+_MOST_PROBLEMS: Final = 50
+_QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
 class Arguments(BaseModel):
-    """What a tool takes. Subclass it: unknown arguments are refused, values are not changed after the check."""
+    """Base of every tool's arguments. Unknown arguments are refused; values do not change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One slip that was mended."""
+    """One repaired value."""
 
     path: str
     received: Any
@@ -42,110 +54,134 @@ Location = Sequence[int | str]
 Reader = Callable[[bytes], Any]
 
 
-def read_strictly(model: type[BaseModel]) -> Reader:
+def strict_reader(model: type[BaseModel]) -> Reader:
     """The fast path: bytes to model in one C call. Raises pydantic's ValidationError."""
-    validate = model.__pydantic_validator__.validate_json
-
-    def read(raw: bytes) -> Any:
-        return validate(raw, strict=True)
-
-    return read
+    return partial(model.__pydantic_validator__.validate_json, strict=True)
 
 
-def read_leniently(model: type[BaseModel], raw: bytes, error: ValidationError) -> tuple[Any, list[Repair]]:
-    """Second chance after the strict reading failed with `error`: repaired, or refused in words."""
+def read_with_repairs(model: type[BaseModel], raw: bytes, error: ValidationError) -> tuple[Any, list[Repair]]:
+    """Read arguments that failed strict validation with `error`. Raises InvalidInput if repairs do not help."""
     try:
         given = msgspec.json.decode(raw)
-    except msgspec.ValidationError:  # of what needs no type, only a number of thousands of digits fails so
+    except msgspec.ValidationError:  # without a type, the decoder refuses only numbers of thousands of digits
         raise InvalidInput("The arguments hold a number too long to be read.", hint="Send it as a text.") from None
     except (msgspec.DecodeError, RecursionError):
         raise InvalidInput("The arguments are not valid JSON.", hint="Send an object.") from None
     if not isinstance(given, dict):
         raise InvalidInput(f"The arguments must be an object, not {_kind(given)}.", hint="Send {} for none.")
     arguments = cast("dict[str, Any]", given)
-    repairs: list[Repair] = []
-    for problem in error.errors(include_url=False, include_context=False):
-        _mend(arguments, problem["type"], problem["loc"], repairs)
+    repairs = [
+        repair
+        for problem in error.errors(include_url=False, include_context=False)
+        if (repair := _repair(arguments, problem["type"], problem["loc"])) is not None
+    ]
     if repairs:
         try:
-            value = model.__pydantic_validator__.validate_json(msgspec.json.encode(arguments), strict=True)
+            return strict_reader(model)(msgspec.json.encode(arguments)), repairs
         except ValidationError as again:
             error = again
-        else:
-            return value, repairs
-    raise refusal(model, error, arguments)
+    raise argument_error(model, error, arguments)
 
 
-def refusal(model: type[BaseModel], error: ValidationError, given: Any) -> InvalidInput:
-    """All that is wrong with the arguments, as one readable error with the facts in `details`."""
-    known = argument_names(model)
+def check_no_arguments(raw: bytes) -> None:
+    """Refuse any arguments, for a tool that takes none."""
+    try:
+        given = msgspec.json.decode(raw, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise InvalidInput("The arguments must be an object.", hint="Send {} for none.") from None
+    if given:
+        names = ", ".join(repr(name) for name in list(given)[:_MOST_SENTENCES])
+        raise InvalidInput(f"Unknown arguments: {names}.", hint="This tool takes no arguments.")
+
+
+def argument_error(model: type[BaseModel], error: ValidationError, given: Any) -> InvalidInput:
+    """All problems with the arguments as one error: readable, and as data in `details`."""
+    names = [field.alias or name for name, field in model.model_fields.items()]
     problems: list[dict[str, Any]] = []
     sentences: list[str] = []
-    for problem in error.errors(include_url=False, include_context=False):
-        location, kind = _place(given, problem["loc"], problem["type"]), problem["type"]
-        path = pointer(location)
-        message = _IN_WORDS_OF_JSON.get(kind, problem["msg"])
-        entry: dict[str, Any] = {"path": path, "rule": kind, "message": message}
-        if kind == "extra_forbidden" and len(location) == 1:
-            name = str(location[0])
-            guess = did_you_mean(name, known)
-            sentences.append(f"Unknown argument {name!r}.{' ' + guess if guess else ''}")
-            entry["valid"] = known
-        elif kind == "missing":
-            sentences.append(f"Missing argument {dotted(location)!r}.")
-        else:
-            entry["received"] = _short(problem["input"])
-            sentences.append(f"Argument {dotted(location)!r}: {message}; received {_short(problem['input'])!r}.")
-        problems.append(entry)
-    hint = f"Valid arguments: {', '.join(known)}." if known else "This tool takes no arguments."
-    return InvalidInput(" ".join(sentences[:10]), hint=hint, details={"problems": problems[:50]})
+    taken = set(cast("dict[str, Any]", given)) if isinstance(given, dict) else set[str]()
+    for problem in error.errors(include_url=False):
+        sentence, found, more = _explain(problem, given, names, taken)
+        sentences.append(sentence)
+        problems.append({"path": found.pointer, "rule": found.code, "message": found.message, **more, **_fix(found)})
+    hint = f"Valid arguments: {', '.join(names)}." if names else "This tool takes no arguments."
+    details = {"problems": problems[:_MOST_PROBLEMS]}
+    return InvalidInput(" ".join(sentences[:_MOST_SENTENCES]), hint=hint, details=details)
 
 
-def argument_names(model: type[BaseModel]) -> list[str]:
-    """The names a caller may use, as they are on the wire."""
-    return [field.alias or name for name, field in model.model_fields.items()]
+def _explain(
+    problem: ErrorDetails, given: Any, names: Sequence[str], taken: set[str]
+) -> tuple[str, Finding, dict[str, Any]]:
+    """One problem as a sentence, as a finding, and what the error's data says besides.
+
+    `taken` are the names that no patch may move a value to, because they have one already.
+    """
+    rule = problem["type"]
+    location = _location(given, problem["loc"], rule)
+    place = _place(location)
+    message = _MESSAGES.get(rule, problem["msg"])
+    dotted = ".".join(str(part) for part in location) or "(the whole)"
+    if rule == "missing":
+        return f"Missing argument {dotted!r}.", finding(rule, message, place), {}
+    if rule == "extra_forbidden" and len(location) == 1:
+        name = str(location[0])
+        near, certain = nearest_names(name, names)
+        is_free = bool(near) and near[0] not in taken
+        taken.update(near[:1])
+        patch = ({"op": "move", "from": pointer(place), "path": pointer((None, near[0]))},) if is_free else ()
+        found = finding(rule, message, place, suggestions=tuple(near), patch=patch, certain=certain and is_free)
+        sentence = f"Unknown argument {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+        return sentence, found, {"valid": list(names)}
+    value = problem["input"]
+    near, certain = [], False
+    if rule in ("literal_error", "enum") and isinstance(value, str):
+        near, certain = nearest_names(value, _QUOTED.findall(str(problem.get("ctx", {}).get("expected", ""))))
+    patch = tuple(replacement(place, near[0])) if near else ()
+    found = finding(rule, message, place, suggestions=tuple(near), patch=patch, certain=certain)
+    sentence = f"Argument {dotted!r}: {message}; received {_short(value)!r}."
+    return sentence + (f" Did you mean {near[0]!r}?" if near else ""), found, {"received": _short(value)}
 
 
-def dotted(location: Location) -> str:
-    return ".".join(str(part) for part in location) or "(the whole)"
+def _fix(found: Finding) -> dict[str, Any]:
+    """How to correct a problem: the nearest names or values, and a JSON Patch that applies the first of them."""
+    fields: dict[str, Any] = {"suggestions": list(found.suggestions), "patch": list(found.patch)}
+    return {name: value for name, value in {**fields, "certain": found.certain}.items() if value}
 
 
-def _place(given: Any, location: Location, rule: str) -> list[int | str]:
-    """Where in the arguments a problem is, without pydantic's names for the kinds a value may have."""
-    place: list[int | str] = []
+def _place(location: Location) -> Place:
+    place: Place = None
+    for part in location:
+        place = (place, part)
+    return place
+
+
+def _location(given: Any, location: Location, rule: str) -> list[int | str]:
+    """Where in the arguments a problem is. Pydantic also names the members of unions; they are left out."""
+    found: list[int | str] = []
     for part in location[:-1] if rule == "missing" else location:
         if _holds(given, part):
-            place.append(part)
+            found.append(part)
             given = given[part]
-    return [*place, location[-1]] if rule == "missing" else place
+    return [*found, location[-1]] if rule == "missing" else found
 
 
-def _mend(arguments: dict[str, Any], rule: str, location: Location, repairs: list[Repair]) -> None:
-    mend = _MENDERS.get(rule)
-    if rule == "string_type" and not isinstance(location[-1], int):
-        return  # a number alone may be anything; in a list of texts it can only be one of them
-    found = _parent(arguments, location) if mend else None
-    if mend is None or found is None:
-        return
-    parent, key = found
-    received = parent[key]
-    mended = mend(received)
-    if mended is not None:
-        parent[key] = mended
-        repairs.append(Repair(pointer(location), _short(received), _short(mended)))
-
-
-def _parent(arguments: dict[str, Any], location: Location) -> tuple[Any, int | str] | None:
-    node: Any = arguments
+def _repair(arguments: dict[str, Any], rule: str, location: Location) -> Repair | None:
+    """Repair one value in place, if its problem is a known mistake."""
+    convert = _CONVERSIONS.get(rule)
+    if convert is None or (rule == "string_type" and not isinstance(location[-1], int)):
+        return None  # a number instead of a string may mean anything, but not inside a list of strings
+    parent: Any = arguments
     for part in location[:-1]:
-        try:
-            node = node[part]
-        except (KeyError, IndexError, TypeError):
+        if not _holds(parent, part):
             return None
-    key = location[-1] if location else None
-    if key is None or not _holds(node, key):
+        parent = parent[part]
+    if not location or not _holds(parent, location[-1]):
         return None
-    return node, key
+    received = parent[location[-1]]
+    if (value := convert(received)) is NO_VALUE:
+        return None
+    parent[location[-1]] = value
+    return Repair(pointer(_place(location)), _short(received), _short(value))
 
 
 def _holds(node: Any, key: int | str) -> bool:
@@ -154,66 +190,57 @@ def _holds(node: Any, key: int | str) -> bool:
     return isinstance(node, list) and isinstance(key, int) and key < len(cast("list[Any]", node))
 
 
-def _as_integer(value: Any) -> int | None:
-    if isinstance(value, str) and _INTEGER.fullmatch(value):
+def _to_integer(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else None
+    return convert_scalar(value, "integer")
 
 
-def _as_number(value: Any) -> float | int | None:
+def _to_number(value: Any) -> Any:
     if not isinstance(value, str):
-        return None
+        return NO_VALUE
     try:
-        number = msgspec.json.decode(value.strip(), type=float)
+        return msgspec.json.decode(value.strip(), type=float)
     except msgspec.MsgspecError:
-        return None
-    return number
+        return NO_VALUE
 
 
-def _as_boolean(value: Any) -> bool | None:
-    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
-
-
-def _as_list(value: Any) -> list[Any] | None:
+def _to_list(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith("["):
-        parsed = _parsed(value)
+        parsed = _parse(value)
         return cast("list[Any]", parsed) if isinstance(parsed, list) else [value]
-    return None if value is None or isinstance(value, dict) else [value]
+    return NO_VALUE if value is None or isinstance(value, dict) else [value]
 
 
-def _as_object(value: Any) -> dict[str, Any] | None:
-    parsed = _parsed(value) if isinstance(value, str) and value.lstrip().startswith("{") else None
-    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None
+def _to_object(value: Any) -> Any:
+    parsed = _parse(value) if isinstance(value, str) and value.lstrip().startswith("{") else None
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else NO_VALUE
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         return None
 
 
-def _as_text(value: Any) -> str | None:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-_MENDERS: Final[dict[str, Callable[[Any], Any]]] = {
-    "string_type": _as_text,
-    "int_type": _as_integer,
-    "int_from_float": _as_integer,
-    "float_type": _as_number,
-    "bool_type": _as_boolean,
-    "list_type": _as_list,
-    "tuple_type": _as_list,
-    "set_type": _as_list,
-    "dict_type": _as_object,
-    "model_type": _as_object,
+_CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    "string_type": partial(convert_scalar, kind="string"),
+    "int_type": _to_integer,
+    "int_from_float": _to_integer,
+    "float_type": _to_number,
+    "bool_type": partial(convert_scalar, kind="boolean"),
+    "list_type": _to_list,
+    "tuple_type": _to_list,
+    "set_type": _to_list,
+    "dict_type": _to_object,
+    "model_type": _to_object,
 }
+"""By pydantic's error type: converts a value, or returns NO_VALUE."""
 
-
-_IN_WORDS_OF_JSON: Final = {
+_MESSAGES: Final = {
     "dict_type": "Input should be an object",
-    "is_instance_of": "Input should be an object",  # only objects are taken as they are
+    "is_instance_of": "Input should be an object",  # pydantic's text would name a Python class
     "list_type": "Input should be a list",
 }
 
@@ -224,7 +251,7 @@ def _kind(value: Any) -> str:
 
 
 def _short(value: Any) -> Any:
-    """A value small enough to be quoted in an error."""
+    """A value that is short enough to quote in an error."""
     if isinstance(value, str):
         return value if len(value) <= 80 else value[:77] + "..."
     return value if value is None or isinstance(value, bool | int | float) else _kind(value)

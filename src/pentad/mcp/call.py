@@ -1,30 +1,54 @@
-"""What a tool, resource or prompt is given besides its arguments: who calls, on what wire, and the way to talk back."""
+"""The call a tool, resource or prompt receives: its caller, its wire, and ways to report progress and ask questions."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Literal, NoReturn, Protocol, TypeVar, cast, get_args
 
 from pydantic import BaseModel
 
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import request_mark
-from pentad.mcp.asking import Elicit, Elicited, ListRoots, Question, Root, Sample, Sampled
+from pentad.mcp.client_requests import Elicit, Elicited, ListRoots, MissingCapability, Question, Root, Sample, Sampled
+from pentad.mcp.deadlines import Deadline
 from pentad.mcp.messages import RequestId, RequestMeta, notification
 from pentad.mcp.revisions import Revision
-from pentad.mcp.supervision import Deadline
 from pentad.mcp.tasks import CAPABILITY, Deferred, TaskState
 
 S = TypeVar("S")
 M = TypeVar("M", bound=BaseModel)
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-_LONGEST_CLIENT_NAME = 200
-NO_HEADERS: Mapping[bytes, bytes] = MappingProxyType({})
-LOG_LEVELS: tuple[str, ...] = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+LOG_LEVELS: Final[tuple[str, ...]] = get_args(LogLevel)
+NO_HEADERS: Final[Mapping[bytes, bytes]] = MappingProxyType({})
+KEEP_ALIVE_SECONDS: Final = 15.0
+_LONGEST_CLIENT_NAME: Final = 200
 
 
-class Peer(Protocol):
-    """The client's end of one request, as its transport and era see it."""
+class ResponseStream(Protocol):
+    """Carries the messages of one request to the client; each transport has its own."""
+
+    @property
+    def can_send(self) -> bool:
+        """Whether the client takes messages before the answer. If not, they are dropped and questions are refused."""
+        ...
+
+    async def send(self, message: bytes) -> None: ...
+
+    async def keep_alive(self) -> None: ...
+
+    async def close_early(self) -> None:
+        """End the stream before the answer, if the client can resume it."""
+        ...
+
+    def on_suspend(self) -> None:
+        """The handler suspended for the first time."""
+        ...
+
+
+@dataclass(slots=True)
+class Peer:
+    """The client's end of one request. Each era has its own; this one supports nothing and ignores messages."""
 
     principal: Principal
     revision: Revision
@@ -33,43 +57,41 @@ class Peer(Protocol):
     headers: Mapping[bytes, bytes]
 
     @property
-    def session_id(self) -> str | None: ...
+    def session_id(self) -> str | None:
+        return None
 
     def supports(self, capability: str) -> bool:
         """Whether the client declared this capability (`sampling`, `elicitation`, `roots`, ...)."""
-        ...
+        return False
 
     def client_info(self) -> Mapping[str, Any]:
-        """How the client introduces itself (`name`, `version`); empty when it does not."""
-        ...
+        """The client's `name` and `version`; empty if it did not say."""
+        return {}
 
     def wants_log(self, level: str) -> bool:
         """Whether the client asked for log messages of this level."""
-        ...
+        return False
 
     async def send(self, message: bytes) -> None:
-        """Send a message that belongs to this request; the first one turns the answer into a stream."""
-        ...
+        """Send a message that belongs to this request. The first one turns the answer into a stream."""
 
-    def remembered(self) -> dict[str, Any]:
-        """What the call kept in its state in an earlier round; empty in the first, and in the legacy era."""
-        ...
+    def saved_state(self) -> dict[str, Any]:
+        """The call's state from an earlier round; empty in the first round, and in the legacy era."""
+        return {}
 
     async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
-        """Put questions to the client and return the answers, read and checked."""
-        ...
+        """Ask the client; returns validated answers."""
+        raise MissingCapability(next(iter(questions.values())).capability)
 
     async def close_stream(self) -> None:
-        """End the current stream early; the client resumes where the era allows it, otherwise nothing happens."""
-        ...
+        """End the current stream early. The client resumes it, in eras that have that; otherwise nothing happens."""
 
-    def waiting(self) -> None:
-        """The request's handler suspended for the first time: whoever may cancel it should be able to, from now on."""
-        ...
+    def on_suspend(self) -> None:
+        """The handler suspended for the first time: from now on, the client must be able to cancel it."""
 
 
 class Call(Generic[S]):
-    """One request on its way through a room. `service` is what the room's `open` returned."""
+    """One request to a room. `service` is what the room's `open` yielded."""
 
     __slots__ = ("deadline", "meta", "peer", "request_id", "service", "state")
 
@@ -81,8 +103,8 @@ class Call(Generic[S]):
         self.request_id = request_id
         self.meta = meta
         self.deadline = deadline
-        self.state: dict[str, Any] = peer.remembered()
-        """Plain JSON that survives the round trips of a modern call with questions (sealed, at most a few KiB)."""
+        self.state: dict[str, Any] = peer.saved_state()
+        """Plain JSON that survives the rounds of a modern call with questions. Sealed; keep it to a few KiB."""
 
     @property
     def principal(self) -> Principal:
@@ -94,23 +116,23 @@ class Call(Generic[S]):
 
     @property
     def trace(self) -> str | None:
-        """The caller's `traceparent`, to be passed on with what this call sends out."""
-        carried = self.meta.traceparent
-        return carried if isinstance(carried, str) else self.peer.trace
+        """The caller's `traceparent`, to send along with outgoing requests."""
+        given = self.meta.traceparent
+        return given if isinstance(given, str) else self.peer.trace
 
     def justify(self, reason: str) -> None:
-        """Put the caller's reason for this call into the audit trail."""
+        """Record the caller's reason for this call in the audit trail."""
         if (mark := request_mark.get()) is not None:
             request_mark.set(mark._replace(reason=reason))
 
     def header(self, name: str) -> str | None:
-        """A header of the request this call came with, where the transport has headers."""
+        """A header of the HTTP request; None on other transports."""
         value = self.peer.headers.get(name.lower().encode("ascii"))
         return None if value is None else value.decode("latin-1")
 
     @property
     def client_name(self) -> str | None:
-        """What the calling program says it is; nobody has checked it."""
+        """The client program's name, as it says itself; not verified."""
         name = self.peer.client_info().get("name")
         return name[:_LONGEST_CLIENT_NAME] if isinstance(name, str) and name else None
 
@@ -119,13 +141,13 @@ class Call(Generic[S]):
 
     @property
     def can_defer(self) -> bool:
-        """Whether the client takes a task in place of the answer: its request says so, in a revision that has that."""
+        """Whether the client accepts a task instead of an answer: its revision has tasks, and the request says so."""
         return self.revision.tasks_extension and self.peer.supports(CAPABILITY)
 
     def defer(self, task: TaskState) -> NoReturn:
-        """End the call with a task, which is kept already; only for a client that takes one."""
+        """End the call with a task that is already stored. Check `can_defer` first."""
         if not self.can_defer:
-            raise RuntimeError("The client did not declare that it takes tasks.")
+            raise RuntimeError("The client did not declare that it accepts tasks.")
         raise Deferred(task)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
@@ -140,7 +162,7 @@ class Call(Generic[S]):
         await self.peer.send(notification("notifications/progress", params))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Tell the client what is going on, if it wants to hear this level."""
+        """Send a log message to the client, if it asked for this level."""
         if not self.peer.wants_log(level):
             return
         params: dict[str, Any] = {"level": level, "data": data}
@@ -149,10 +171,10 @@ class Call(Generic[S]):
         await self.peer.send(notification("notifications/message", params))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Put several questions at once; the keys name them and must be the same on every run."""
+        """Ask several questions at once. Their keys must be the same each time the tool runs."""
         if self.deadline is None:
             return await self.peer.ask(questions, self.state)
-        self.deadline.hold()
+        self.deadline.pause()
         try:
             return await self.peer.ask(questions, self.state)
         finally:
@@ -161,16 +183,16 @@ class Call(Generic[S]):
     async def elicit(
         self, key: str, message: str, answer: type[M], schema: Mapping[str, Any] | None = None
     ) -> Elicited[M]:
-        """Ask the person one question."""
+        """Ask the user one question."""
         answers = await self.ask({key: Elicit(message, answer, schema)})
         return cast("Elicited[M]", answers[key])
 
     async def sample(self, key: str, question: Sample) -> Sampled:
-        """Ask the client's model once."""
+        """Ask the client's model."""
         answers = await self.ask({key: question})
         return cast("Sampled", answers[key])
 
     async def roots(self, key: str = "roots") -> list[Root]:
-        """Ask where the client works."""
+        """Ask which folders the client works in."""
         answers = await self.ask({key: ListRoots()})
         return cast("list[Root]", answers[key])

@@ -1,29 +1,137 @@
-"""How a room says that something changed: inside the transaction that changed it, heard by every process.
+"""Changes of lists and resources: rooms announce them, subscribers in every process receive them.
 
-Whoever is subscribed, on whichever process and in whichever era, is told after the commit and never for a rollback.
+A room announces a change inside the transaction that makes it. Subscribers are notified after the commit, in every
+process and both eras; after a rollback, nobody is notified.
 
-A change can be announced for an audience: a text that only the room itself understands, on one line. Whoever is about
-to be told has to be of it, as the room's `hears` says; whether the address can still be read is not asked then.
+A change can be announced to an audience: one line of text that only the room understands. Then the room's
+`in_audience` decides who is notified, and the resource itself is not checked: it may be gone.
 """
 
-from typing import Final, Literal
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
-from pentad.kernel.ports import Transaction
+from pentad.kernel.errors import Overloaded
+from pentad.kernel.ports import Database, Transaction
+from pentad.mcp.messages import SubscriptionFilter
 
 CHANNEL: Final = "mcp"
+_MOST_QUEUED: Final = 1000
 
 ListKind = Literal["tools", "prompts", "resources"]
 
 
 def list_changed(transaction: Transaction, kind: ListKind, room: str, audience: str = "") -> None:
-    """The room's tools, prompts or resources are others now. Only those who may see them are told."""
+    """Announce that the room's tools, prompts or resources changed. Only callers who may see them are notified."""
     transaction.signal(CHANNEL, _payload(f"list {kind} {room}", audience))
 
 
 def resource_updated(transaction: Transaction, uri: str, audience: str = "") -> None:
-    """The resource at this address reads differently now."""
+    """Announce that the resource at this URI changed."""
     transaction.signal(CHANNEL, _payload(f"resource {uri}", audience))
 
 
 def _payload(change: str, audience: str) -> str:
     return f"{change}\n{audience}" if audience else change
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An announced change. `kind` is `list` (`subject` is tools, prompts or resources) or `resource` (a URI)."""
+
+    kind: str
+    subject: str
+    room: str = ""
+    audience: str = ""
+
+    def notification(self) -> tuple[str, dict[str, Any]]:
+        """The method and parameters of the notification, the same in every revision."""
+        if self.kind == "resource":
+            return "notifications/resources/updated", {"uri": self.subject}
+        return f"notifications/{self.subject}/list_changed", {}
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """The queue of changes of one stream. A slow listener loses the oldest ones."""
+
+    wants: Callable[[Change], bool]
+    queue: asyncio.Queue[Change] = field(default_factory=lambda: asyncio.Queue(_MOST_QUEUED))
+
+    def put(self, change: Change) -> None:
+        if not self.wants(change):
+            return
+        if self.queue.full():
+            self.queue.get_nowait()
+        self.queue.put_nowait(change)
+
+
+class SubscriptionHub:
+    """Passes every change on to the listeners of this process."""
+
+    def __init__(self, database: Database, most_per_principal: int) -> None:
+        self._listeners: dict[Listener, str] = {}
+        self._most = most_per_principal
+        self.stop = database.listen(CHANNEL, self._deliver)
+
+    def add(self, principal: str, wants: Callable[[Change], bool]) -> Listener:
+        """A new listener; the caller has to `remove` it."""
+        if sum(1 for owner in self._listeners.values() if owner == principal) >= self._most:
+            raise Overloaded(f"You have {self._most} open streams already.", hint="Close one of them first.")
+        listener = Listener(wants)
+        self._listeners[listener] = principal
+        return listener
+
+    def remove(self, listener: Listener) -> None:
+        self._listeners.pop(listener, None)
+
+    async def changes(
+        self, listener: Listener, stopping: asyncio.Event, idle_seconds: float
+    ) -> AsyncIterator[Change | None]:
+        """Changes until the server stops. Yields None after `idle_seconds` without one, time for a keep-alive."""
+        stop = asyncio.ensure_future(stopping.wait())
+        try:
+            while not stopping.is_set():
+                upcoming = asyncio.ensure_future(listener.queue.get())
+                try:
+                    await asyncio.wait({upcoming, stop}, timeout=idle_seconds, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    if not upcoming.done():
+                        upcoming.cancel()
+                if upcoming.done() and not upcoming.cancelled():
+                    yield upcoming.result()
+                elif not stopping.is_set():
+                    yield None
+        finally:
+            stop.cancel()
+
+    def _deliver(self, payload: str) -> None:
+        if self._listeners:
+            change = _parse_change(payload)
+            for listener in list(self._listeners):
+                listener.put(change)
+
+
+def _parse_change(payload: str) -> Change:
+    change, _, audience = payload.partition("\n")
+    kind, _, subject = change.partition(" ")
+    if kind != "list":
+        return Change(kind, subject, audience=audience)
+    name, _, room = subject.partition(" ")
+    return Change(kind, name, room, audience)
+
+
+def matches_filter(requested: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:
+    """A test for the changes a modern listener asked for; `tasks` are the URIs of the tasks it follows."""
+    lists = {
+        kind
+        for kind, asked in (
+            ("tools", requested.tools_list_changed),
+            ("prompts", requested.prompts_list_changed),
+            ("resources", requested.resources_list_changed),
+        )
+        if asked
+    }
+    uris = frozenset((*requested.resource_subscriptions, *tasks))
+    return lambda change: change.subject in (uris if change.kind == "resource" else lists)

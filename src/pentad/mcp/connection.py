@@ -1,13 +1,14 @@
-"""A conversation over one connection (stdio, or memory): messages in, messages out, both eras, no headers.
+"""A connection with one client over stdio or memory: messages in, messages out, both eras, no headers.
 
-The opening message decides nothing for good: `initialize` begins a legacy session that lives with the connection, and a
-message with modern `_meta` is served as that, at any time.
+`initialize` starts a legacy session that lives as long as the connection. A message with modern `_meta` is served as
+modern at any time.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -18,15 +19,14 @@ from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp import messages
-from pentad.mcp.envelopes import batch_parts, is_answer, parse_envelope
-from pentad.mcp.following import may_hear
-from pentad.mcp.legacy import LegacyEra
-from pentad.mcp.messages import CancelledParams, Envelope, RequestId
+from pentad.mcp.call import NO_HEADERS
+from pentad.mcp.changes import Change, SubscriptionHub
+from pentad.mcp.legacy import LegacyEra, LegacyPeer
+from pentad.mcp.messages import CancelledParams, Envelope, RequestId, is_response, parse_envelope, split_batch
 from pentad.mcp.modern import ModernEra, has_modern_meta
-from pentad.mcp.peers import LegacyPeer
-from pentad.mcp.revisions import ASSUMED, Revision
+from pentad.mcp.revisions import ASSUMED, NEWEST_LEGACY, Revision
 from pentad.mcp.sessions import Session
-from pentad.mcp.subscriptions import Change, SubscriptionHub
+from pentad.mcp.subscription_access import may_receive
 from pentad.mcp.wire_errors import INVALID_REQUEST, ProtocolError, as_protocol_error
 
 Write = Callable[[bytes], Awaitable[None]]
@@ -35,8 +35,8 @@ _META_MARK: Final = messages.PROTOCOL_VERSION_KEY.encode("ascii")
 _IDLE_SECONDS: Final = 3600.0
 
 
-class ConnectionKeeper:
-    """The state of the one session a connection has."""
+class ConnectionState:
+    """The state of a connection's only session."""
 
     def __init__(self) -> None:
         self.subscribed: set[str] = set()
@@ -51,8 +51,8 @@ class ConnectionKeeper:
         self.subscribed.discard(uri)
 
 
-class ConnectionOutlet:
-    """Messages of a request go where all messages go; a connection needs no sign of life."""
+class ConnectionStream:
+    """Sends the messages of a request over the connection, like all other messages."""
 
     __slots__ = ("_write",)
     can_send = True
@@ -64,13 +64,13 @@ class ConnectionOutlet:
         await self._write(message)
 
     async def keep_alive(self) -> None:
-        """Nothing to keep alive."""
+        """A connection needs none."""
 
     async def close_early(self) -> None:
         """There is no stream to end."""
 
-    def waiting(self) -> None:
-        """Whoever reads the connection can cancel by request id."""
+    def on_suspend(self) -> None:
+        """Nothing to set up: the connection reads on and cancels calls by their id."""
 
 
 class Connection:
@@ -97,15 +97,15 @@ class Connection:
         self._principal = principal
         self._endpoint = endpoint
         self._session: Session | None = None
-        self._keeper = ConnectionKeeper()
-        self._outlet = ConnectionOutlet(write)
+        self._session_state = ConnectionState()
+        self._stream = ConnectionStream(write)
         self._calls: dict[RequestId, asyncio.Task[None]] = {}
         self._batches: set[asyncio.Task[None]] = set()
-        self._news: asyncio.Task[None] | None = None
-        self._ended = asyncio.Event()
+        self._notifier: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     async def receive(self, line: bytes) -> None:
-        """Take one message; a request is answered in a task of its own, so that the next message is heard meanwhile."""
+        """Take one message. A request is answered in its own task, so that the next message can be read meanwhile."""
         try:
             check_bounds(line, depth=self._limits.json_depth, keys=self._limits.json_keys)
             if line.lstrip()[:1] == b"[":
@@ -118,20 +118,20 @@ class Connection:
             await self._write(ProtocolError(INVALID_REQUEST, error.sentence(), error.as_json()).encoded(None))
 
     async def _take(self, line: bytes, reply: Write, *, batched: bool = False) -> "asyncio.Task[None] | None":
-        """Take one message whose answer goes to `reply`; the task that answers it, if it takes one."""
+        """Take one message; the answer goes to `reply`. Returns the task that answers it, if there is one."""
         request_id: RequestId | None = None
         try:
             envelope = parse_envelope(line)
             if isinstance(envelope.id, str | int):
                 request_id = envelope.id
             modern = _META_MARK in line and has_modern_meta(envelope)
-            if is_answer(envelope):
-                with suppress(ProtocolError):  # an answer nobody waits for is nobody's business
+            if is_response(envelope):
+                with suppress(ProtocolError):  # a late response is no error
                     await self._legacy.response(envelope, line, self._session)
             elif request_id is None:
-                await self._notified(envelope)
+                await self._take_notification(envelope)
             elif envelope.method != "initialize" or modern:
-                return self._begin(envelope, request_id, reply, modern=modern)
+                return self._start_call(envelope, request_id, reply, modern=modern)
             elif batched:
                 raise ProtocolError(INVALID_REQUEST, "initialize must not be part of a batch.")
             else:
@@ -141,28 +141,27 @@ class Connection:
         return None
 
     async def _take_batch(self, line: bytes) -> None:
-        """Several messages at once, where the revision has that; their answers go out together."""
+        """Take several messages at once, if the revision allows it; their answers are sent together."""
         if not self._revision.batches:
             raise ProtocolError(INVALID_REQUEST, f"Revision {self._revision.name} has no batches.")
         answers: list[bytes] = []
 
-        async def keep(answer: bytes) -> None:
+        async def collect(answer: bytes) -> None:
             answers.append(answer)
 
-        parts = batch_parts(line, self._limits.batch_messages)
-        begun = [await self._take(bytes(part), keep, batched=True) for part in parts]
+        parts = split_batch(line, self._limits.batch_messages)
+        calls = [await self._take(bytes(part), collect, batched=True) for part in parts]
 
         async def finish() -> None:
-            await asyncio.gather(*(task for task in begun if task is not None), return_exceptions=True)
+            await asyncio.gather(*(task for task in calls if task is not None), return_exceptions=True)
             if answers:
                 await self._write(b"[%b]" % b",".join(answers))
 
-        whole = asyncio.get_running_loop().create_task(finish())
-        self._batches.add(whole)
-        whole.add_done_callback(self._batches.discard)
+        batch = asyncio.get_running_loop().create_task(finish())
+        self._batches.add(batch)
+        batch.add_done_callback(self._batches.discard)
 
-    async def oversized(self, limit: int) -> None:
-        """A message too long to be read."""
+    async def refuse_oversized(self, limit: int) -> None:
         text = f"A message is at most {limit} bytes."
         await self._write(ProtocolError(INVALID_REQUEST, text, {"limit": limit}).encoded(None))
 
@@ -173,14 +172,16 @@ class Connection:
             opaque_id(), self._principal.id, self._endpoint, handshake.revision, client, None, touched_at=0
         )
         await self._write(messages.reply(request_id, handshake.body))
-        if self._news is None:
-            self._news = start_task(self._tell_news(), "news")
+        if self._notifier is None:
+            self._notifier = start_task(self._send_notifications(), "notifications")
 
-    def _begin(self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool) -> "asyncio.Task[None]":
+    def _start_call(
+        self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool
+    ) -> "asyncio.Task[None]":
         if request_id in self._calls:
             raise ProtocolError(INVALID_REQUEST, f"The id {request_id!r} is still in use by a running request.")
-        answering = self._answer(envelope, request_id, reply, modern=modern)
-        task = self._calls[request_id] = asyncio.get_running_loop().create_task(answering)
+        call = self._answer(envelope, request_id, reply, modern=modern)
+        task = self._calls[request_id] = asyncio.get_running_loop().create_task(call)
         return task
 
     async def _answer(self, envelope: Envelope, request_id: RequestId, reply: Write, *, modern: bool) -> None:
@@ -188,13 +189,13 @@ class Connection:
             if modern:
                 admitted = self._modern.admit(envelope, None)
                 answer = await self._modern.request(
-                    admitted, request_id, self._principal, self._outlet, self._transport
+                    admitted, request_id, self._principal, self._stream, self._transport
                 )
             else:
                 answer = await self._legacy.request(envelope, request_id, self._legacy_peer())
         except ProtocolError as error:
             answer = error.encoded(request_id)
-        except Exception as error:  # noqa: BLE001  the conversation goes on whatever happens to one call
+        except Exception as error:  # noqa: BLE001  the connection goes on whatever happens to one call
             answer = as_protocol_error(error, f"{envelope.method}").encoded(request_id)
         finally:
             self._calls.pop(request_id, None)
@@ -208,14 +209,16 @@ class Connection:
         return LegacyPeer(
             self._principal,
             self._revision,
-            self._session,
-            self._keeper,
-            self._outlet,
-            self._legacy.conversations,
             self._transport,
+            None,
+            NO_HEADERS,
+            self._session,
+            self._session_state,
+            self._stream,
+            self._legacy.pending,
         )
 
-    async def _notified(self, envelope: Envelope) -> None:
+    async def _take_notification(self, envelope: Envelope) -> None:
         if envelope.method != "notifications/cancelled":
             return
         try:
@@ -225,30 +228,108 @@ class Connection:
         if (task := self._calls.get(params.request_id)) is not None:
             task.cancel()
 
-    async def _tell_news(self) -> None:
-        """What changes, to a legacy client: lists always, resources it subscribed to."""
-        listener = self._hub.listen(self._principal.id, lambda change: True)
+    async def _send_notifications(self) -> None:
+        """Notify a legacy client of changes: of all lists, and of the resources it subscribed to."""
+        listener = self._hub.add(self._principal.id, lambda change: True)
         try:
-            async for change in self._hub.changes(listener, self._ended, _IDLE_SECONDS):
-                if change is not None and await self._hears(change):
+            async for change in self._hub.changes(listener, self._closing, _IDLE_SECONDS):
+                if change is not None and await self._receives(change):
                     method, params = change.notification()
                     await self._write(messages.notification(method, params or None))
         finally:
-            self._hub.leave(listener)
+            self._hub.remove(listener)
 
-    async def _hears(self, change: Change) -> bool:
-        wanted = change.kind == "list" or change.subject in self._keeper.subscribed
-        return wanted and await may_hear(self._legacy.registry, change, self._who)
+    async def _receives(self, change: Change) -> bool:
+        wanted = change.kind == "list" or change.subject in self._session_state.subscribed
+        return wanted and await may_receive(self._legacy.registry, change, self._current_principal)
 
-    async def _who(self) -> Principal:
+    async def _current_principal(self) -> Principal:
         return self._principal
 
     async def close(self, grace_seconds: float) -> None:
-        """The client said its last word: give running calls a moment, then end."""
-        self._ended.set()
-        running = [task for task in (*self._calls.values(), *self._batches, self._news) if task is not None]
+        """The client's input has ended: give running calls a moment, then cancel them."""
+        self._closing.set()
+        running = [task for task in (*self._calls.values(), *self._batches, self._notifier) if task is not None]
         if running:
             _, late = await asyncio.wait(running, timeout=grace_seconds)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+
+
+class RemoteError(Exception):
+    """The server answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class MemoryClient:
+    """A client in this process, on a connection without pipes. Use it as an async context manager."""
+
+    def __init__(self, connect: Callable[[Write], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._last_id = 0
+        self.notifications: list[dict[str, Any]] = []
+        self.server: dict[str, Any] = {}
+
+    async def __aenter__(self) -> Self:
+        self._connection = self._connect(self._take)
+        params = {
+            "protocolVersion": NEWEST_LEGACY.name,
+            "capabilities": {},
+            "clientInfo": {"name": "pentad", "version": "0"},
+        }
+        self.server = await self.request("initialize", params)
+        await self.notify("notifications/initialized")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            await self._connection.close(grace_seconds=0)
+
+    async def _take(self, message: bytes) -> None:
+        decoded = msgspec.json.decode(message)
+        future = self._waiting.pop(decoded.get("id"), None) if "method" not in decoded else None
+        if future is None:
+            self.notifications.append(decoded)
+        elif "error" in decoded:
+            error = decoded["error"]
+            future.set_exception(RemoteError(error["code"], error["message"], error.get("data")))
+        else:
+            future.set_result(decoded["result"])
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Send a request and wait for its result. Raises RemoteError."""
+        if self._connection is None:
+            raise RuntimeError("Use the client as an async context manager.")
+        self._last_id += 1
+        request_id = self._last_id
+        future = self._waiting[request_id] = asyncio.get_running_loop().create_future()
+        await self._connection.receive(messages.request(request_id, method, params or {}))
+        return await future
+
+    async def notify(self, method: str, params: Any = None) -> None:
+        if self._connection is not None:
+            await self._connection.receive(messages.notification(method, params))
+
+    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Call a tool; an `isError` result is returned like any other."""
+        return await self.request("tools/call", {"name": name, "arguments": arguments or {}})
+
+    async def list_all(self, method: str, key: str) -> list[dict[str, Any]]:
+        """Every entry of a list, over all its pages."""
+        entries: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            page = await self.request(method, {"cursor": cursor} if cursor else {})
+            entries += page[key]
+            if (cursor := page.get("nextCursor")) is None:
+                return entries

@@ -1,7 +1,7 @@
-"""What tools, prompts and resources say: content blocks, and how older revisions see them.
+"""Content blocks of tools, prompts and resources, and their form in older revisions.
 
-A block is a msgspec struct whose encoding is its wire form. A plain dict is also a block and passes verbatim: some
-systems Pentad is compatible with promise members the protocol does not know.
+A block is a msgspec struct whose encoding is its wire form. A plain dict is also a block and is sent unchanged: some
+systems Pentad is compatible with have members that the protocol does not define.
 """
 
 from base64 import b64encode
@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 from msgspec import Struct, field, to_builtins
 
+from pentad.mcp.revisions import Revision
+
 
 class Annotations(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """For whom a block is meant and how much it matters."""
+    """Who a block is for, and how important it is."""
 
     audience: list[Literal["user", "assistant"]] | None = None
     priority: float | None = None
@@ -66,13 +68,13 @@ class Contents(Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=
 
 
 class Embedded(Block, frozen=True, tag="resource"):
-    """A resource carried inside the answer."""
+    """A resource embedded in the answer."""
 
     resource: Contents
 
 
 class Link(Block, frozen=True, tag="resource_link"):
-    """A resource the client may read if it wants to."""
+    """A link to a resource that the client can read."""
 
     uri: str
     name: str
@@ -97,7 +99,7 @@ class Message(Struct, frozen=True):
 
 
 class Icon(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """A picture a client may show beside a name."""
+    """An icon that clients show beside a name."""
 
     src: str
     mime_type: str | None = None
@@ -105,15 +107,15 @@ class Icon(Struct, frozen=True, omit_defaults=True, rename="camel"):
     theme: Literal["light", "dark"] | None = None
 
 
-def shaped(block: Content, *, audio: bool, links: bool, meta: bool) -> Content:
-    """The block as a revision knows it: what did not exist yet is said by what did."""
+def for_revision(block: Content, revision: Revision) -> Content:
+    """The block in the form of a revision; kinds that the revision lacks are replaced by older ones."""
     if isinstance(block, dict):
         return block
-    if isinstance(block, Audio) and not audio:
+    if isinstance(block, Audio) and not revision.audio:
         return Embedded(resource=Contents(uri="embedded:audio", mime_type=block.mime_type, blob=block.data))
-    if isinstance(block, Link) and not links:
+    if isinstance(block, Link) and not revision.links:
         return Text(text=f"{block.title or block.name}: {block.uri}")
-    if meta:
+    if revision.meta_on_content:
         return block
     plain: dict[str, Any] = to_builtins(block)
     plain.pop("_meta", None)

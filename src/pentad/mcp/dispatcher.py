@@ -1,29 +1,32 @@
-"""Method -> handler, for the methods both eras share; the way of every call, and the only catch-all.
+"""Finds the handler of a method and runs it, for the methods both eras share. Every call passes through here.
 
 A handler gets its decoded parameters and the peer, and returns the encoded result and the outcome for the audit trail.
-It knows neither transport nor era: the peer does.
+It knows neither transport nor era; the peer does. `answer` turns every exception into a ProtocolError.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 import msgspec.structs
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
+from pentad.kernel.principal import Principal
 from pentad.kernel.trace import RequestMark, request_mark
-from pentad.mcp import listing, wire_errors
-from pentad.mcp.arguments import Repair, read_leniently
-from pentad.mcp.asking import InputRequired, MissingCapability
+from pentad.mcp import wire_errors
+from pentad.mcp.arguments import Repair, check_no_arguments, read_with_repairs, strict_reader
 from pentad.mcp.call import Call, Peer
+from pentad.mcp.client_requests import InputRequired, MissingCapability
 from pentad.mcp.content import Contents, Message
-from pentad.mcp.declare import Tool
+from pentad.mcp.deadlines import Deadline, FirstSuspend, absorb_cancellation, run_until
+from pentad.mcp.declarations import Completer, Prompt, Tool
+from pentad.mcp.list_pages import Cursor, Pages, invalid_cursor, visible
 from pentad.mcp.messages import (
     CallToolParams,
     CompleteParams,
@@ -34,29 +37,30 @@ from pentad.mcp.messages import (
     RequestId,
     encode,
 )
-from pentad.mcp.registry import BoundPrompt, BoundResource, BoundTool, Registry
-from pentad.mcp.results import Shape
+from pentad.mcp.registry import Bound, BoundResource, BoundTool, Registry
+from pentad.mcp.results import ResultFormat
 from pentad.mcp.revisions import ALL_METHODS
-from pentad.mcp.rights import check_right, lacks
-from pentad.mcp.supervision import Deadline, FirstPause, absorb_cancellation
+from pentad.mcp.rights import check_right, missing_scope
 from pentad.mcp.tasks import Deferred
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
 
-Answer = tuple[bytes, str]
-"""An encoded result, and `ok` or the code of what went wrong."""
-
-Handler = Callable[[Any, RequestId, Any], Awaitable[Answer]]
-"""Takes decoded params, the request's id and the peer of its era."""
-
-Record = Callable[[tuple[Any, ...]], None]
-"""Takes (at, principal, room, tool or method, outcome, microseconds, request id, session, transport, trace)."""
-
+SECONDS_FRESH: Final = 300
+"""How long clients may cache lists."""
 _HEAVY_AT_ONCE: Final = 2
 _MOST_COMPLETIONS: Final = 100
 
+Answer = tuple[bytes, str]
+"""An encoded result, and its outcome: `ok` or an error code."""
+
+Handler = Callable[[Any, RequestId, Any], Awaitable[Answer]]
+"""Takes the decoded parameters, the request's id and the peer."""
+
+Record = Callable[[tuple[Any, ...]], None]
+"""Takes (at, principal, room, tool or method, outcome, microseconds, request id, session, transport, trace, ...)."""
+
 
 class Method:
-    """How one method is decoded and handled; `label` names the parameter that says which tool, prompt or resource."""
+    """How one method is decoded and handled. `label` is the parameter that names the tool, prompt or resource."""
 
     __slots__ = ("_decode", "handle", "label", "name")
 
@@ -94,48 +98,48 @@ class Dispatcher:
         self.methods[method.name] = method
 
     def method(self, name: str, allowed: frozenset[str]) -> Method:
-        """The method of that name in the asking revision, or -32601 with the nearest one."""
+        """The method of that name, if the revision allows it; otherwise raises -32601 with the nearest name."""
         method = self.methods.get(name)
         if method is None or name not in allowed:
             guess = did_you_mean(name, allowed)
-            known = " in this protocol revision" if name in ALL_METHODS else ""
-            shown = name if len(name) <= 100 else name[:97] + "..."
-            raise ProtocolError(METHOD_NOT_FOUND, f"No method {shown!r}{known}.{' ' + guess if guess else ''}")
+            where = " in this protocol revision" if name in ALL_METHODS else ""
+            short = name if len(name) <= 100 else name[:97] + "..."
+            raise ProtocolError(METHOD_NOT_FOUND, f"No method {short!r}{where}.{' ' + guess if guess else ''}")
         return method
 
     async def answer(self, method: Method, params: Any, request_id: RequestId, peer: Peer) -> bytes:
-        """Handle one request. Raises ProtocolError and nothing else (but cancellation)."""
+        """Handle one request. Raises only ProtocolError and CancelledError."""
         started = time.perf_counter()
         outcome = "cancelled"
-        carried = params.meta.traceparent
-        trace = carried if isinstance(carried, str) else peer.trace
-        who = peer.principal.id
-        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=who))
+        given = params.meta.traceparent
+        trace = given if isinstance(given, str) else peer.trace
+        caller = peer.principal.id
+        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=caller))
         try:
             body, outcome = await method.handle(params, request_id, peer)
         except InputRequired as wait:
             outcome = "input_required"
-            return self._shape(peer).input_required(wait)
+            return self._format(peer).input_required(wait)
         except MissingCapability as missing:
             outcome = "missing_capability"
             raise ProtocolError(MISSING_CAPABILITY, str(missing), missing.required()) from None
-        except Exception as error:  # noqa: BLE001  the only catch-all: nothing else may reach a transport
+        except Exception as error:  # noqa: BLE001  transports handle ProtocolError only
             refused = wire_errors.as_protocol_error(error, method.name)
             outcome = str(refused.code)
             raise refused from None
         else:
             return body
         finally:
-            self._note(method, params, outcome, started, request_id, peer)
+            self._audit(method, params, outcome, started, request_id, peer)
 
-    def _note(
+    def _audit(
         self, method: Method, params: Any, outcome: str, started: float, request_id: RequestId, peer: Peer
     ) -> None:
         name = method.name
         room = ""
         if name == "tools/call":
             bound = self.registry.tools.get(params.name)
-            room, name = (bound.room, bound.tool.name) if bound is not None else ("", "(unknown tool)")
+            room, name = (bound.room, bound.declared.name) if bound is not None else ("", "(unknown tool)")
         elapsed = int((time.perf_counter() - started) * 1_000_000)
         mark = request_mark.get()
         self._record(
@@ -155,50 +159,50 @@ class Dispatcher:
             )
         )
 
-    def _shape(self, peer: Peer) -> Shape:
-        return self.registry.shapes[peer.revision.name]
+    def _format(self, peer: Peer) -> ResultFormat:
+        return self.registry.formats[peer.revision.name]
 
     async def _call_tool(self, params: CallToolParams, request_id: RequestId, peer: Peer) -> Answer:
         bound = self.registry.tools.get(params.name) or self.registry.tool(params.name, peer.principal)
-        tool = bound.tool
-        shape = self.registry.shapes[peer.revision.name]
+        tool = bound.declared
+        result_format = self.registry.formats[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
-            raise lacks(peer.principal, bound.room, tool.action)
-        deadline = Deadline(self.limits.tool_seconds if tool.seconds is None else tool.seconds, peer.waiting)
+            raise missing_scope(peer.principal, bound.room, tool.action)
+        deadline = Deadline(self.limits.tool_seconds if tool.seconds is None else tool.seconds, peer.on_suspend)
         try:
             inputs, repairs = _inputs(bound, bytes(params.arguments))
             if tool.takes_call:
                 inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
-            work = self._one_of_few(bound, inputs) if tool.heavy else tool.function(**inputs)
-            body = bound.encode(await FirstPause(work, deadline.paused), shape, repairs)
+            work = self._run_heavy(bound, inputs) if tool.heavy else tool.function(**inputs)
+            body = bound.encode(await FirstSuspend(work, deadline.start), result_format, repairs)
         except PentadError as error:
-            return shape.failure(ensure_logged(error, f"tool {tool.name!r}")), error.code
+            return result_format.failure(ensure_logged(error, f"tool {tool.name!r}")), error.code
         except MissingCapability as missing:
             if peer.revision.modern:
                 raise
-            return shape.failure(InvalidInput(str(missing))), "missing_capability"
+            return result_format.failure(InvalidInput(str(missing))), "missing_capability"
         except asyncio.CancelledError:
             if not deadline.expired:
                 raise
             absorb_cancellation()
             late = ensure_logged(deadline.error(f"The tool {tool.name!r}"), f"tool {tool.name!r}")
-            return shape.failure(late), late.code
-        except Deferred as later:
-            return _put_off(tool, later, shape)
+            return result_format.failure(late), late.code
+        except Deferred as deferred:
+            return _deferred_answer(tool, deferred, result_format)
         except (InputRequired, ProtocolError):
             raise
-        except Exception as error:  # noqa: BLE001  a tool's bug must not end the conversation
-            return shape.failure(internal_error(error, f"tool {tool.name!r}")), "internal"
+        except Exception as error:  # noqa: BLE001  a bug in a tool must not end the connection
+            return result_format.failure(internal_error(error, f"tool {tool.name!r}")), "internal"
         finally:
-            deadline.disarm()
+            deadline.cancel()
         if len(body) > self.limits.result_bytes:
-            return shape.failure(too_large(len(body), self.limits.result_bytes)), "limit_exceeded"
+            return result_format.failure(result_too_large(len(body), self.limits.result_bytes)), "limit_exceeded"
         return body, "ok"
 
-    async def _one_of_few(self, bound: BoundTool, inputs: dict[str, Any]) -> Any:
-        """A heavy tool waits until one of the few places is free."""
+    async def _run_heavy(self, bound: BoundTool, inputs: dict[str, Any]) -> Any:
+        """Only a few heavy tools run at a time; the others wait."""
         async with self._heavy:
-            return await bound.tool.function(**inputs)
+            return await bound.declared.function(**inputs)
 
     async def _read_resource(self, params: ReadResourceParams, request_id: RequestId, peer: Peer) -> Answer:
         found = self.registry.resource(params.uri)
@@ -206,128 +210,157 @@ class Dispatcher:
             raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
         bound, variables = found
         check_right(peer.principal, bound.room, "read")
-        resource = bound.resource
-        deadline = Deadline(self.limits.tool_seconds, peer.waiting)
+        resource = bound.declared
+        deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
         inputs: dict[str, Any] = dict(variables)
         if resource.takes_call:
             inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
         try:
-            given = await in_time(resource.function(**inputs), deadline, f"Reading {params.uri[:200]!r}")
+            returned = await run_until(deadline, resource.function(**inputs), f"Reading {params.uri[:200]!r}")
         except NotFound as error:
             raise _no_resource(peer, params.uri, error.sentence()) from None
-        body = encode({"contents": _contents(given, params.uri, bound, peer)})
-        return self._shape(peer).cacheable(body, resource.seconds_fresh), "ok"
+        body = encode({"contents": _contents(returned, params.uri, bound, peer)})
+        return self._format(peer).cacheable(body, resource.seconds_fresh), "ok"
 
     async def _get_prompt(self, params: GetPromptParams, request_id: RequestId, peer: Peer) -> Answer:
         bound = self.registry.prompt(params.name, peer.principal)
+        prompt = bound.declared
         check_right(peer.principal, bound.room, "read")
-        deadline = Deadline(self.limits.tool_seconds, peer.waiting)
+        deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
         inputs: dict[str, Any] = {}
-        if bound.prompt.takes_call:
+        if prompt.takes_call:
             inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
-        if bound.prompt.arguments is not None:
-            inputs["arguments"] = _prompt_arguments(bound, params.arguments or {})
-        given = await in_time(bound.prompt.function(**inputs), deadline, f"The prompt {params.name[:100]!r}")
-        shape = self._shape(peer)
-        messages = [Message.user(given)] if isinstance(given, str) else list(given)
-        shown = [{"role": one.role, "content": shape.content([one.content])[0]} for one in messages]
-        return shape.finish(encode({"description": bound.prompt.description, "messages": shown})), "ok"
+        if prompt.arguments is not None:
+            inputs["arguments"] = _prompt_arguments(prompt.arguments, params.arguments or {})
+        work = prompt.function(**inputs)
+        returned = await run_until(deadline, work, f"The prompt {params.name[:100]!r}")
+        result_format = self._format(peer)
+        messages = [Message.user(returned)] if isinstance(returned, str) else list(returned)
+        encoded = [{"role": one.role, "content": result_format.content([one.content])[0]} for one in messages]
+        return result_format.finish(encode({"description": prompt.description, "messages": encoded})), "ok"
 
     async def _complete(self, params: CompleteParams, request_id: RequestId, peer: Peer) -> Answer:
-        completer, bound = listing.completer(self.registry, params, peer.principal)
+        completer, bound = _find_completer(self.registry, params, peer.principal)
         values: list[str] = []
         if completer is not None:
             call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
             others = params.context.arguments if params.context else {}
-            deadline = Deadline(self.limits.tool_seconds, peer.waiting)
-            values = list(await in_time(completer(params.argument.value, call, others), deadline, "Completion"))
-        shown = values[:_MOST_COMPLETIONS]
-        body = {"completion": {"values": shown, "total": len(values), "hasMore": len(values) > len(shown)}}
-        return self._shape(peer).finish(encode(body)), "ok"
+            deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
+            values = list(await run_until(deadline, completer(params.argument.value, call, others), "Completion"))
+        first = values[:_MOST_COMPLETIONS]
+        body = {"completion": {"values": first, "total": len(values), "hasMore": len(values) > len(first)}}
+        return self._format(peer).finish(encode(body)), "ok"
 
     def _lister(self, name: str) -> Handler:
         async def handle(params: ListParams, _request_id: RequestId, peer: Peer) -> Answer:
             body, _last = self.registry.pages(name, peer.revision, peer.principal).page(params.cursor)
-            return self._shape(peer).cacheable(body, listing.SECONDS_FRESH), "ok"
+            return self._format(peer).cacheable(body, SECONDS_FRESH), "ok"
 
         return handle
 
     async def _list_resources(self, params: ListParams, request_id: RequestId, peer: Peer) -> Answer:
-        deadline = Deadline(self.limits.tool_seconds, peer.waiting)
-        work = listing.resources(self.registry, params, request_id, peer)
-        body = await in_time(work, deadline, "Listing the resources")
-        fresh = 0 if self.registry.listings else listing.SECONDS_FRESH
-        return self._shape(peer).cacheable(body, fresh), "ok"
+        deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
+        body = await run_until(deadline, self._resource_page(params, request_id, peer), "Listing the resources")
+        fresh = 0 if self.registry.listings else SECONDS_FRESH
+        return self._format(peer).cacheable(body, fresh), "ok"
+
+    async def _resource_page(self, params: ListParams, request_id: RequestId, peer: Peer) -> bytes:
+        """A page of `resources/list`: first the declared resources, then those each room lists at run time.
+
+        A cursor counts declared pages from 0 up and the rooms' listings from -1 down, with the listing's own cursor.
+        """
+        pages = self.registry.pages("resources/list", peer.revision, peer.principal)
+        position, inner = Cursor(0, None) if params.cursor is None else pages.read(params.cursor)
+        readable = [bound for bound in self.registry.listings if peer.principal.may(bound.room, "read")]
+        if position >= 0:
+            body, last = pages.at(position)
+            if not last or not readable:
+                return body
+            if not pages.is_empty:
+                return body[:-1] + b',"nextCursor":%b}' % encode(pages.cursor(-1))
+            position = -1
+        while (index := -position - 1) < len(readable):
+            bound = readable[index]
+            call: Call[Any] = Call(bound.service, peer, request_id, params.meta)
+            page = await bound.declared(call, inner)
+            next_cursor = _next_cursor(pages, position, page.cursor, index + 1 < len(readable))
+            if page.entries or next_cursor is None:
+                allowed = peer.revision.named_fields
+                entries = [visible(entry, allowed, peer.revision) for entry in page.entries]
+                return encode({"resources": entries, **({"nextCursor": next_cursor} if next_cursor else {})})
+            position, inner = (position, page.cursor) if page.cursor else (position - 1, None)
+        raise invalid_cursor("resources/list")
 
 
-async def in_time(work: Coroutine[Any, Any, Any], deadline: Deadline, what: str) -> Any:
-    """What the work gives, unless its time is up first."""
-    try:
-        return await FirstPause(work, deadline.paused)
-    except asyncio.CancelledError:
-        if not deadline.expired:
-            raise
-        absorb_cancellation()
-        raise deadline.error(what) from None
-    finally:
-        deadline.disarm()
+def _next_cursor(pages: Pages, position: int, inner: str | None, has_more: bool) -> str | None:
+    if inner is not None:
+        return pages.cursor(position, inner)
+    return pages.cursor(position - 1) if has_more else None
+
+
+def _find_completer(
+    registry: Registry, params: CompleteParams, principal: Principal
+) -> tuple[Completer | None, Bound[Prompt] | BoundResource]:
+    """The completer of an argument, None if the argument has none, and where it is declared."""
+    reference, argument = params.ref, params.argument.name
+    if reference.type == "ref/prompt" and reference.name is not None:
+        bound = registry.prompt(reference.name, principal)
+        names = {entry["name"] for entry in bound.declared.listing().get("arguments", ())}
+    elif reference.type == "ref/resource" and reference.uri is not None:
+        bound = next((one for one in registry.templates if one.declared.uri == reference.uri), None)
+        if bound is None or bound.declared.template is None:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown resource template: {reference.uri[:200]!r}.")
+        names = set(bound.declared.template.variables)
+    else:
+        kinds = "a ref/prompt with a name or a ref/resource with a uri"
+        raise ProtocolError(INVALID_PARAMS, f"completion/complete needs {kinds}, not {msgspec.to_builtins(reference)}.")
+    check_right(principal, bound.room, "read")
+    if argument not in names:
+        raise ProtocolError(INVALID_PARAMS, f"No argument {argument[:100]!r}. It takes: {', '.join(sorted(names))}.")
+    return bound.declared.completers.get(argument), bound
 
 
 def _inputs(bound: BoundTool, raw: bytes) -> tuple[dict[str, Any], list[Repair]]:
-    """What the tool is called with, checked; and what had to be mended for that."""
-    model, read = bound.tool.arguments, bound.read
+    """The tool's keyword arguments, validated, and the repairs that were needed."""
+    model, read = bound.declared.arguments, bound.read
     if model is None or read is None:
         if raw not in (b"{}", b"null"):
-            _refuse_arguments(raw)
+            check_no_arguments(raw)
         return {}, []
     given = b"{}" if raw == b"null" else raw
     try:
         return {"arguments": read(given)}, []
     except ValidationError as error:
-        value, repairs = read_leniently(model, given, error)
+        value, repairs = read_with_repairs(model, given, error)
         return {"arguments": value}, repairs
 
 
-def _put_off(tool: Tool, later: Deferred, shape: Shape) -> Answer:
+def _deferred_answer(tool: Tool, deferred: Deferred, result_format: ResultFormat) -> Answer:
     if tool.task is None:
-        raise RuntimeError(f"tool {tool.name!r} puts its answer off and does not declare that") from None
-    return shape.task(later.task), "task"
+        raise RuntimeError(f"tool {tool.name!r} defers its answer without declaring `task`") from None
+    return result_format.task(deferred.task), "task"
 
 
-def _refuse_arguments(raw: bytes) -> None:
-    try:
-        given = msgspec.json.decode(raw, type=dict[str, Any])
-    except msgspec.MsgspecError:
-        raise InvalidInput("The arguments must be an object.", hint="Send {} for none.") from None
-    if given:
-        names = ", ".join(repr(name) for name in list(given)[:10])
-        raise InvalidInput(f"Unknown arguments: {names}.", hint="This tool takes no arguments.")
-
-
-def _prompt_arguments(bound: BoundPrompt, given: Mapping[str, Any]) -> Any:
-    model = bound.prompt.arguments
-    if model is None:
-        return None
+def _prompt_arguments(model: type[BaseModel], given: Mapping[str, Any]) -> Any:
     raw = encode(given)
     try:
-        return model.__pydantic_validator__.validate_json(raw, strict=True)
+        return strict_reader(model)(raw)
     except ValidationError as error:
-        return read_leniently(model, raw, error)[0]
+        return read_with_repairs(model, raw, error)[0]
 
 
-def _contents(given: Any, uri: str, bound: BoundResource, peer: Peer) -> list[Contents]:
-    if isinstance(given, str | bytes):
-        return [Contents.of(uri, given, bound.resource.mime_type)]
-    found: list[Contents] = [given] if isinstance(given, Contents) else list(given)
-    return found if peer.revision.meta_on_content else [msgspec.structs.replace(one, meta=None) for one in found]
+def _contents(returned: Any, uri: str, bound: BoundResource, peer: Peer) -> list[Contents]:
+    if isinstance(returned, str | bytes):
+        return [Contents.of(uri, returned, bound.declared.mime_type)]
+    contents: list[Contents] = [returned] if isinstance(returned, Contents) else list(returned)
+    return contents if peer.revision.meta_on_content else [msgspec.structs.replace(one, meta=None) for one in contents]
 
 
 def _no_resource(peer: Peer, uri: str, text: str) -> ProtocolError:
     return ProtocolError(peer.revision.resource_not_found, text, {"uri": uri})
 
 
-def too_large(size: int, limit: int) -> PentadError:
-    """The refusal of an answer nobody wants to read."""
+def result_too_large(size: int, limit: int) -> PentadError:
     return InvalidInput(
         f"The answer has {size} bytes; the limit is {limit}.", hint="Ask for less: fewer rows, fewer fields, a page."
     )

@@ -1,6 +1,7 @@
-"""Arguments mirrored in HTTP headers (`x-mcp-header`), and header values in the `=?base64?...?=` wrapper.
+"""Arguments repeated in HTTP headers (`x-mcp-header`), and header values in the `=?base64?...?=` wrapper.
 
-An annotated argument must be sent as `Mcp-Param-<Name>` too; gateways route by it, so body and header must agree.
+The client has to send an annotated argument as `Mcp-Param-<Name>` too. Gateways route by it, so header and body must
+agree.
 """
 
 import base64
@@ -16,18 +17,18 @@ _TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VISIBLE: Final = re.compile(rb"[\x20-\x7e\t]*")
 _PREFIX: Final = b"=?base64?"
 _SUFFIX: Final = b"?="
-_MOST_INTEGER: Final = 2**53 - 1
+_LARGEST_INTEGER: Final = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderParam:
-    """One annotated argument: the way to it, and its header in lower case."""
+    """One annotated argument: its path in the arguments, and its header in lower case."""
 
     path: tuple[str, ...]
     header: bytes
 
     def agrees(self, arguments: Any, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether the header says what the body says; an absent or null argument expects none."""
+        """Whether the header equals the argument; a missing or null argument needs no header."""
         value = arguments
         for part in self.path:
             value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
@@ -44,7 +45,7 @@ class HeaderParam:
 
 
 def decode_header_value(value: bytes | None) -> str | None:
-    """The text a header carries; None when it is missing or its wrapper is broken."""
+    """The text of a header; None if it is missing or its wrapper is invalid."""
     if value is None or not _VISIBLE.fullmatch(value):
         return None
     value = value.strip(b" \t")
@@ -59,7 +60,7 @@ def decode_header_value(value: bytes | None) -> str | None:
 
 
 def header_params(schema: Mapping[str, Any], what: str) -> tuple[HeaderParam, ...]:
-    """The annotations of an input schema; a wrong one is refused where the tool is declared."""
+    """The annotated arguments of an input schema. Raises Misconfigured for an invalid annotation."""
     found: list[HeaderParam] = []
     for path, node in _properties(schema, ()):
         if (name := node.get("x-mcp-header")) is None:
@@ -92,4 +93,4 @@ def _same_number(sent: str, value: float) -> bool:
         number = float(sent)
     except ValueError:
         return False
-    return number == value and abs(value) <= _MOST_INTEGER
+    return number == value and abs(value) <= _LARGEST_INTEGER

@@ -1,8 +1,7 @@
-"""Lists as encoded pages: each holds what its caller may use, and nothing else.
+"""Pages of lists, encoded and cached. A page contains only what its caller may use.
 
-A list is encoded once for a revision and a set of rights, and kept: most callers share a few roles. A cursor is bound
-to the rights it was made under, so that a caller whose rights change between two pages starts again instead of missing
-entries, and a cursor of somebody else leads nowhere.
+A list is encoded once for each revision and set of rights, because most callers share a few roles. A cursor is bound to
+the rights it was made with: if they change between two pages, the caller has to start again and misses no entries.
 """
 
 import base64
@@ -29,27 +28,25 @@ KEYS: Final = {
     "resources/templates/list": "resourceTemplates",
 }
 MOST_KEPT: Final = 64
-"""Encoded lists kept per endpoint; the one that was not asked for the longest makes room."""
+"""Cached lists per endpoint."""
 
 
 class Right(NamedTuple):
-    """The scope `room:action` that an entry is shown with."""
+    """The scope `room:action` a caller needs to see an entry."""
 
     room: str
     action: Action
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """An entry of a list."""
-
+class ListEntry:
     right: Right
     entry: Callable[[], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """One list as one set of rights sees it. `tag` names the set in cursors; there is always a page, maybe an empty."""
+    """A list for one set of rights, which `tag` names in cursors. There is always at least one page."""
 
     method: str
     tag: str
@@ -59,7 +56,7 @@ class Pages:
     def at(self, position: int) -> tuple[bytes, bool]:
         """One page as an encoded object, and whether it is the last."""
         if not 0 <= position < len(self.bodies):
-            raise leads_nowhere(self.method)
+            raise invalid_cursor(self.method)
         return self.bodies[position], position == len(self.bodies) - 1
 
     def page(self, cursor: str | None) -> tuple[bytes, bool]:
@@ -73,10 +70,10 @@ class Pages:
 
 
 class ListPages:
-    """Every list of an endpoint. `also` names rights that decide on a list besides those of its declared entries."""
+    """Every list of an endpoint. `also` has further rights that a list depends on, besides those of its entries."""
 
     def __init__(
-        self, lists: Mapping[str, Sequence[Listed]], size: int, also: Mapping[str, Sequence[Right]] | None = None
+        self, lists: Mapping[str, Sequence[ListEntry]], size: int, also: Mapping[str, Sequence[Right]] | None = None
     ) -> None:
         self._lists = lists
         self._size = size
@@ -109,23 +106,23 @@ class ListPages:
 
 
 def visible(entry: Mapping[str, Any], allowed: frozenset[str], revision: Revision) -> dict[str, Any]:
-    """A list entry as a revision knows it."""
-    shown = {key: value for key, value in entry.items() if key in allowed}
-    annotations = shown.get("annotations")
+    """A list entry with the members the revision has."""
+    fields = {key: value for key, value in entry.items() if key in allowed}
+    annotations = fields.get("annotations")
     if isinstance(annotations, Annotations) and not revision.meta_on_content:
-        shown["annotations"] = msgspec.structs.replace(annotations, last_modified=None)
-    return shown
+        fields["annotations"] = msgspec.structs.replace(annotations, last_modified=None)
+    return fields
 
 
 class Cursor(NamedTuple):
-    """The position a cursor stands for, and the inner cursor of a list that exists only at run time."""
+    """A position in a list, and the cursor of the room's own listing if it is there."""
 
     position: int
     inner: str | None
 
 
 def make_cursor(method: str, tag: str, position: int, inner: str | None = None) -> str:
-    """An opaque cursor; it only means something to the list that made it, for callers with the same rights."""
+    """An opaque cursor, valid for this list and for callers with the same rights."""
     return base64.urlsafe_b64encode(msgspec.json.encode([method, tag, position, inner])).decode("ascii")
 
 
@@ -140,9 +137,9 @@ def read_cursor(cursor: str, method: str, tag: str) -> Cursor:
     if made_by != method:
         raise ProtocolError(INVALID_PARAMS, f"{method}: this cursor is not one of its own. Start without a cursor.")
     if made_for != tag:
-        raise leads_nowhere(method)
+        raise invalid_cursor(method)
     return Cursor(position, inner)
 
 
-def leads_nowhere(method: str) -> ProtocolError:
+def invalid_cursor(method: str) -> ProtocolError:
     return ProtocolError(INVALID_PARAMS, f"{method}: this cursor leads nowhere. Start again without a cursor.")

@@ -1,13 +1,15 @@
-"""The JSON-RPC envelope and the parameters Pentad reads, as msgspec structs.
+"""JSON-RPC messages: parses and writes envelopes, and declares the parameters of every method as msgspec structs.
 
-Decoding is lazy by layers: the envelope leaves `params` as raw bytes, a handler decodes just what its method knows, and
-a tool's arguments stay bytes until its own model validates them. Nothing is parsed twice.
+Decoding is lazy: the envelope leaves `params` as raw bytes, the method's struct decodes its parameters, and a tool's
+arguments stay bytes until the tool's own model validates them. Nothing is parsed twice.
 """
 
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from pentad.mcp.wire_errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
 
 RequestId = str | int
 
@@ -22,7 +24,7 @@ NO_PARAMS: Final = Raw(b"{}")
 
 
 class Envelope(Struct, gc=False):
-    """One JSON-RPC message of any kind, before anything is known about it."""
+    """One JSON-RPC message: a request, notification, result or error."""
 
     jsonrpc: str | UnsetType = UNSET
     id: str | int | UnsetType | None = UNSET
@@ -33,7 +35,7 @@ class Envelope(Struct, gc=False):
 
 
 class RequestMeta(Struct, gc=False, frozen=True):
-    """The members of `params._meta` that mean something to the server."""
+    """The members of `params._meta` that Pentad reads."""
 
     progress_token: str | int | None = field(default=None, name="progressToken")
     protocol_version: str | UnsetType = field(default=UNSET, name=PROTOCOL_VERSION_KEY)
@@ -47,7 +49,7 @@ NO_META: Final = RequestMeta()
 
 
 class Params(Struct, gc=False):
-    """What every method may carry."""
+    """Parameters every method accepts."""
 
     meta: RequestMeta = field(default=NO_META, name="_meta")
 
@@ -125,7 +127,7 @@ class CompleteParams(Params, kw_only=True):
 
 
 class SubscriptionFilter(Struct, gc=False, rename="camel", omit_defaults=True):
-    """What a listener of the modern era wants to hear."""
+    """The notifications a `subscriptions/listen` request asks for."""
 
     tools_list_changed: bool = False
     prompts_list_changed: bool = False
@@ -139,15 +141,60 @@ class ListenParams(Params, kw_only=True):
 
 
 encode = msgspec.json.encode
+_decode = msgspec.json.Decoder(Envelope).decode
+_decode_batch = msgspec.json.Decoder(list[Raw]).decode
+_NULL: Final = Raw(b"null")
+
+
+def parse_envelope(body: bytes) -> Envelope:
+    """One message of any kind. Raises ProtocolError with -32700 or -32600."""
+    try:
+        str(body, "utf-8")  # `Raw` fields are not checked by the decoder, and their readers rely on valid UTF-8
+        envelope = _decode(body)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(INVALID_REQUEST, f"Not a JSON-RPC message: {error}.") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _not_json(error) from None
+    if envelope.params == _NULL:  # some clients send null instead of leaving params out
+        envelope.params = NO_PARAMS
+    if envelope.jsonrpc != "2.0":
+        raise ProtocolError(INVALID_REQUEST, 'A JSON-RPC message says "jsonrpc": "2.0".')
+    if envelope.id is None and envelope.method is not UNSET:
+        raise ProtocolError(INVALID_REQUEST, "A request's id is a string or an integer, not null.")
+    return envelope
+
+
+def split_batch(body: bytes, limit: int) -> list[Raw]:
+    """The messages of a batch, each still encoded. Raises ProtocolError."""
+    try:
+        parts = _decode_batch(body)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _not_json(error) from None
+    if not parts or len(parts) > limit:
+        raise ProtocolError(INVALID_REQUEST, f"A batch has 1 to {limit} messages, this one {len(parts)}.")
+    return parts
+
+
+def is_response(envelope: Envelope) -> bool:
+    """Whether the message responds to a request of ours. Raises ProtocolError if it is no JSON-RPC message at all."""
+    if envelope.method is not UNSET:
+        return False
+    if envelope.result is UNSET and envelope.error is UNSET:
+        raise ProtocolError(INVALID_REQUEST, "A message has a method, a result or an error; this one has none.")
+    return True
+
+
+def _not_json(error: Exception) -> ProtocolError:
+    return ProtocolError(PARSE_ERROR, f"Not JSON: {str(error) or 'nested too deeply'}.")
 
 
 def reply(request_id: RequestId | None, result: bytes) -> bytes:
-    """A successful answer around an already encoded result."""
+    """A successful response around an encoded result."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result)
 
 
 def notification(method: str, params: Any = None) -> bytes:
-    """A message without an id; its parameters may be encoded already."""
+    """A message without an id. `params` may be encoded already."""
     if params is None:
         return b'{"jsonrpc":"2.0","method":%b}' % encode(method)
     body = params if isinstance(params, bytes) else encode(params)
@@ -155,5 +202,4 @@ def notification(method: str, params: Any = None) -> bytes:
 
 
 def request(request_id: RequestId, method: str, params: Any) -> bytes:
-    """A request from the server to the client, in the eras that have such."""
     return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (encode(request_id), encode(method), encode(params))

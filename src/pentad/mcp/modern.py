@@ -1,9 +1,9 @@
-"""The stateless era (2026-07-28 on): every request says who it is; nothing is remembered between two of them."""
+"""The stateless era (2026-07-28 on): every request carries its client's identity; nothing is kept between requests."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import UNSET
@@ -11,11 +11,11 @@ from msgspec import UNSET
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp import messages
-from pentad.mcp.call import NO_HEADERS
-from pentad.mcp.dispatcher import Answer, Dispatcher, Method
-from pentad.mcp.following import Who, may_follow, may_hear
+from pentad.mcp.call import KEEP_ALIVE_SECONDS, LOG_LEVELS, NO_HEADERS, Peer, ResponseStream
+from pentad.mcp.changes import SubscriptionHub, matches_filter
+from pentad.mcp.client_requests import BadAnswer, InputRequired, MissingCapability, Question, is_declared
+from pentad.mcp.dispatcher import SECONDS_FRESH, Answer, Dispatcher, Method
 from pentad.mcp.header_params import decode_header_value
-from pentad.mcp.listing import SECONDS_FRESH
 from pentad.mcp.messages import (
     SERVER_INFO_KEY,
     SUBSCRIPTION_ID_KEY,
@@ -27,24 +27,104 @@ from pentad.mcp.messages import (
     SubscriptionFilter,
     encode,
 )
-from pentad.mcp.peers import ModernPeer, Outlet
 from pentad.mcp.request_state import StateSealer, binding
 from pentad.mcp.revisions import MODERN, NEWEST_MODERN, REVISIONS, Revision
-from pentad.mcp.subscriptions import SubscriptionHub, filter_wants
+from pentad.mcp.subscription_access import CurrentPrincipal, may_receive, may_subscribe
 from pentad.mcp.task_methods import TaskMethods
 from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
 
-_KEEP_ALIVE_SECONDS: Final = 15.0
-_MOST_FOLLOWED: Final = 1000
-_ASKING_METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+_MOST_SUBSCRIPTIONS: Final = 1000
+_METHODS_WITH_QUESTIONS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 _ANY_METHOD: Final = msgspec.json.Decoder(Params)
 
 Headers = Mapping[bytes, bytes]
 
 
 @dataclass(slots=True)
-class Admitted:
-    """A request that passed every check of the envelope."""
+class ModernPeer(Peer):
+    """The client's end of one modern request: it says everything about itself, and a question ends the call for now."""
+
+    meta: RequestMeta
+    stream: ResponseStream
+    current_principal: CurrentPrincipal | None
+    rounds: "_Rounds | None" = None
+
+    async def principal_now(self) -> Principal:
+        """The caller with its current rights, for a long request; unchanged if the transport cannot check."""
+        return self.principal if self.current_principal is None else await self.current_principal()
+
+    def take_answers(
+        self, sealer: StateSealer, bound_to: Callable[[], bytes], responses: Any, request_state: str | None
+    ) -> None:
+        """Take the client's answers: of earlier rounds from the sealed state, and of this one."""
+        answers, state = dict[str, Any](), dict[str, Any]()
+        if request_state is not None:
+            opened = sealer.open(request_state, bound_to())
+            answers, state = opened.answers, opened.state
+        if isinstance(responses, dict):
+            answers.update(cast("dict[str, Any]", responses))
+        self.rounds = _Rounds(sealer, bound_to, answers, state)
+
+    def supports(self, capability: str) -> bool:
+        declared = self.meta.client_capabilities
+        return declared is not UNSET and is_declared(capability, declared)
+
+    def client_info(self) -> Mapping[str, Any]:
+        return {} if self.meta.client_info is UNSET else self.meta.client_info
+
+    def wants_log(self, level: str) -> bool:
+        lowest = self.meta.log_level
+        return lowest in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(lowest)
+
+    def saved_state(self) -> dict[str, Any]:
+        return dict(self.rounds.state) if self.rounds is not None else {}
+
+    async def send(self, message: bytes) -> None:
+        await self.stream.send(message)
+
+    async def keep_alive(self) -> None:
+        await self.stream.keep_alive()
+
+    def on_suspend(self) -> None:
+        self.stream.on_suspend()
+
+    async def ask(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
+        for question in questions.values():
+            if self.rounds is None or not self.supports(question.capability):
+                raise MissingCapability(question.capability)
+        return {} if self.rounds is None else self.rounds.answers_to(questions, state)
+
+
+class _Rounds:
+    """The rounds of one call with questions: the answers so far, and the seal for the state in between."""
+
+    def __init__(
+        self, sealer: StateSealer, bound_to: Callable[[], bytes], answers: dict[str, Any], state: dict[str, Any]
+    ) -> None:
+        self._sealer = sealer
+        self._bound_to = bound_to
+        self._answers = answers
+        self.state = state
+        self._accepted: dict[str, Any] = {}
+
+    def answers_to(self, questions: Mapping[str, Question], state: dict[str, Any]) -> dict[str, Any]:
+        """All answers, if they are there and valid. Otherwise raises InputRequired, which ends this round."""
+        found: dict[str, Any] = {}
+        still_open: dict[str, Question] = {}
+        for key, question in questions.items():
+            try:
+                found[key] = question.read(self._answers.get(key))
+                self._accepted[key] = self._answers[key]
+            except BadAnswer:
+                still_open[key] = question
+        if still_open:
+            raise InputRequired(still_open, self._sealer.seal(self._accepted, state, self._bound_to()))
+        return found
+
+
+@dataclass(slots=True)
+class AdmittedRequest:
+    """A request whose envelope and headers are valid."""
 
     method: Method
     params: Any
@@ -66,8 +146,8 @@ class ModernEra:
         dispatcher.add(Method("server/discover", Params, self._discover))
         dispatcher.add(Method("subscriptions/listen", ListenParams, self._listen))
 
-    def admit(self, envelope: Envelope, headers: Headers | None) -> Admitted:
-        """Check a request's envelope, and its headers where the transport has them. Raises ProtocolError."""
+    def admit(self, envelope: Envelope, headers: Headers | None) -> AdmittedRequest:
+        """Check a request's envelope, and its headers if the transport has any. Raises ProtocolError."""
         name = envelope.method
         if name is UNSET:
             raise ProtocolError(INVALID_REQUEST, "A request needs a method.")
@@ -92,38 +172,40 @@ class ModernEra:
         )
         if headers is not None and name == "tools/call":
             self._check_param_headers(headers, params)
-        return Admitted(method, params, revision)
+        return AdmittedRequest(method, params, revision)
 
     def _check_param_headers(self, headers: Headers, params: Any) -> None:
         bound = self._registry.tools.get(params.name)
-        if bound is None or not bound.tool.headers:
+        if bound is None or not bound.declared.headers:
             return
         arguments = msgspec.json.decode(params.arguments)
-        for mirrored in bound.tool.headers:
+        for mirrored in bound.declared.headers:
             if not mirrored.agrees(arguments, headers):
-                shown = mirrored.header.decode("ascii")
-                raise ProtocolError(HEADER_MISMATCH, f"The header {shown} does not say what the argument says.")
+                name = mirrored.header.decode("ascii")
+                raise ProtocolError(HEADER_MISMATCH, f"The header {name} differs from the argument in the body.")
 
     async def request(
         self,
-        admitted: Admitted,
+        admitted: AdmittedRequest,
         request_id: RequestId,
         principal: Principal,
-        outlet: Outlet,
+        stream: ResponseStream,
         transport: str,
         trace: str | None = None,
-        who: Who | None = None,
+        current_principal: CurrentPrincipal | None = None,
         headers: Headers = NO_HEADERS,
     ) -> bytes:
         """Answer an admitted request with a complete JSON-RPC message. Raises ProtocolError."""
         params = admitted.params
-        peer = ModernPeer(principal, admitted.revision, params.meta, outlet, transport, trace, who, headers)
-        if admitted.method.name in _ASKING_METHODS:
+        peer = ModernPeer(
+            principal, admitted.revision, transport, trace, headers, params.meta, stream, current_principal
+        )
+        if admitted.method.name in _METHODS_WITH_QUESTIONS:
             self._take_answers(peer, admitted)
         result = await self._dispatcher.answer(admitted.method, params, request_id, peer)
         return messages.reply(request_id, result)
 
-    def _take_answers(self, peer: ModernPeer, admitted: Admitted) -> None:
+    def _take_answers(self, peer: ModernPeer, admitted: AdmittedRequest) -> None:
         params = admitted.params
         if params.input_responses is UNSET and params.request_state is UNSET and not params.meta.client_capabilities:
             return
@@ -139,63 +221,63 @@ class ModernEra:
         if instructions := registry.instructions(peer.principal):
             body["instructions"] = instructions
         identity = {SERVER_INFO_KEY: registry.info.as_json()}
-        return registry.shapes[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, identity), "ok"
+        return registry.formats[peer.revision.name].cacheable(encode(body), SECONDS_FRESH, identity), "ok"
 
-    async def _honoured(
-        self, wanted: SubscriptionFilter, peer: ModernPeer
+    async def _granted(
+        self, requested: SubscriptionFilter, peer: ModernPeer
     ) -> tuple[SubscriptionFilter, dict[str, str]]:
-        """What of the wish this endpoint can fulfil, for this caller; and its tasks by their addresses."""
+        """The part of the filter that this endpoint can serve to this caller, and the caller's tasks by their URIs."""
         offered = self._registry.capabilities(NEWEST_MODERN)
-        if len(wanted.resource_subscriptions) + len(wanted.task_ids) > _MOST_FOLLOWED:
+        if len(requested.resource_subscriptions) + len(requested.task_ids) > _MOST_SUBSCRIPTIONS:
             raise LimitExceeded(
-                f"One stream follows at most {_MOST_FOLLOWED} resources and tasks.", hint="Open another for more."
+                f"One stream follows at most {_MOST_SUBSCRIPTIONS} resources and tasks.", hint="Open another for more."
             )
-        uris, registry, principal = wanted.resource_subscriptions, self._registry, peer.principal
-        followed = [uri for uri in uris if await may_follow(registry, uri, principal)]
-        tasks = await self._tasks.followed(wanted.task_ids, peer)
-        honoured = SubscriptionFilter(
-            tools_list_changed=wanted.tools_list_changed and "tools" in offered,
-            prompts_list_changed=wanted.prompts_list_changed and "prompts" in offered,
-            resources_list_changed=wanted.resources_list_changed and "resources" in offered,
-            resource_subscriptions=tuple(followed),
+        requested_uris, registry, principal = requested.resource_subscriptions, self._registry, peer.principal
+        uris = [uri for uri in requested_uris if await may_subscribe(registry, uri, principal)]
+        tasks = await self._tasks.subscribable(requested.task_ids, peer)
+        granted = SubscriptionFilter(
+            tools_list_changed=requested.tools_list_changed and "tools" in offered,
+            prompts_list_changed=requested.prompts_list_changed and "prompts" in offered,
+            resources_list_changed=requested.resources_list_changed and "resources" in offered,
+            resource_subscriptions=tuple(uris),
             task_ids=tuple(tasks.values()),
         )
-        return honoured, tasks
+        return granted, tasks
 
     async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
         tag = {SUBSCRIPTION_ID_KEY: request_id}
-        peer.waiting()
-        wanted, tasks = await self._honoured(params.notifications, peer)
-        listener = self._hub.listen(peer.principal.id, filter_wants(wanted, tasks))
+        peer.on_suspend()
+        granted, tasks = await self._granted(params.notifications, peer)
+        listener = self._hub.add(peer.principal.id, matches_filter(granted, tasks))
         try:
-            acknowledged = {"notifications": wanted, "_meta": tag}
+            acknowledged = {"notifications": granted, "_meta": tag}
             await peer.send(messages.notification("notifications/subscriptions/acknowledged", acknowledged))
-            async for change in self._hub.changes(listener, self._stopping, _KEEP_ALIVE_SECONDS):
+            async for change in self._hub.changes(listener, self._stopping, KEEP_ALIVE_SECONDS):
                 if change is None:
                     await peer.keep_alive()
                     continue
                 task = tasks.get(change.subject) if change.kind == "resource" else None
-                if task is not None and (news := await self._tasks.news(task, peer, tag)) is not None:
-                    await peer.send(news)
-                if task is not None and change.subject not in wanted.resource_subscriptions:
+                if task is not None and (update := await self._tasks.notification(task, peer, tag)) is not None:
+                    await peer.send(update)
+                if task is not None and change.subject not in granted.resource_subscriptions:
                     continue
-                if await may_hear(self._registry, change, peer.principal_now):
+                if await may_receive(self._registry, change, peer.principal_now):
                     method, fields = change.notification()
                     await peer.send(messages.notification(method, {**fields, "_meta": tag}))
         finally:
-            self._hub.leave(listener)
-        return self._registry.shapes[peer.revision.name].finish(b"{}", tag), "ok"
+            self._hub.remove(listener)
+        return self._registry.formats[peer.revision.name].finish(b"{}", tag), "ok"
 
 
 def has_modern_meta(envelope: Envelope) -> bool:
-    """Whether the message itself says that it is of this era, whatever its headers say."""
+    """Whether the message itself says that it is modern, whatever its headers say."""
     try:
         return _ANY_METHOD.decode(envelope.params).meta.protocol_version is not UNSET
     except msgspec.MsgspecError:
         return False
 
 
-def _binding(peer: ModernPeer, admitted: Admitted) -> bytes:
+def _binding(peer: ModernPeer, admitted: AdmittedRequest) -> bytes:
     params = admitted.params
     label = getattr(params, admitted.method.label or "", "")
     arguments = getattr(params, "arguments", None)
@@ -213,7 +295,7 @@ def _decode_any(raw: msgspec.Raw) -> Params:
 
 
 def _check_headers(headers: Headers, version: str, method: str, label: str | None) -> None:
-    """The headers must say what the body says. Nearly always they do so to the letter: that is asked first."""
+    """Refuse headers that contradict the body. The first test is the fast path: they are almost always equal."""
     if (
         headers.get(b"mcp-method") == method.encode()
         and headers.get(b"mcp-protocol-version") == version.encode()
@@ -225,15 +307,15 @@ def _check_headers(headers: Headers, version: str, method: str, label: str | Non
     if label is not None:
         sent = headers.get(b"mcp-name")
         if sent is None or (sent.strip(b" \t") != label.encode() and decode_header_value(sent.strip(b" \t")) != label):
-            raise _mismatch("Mcp-Name", sent, "the name or uri of the body")
+            raise _mismatch("Mcp-Name", sent, "the name or URI in the body")
 
 
-def _must_equal(headers: Headers, name: bytes, shown: str, value: str) -> None:
+def _must_equal(headers: Headers, name: bytes, label: str, value: str) -> None:
     sent = headers.get(name)
     if sent is None or sent.strip(b" \t") != value.encode():
-        raise _mismatch(shown, sent, "the body")
+        raise _mismatch(label, sent, "the body")
 
 
 def _mismatch(header: str, sent: bytes | None, what: str) -> ProtocolError:
-    problem = "is missing" if sent is None else f"does not say what {what} says"
+    problem = "is missing" if sent is None else f"differs from {what}"
     return ProtocolError(HEADER_MISMATCH, f"The header {header} {problem}.")

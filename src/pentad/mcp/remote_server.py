@@ -1,6 +1,6 @@
-"""Talking to an MCP server over HTTP: what `pentad call --url` and agents that use other servers' tools have in common.
+"""A client for MCP servers over HTTP, for `pentad call --url` and for agents that use tools of other servers.
 
-It speaks the handshake revisions, which every server knows, and goes out through the one door all requests take.
+It uses a handshake revision, which every server knows, and the same guarded HTTP client as all outgoing requests.
 """
 
 import json
@@ -11,15 +11,15 @@ from typing import Any, Final, cast
 from pentad import __version__
 from pentad.kernel.errors import Forbidden, NotFound, PentadError, Unauthenticated, Unavailable
 from pentad.kernel.ports import Fetched, Fetcher
-from pentad.mcp.tool_errors import error_of_reply
+from pentad.mcp.wire_errors import error_from_reply
 
 REVISION: Final = "2025-06-18"
-LONGEST_CALL: Final = 300.0
+TIMEOUT_SECONDS: Final = 300.0
 MOST_BYTES: Final = 64 * 1024 * 1024
 
 
 class RemoteServer:
-    """One session with a server. `trusted`: the operator wrote the address into the settings."""
+    """One session with a server. `trusted` means that its URL comes from the operator's settings."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class RemoteServer:
         self._last_id = 0
 
     async def open(self) -> None:
-        """Shake hands."""
+        """Start the session with `initialize`."""
         about = {"name": "pentad", "version": __version__}
         params = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}
         answer = await self._post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
@@ -52,7 +52,7 @@ class RemoteServer:
         await self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of one request; the server's refusal is raised."""
+        """The result of one request. Raises the server's error."""
         self._last_id += 1
         body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         return _result(_message(await self._post(body), self._last_id))
@@ -69,7 +69,7 @@ class RemoteServer:
             params = {"cursor": cursor}
 
     async def close(self) -> None:
-        """End the session; a server that keeps none, or is gone, is none the worse."""
+        """End the session. Errors do not matter: the server may be gone, or keep no sessions."""
         if "Mcp-Session-Id" in self._headers:
             with suppress(PentadError):
                 await self._fetcher.fetch(
@@ -83,7 +83,7 @@ class RemoteServer:
             headers=self._headers,
             body=json.dumps(message).encode(),
             max_bytes=MOST_BYTES,
-            timeout=LONGEST_CALL,
+            timeout=TIMEOUT_SECONDS,
             trusted=self._trusted,
         )
         if answer.status == 401:
@@ -110,7 +110,7 @@ def _message(answer: Fetched, request_id: int) -> dict[str, Any]:
             known = cast("dict[str, Any]", message)
             if known.get("id") in (request_id, None) and ("result" in known or "error" in known):
                 return known
-    raise Unavailable("The server's answer is not one of MCP.", hint="Is that the address of its MCP endpoint?")
+    raise Unavailable("The server's answer is not an MCP message.", hint="Is this the URL of its MCP endpoint?")
 
 
 def _events(body: bytes) -> list[bytes]:
@@ -124,8 +124,8 @@ def _events(body: bytes) -> list[bytes]:
 
 def _result(message: dict[str, Any]) -> dict[str, Any]:
     if isinstance(error := message.get("error"), dict):
-        told = cast("dict[str, Any]", error)
-        text = str(told.get("message") or "The server refused the request.")
-        raise error_of_reply(told.get("code", 0), text, told.get("data"))
+        fields = cast("dict[str, Any]", error)
+        text = str(fields.get("message") or "The server refused the request.")
+        raise error_from_reply(fields.get("code", 0), text, fields.get("data"))
     result = message.get("result")
     return cast("dict[str, Any]", result) if isinstance(result, dict) else {}

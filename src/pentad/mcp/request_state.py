@@ -1,7 +1,7 @@
-"""The sealed `requestState` of modern calls with questions: what was answered so far, readable by Pentad alone.
+"""The encrypted `requestState` of modern calls with questions: the answers so far, which the client sends back.
 
-Sealed with AES-256-GCM under a key every process shares; bound to the caller, to the request it belongs to and to a
-time. A client can carry it and nothing else: a changed, borrowed or old state is refused.
+Encrypted with AES-256-GCM and a key that all processes share. Bound to the caller, the request and an expiry time: a
+state that was changed, copied to another request or kept too long is refused.
 """
 
 import base64
@@ -21,7 +21,7 @@ _MOST_BYTES: Final = 64 * 1024
 
 
 class Sealed(msgspec.Struct):
-    """What a state holds."""
+    """The content of a state."""
 
     answers: dict[str, Any]
     state: dict[str, Any]
@@ -29,7 +29,7 @@ class Sealed(msgspec.Struct):
 
 
 class StateSealer:
-    """Seals and opens states; the first key seals, all keys open, so that keys can be rotated."""
+    """Encrypts and decrypts states. The first key encrypts and all keys decrypt, so that keys can be rotated."""
 
     def __init__(self, keys: Sequence[bytes], clock: Clock, randomness: Randomness | None = None) -> None:
         self._keys = keys
@@ -62,7 +62,7 @@ class StateSealer:
 
 
 def binding(principal_id: str, method: str, label: str, arguments: bytes) -> bytes:
-    """A digest of whose request this is and what it asks, so that a state fits no other."""
+    """A digest of the caller and the request, so that a state works for no other."""
     digest = hashlib.sha256()
     for part in (principal_id.encode(), method.encode(), label.encode(), arguments):
         digest.update(len(part).to_bytes(8, "big"))

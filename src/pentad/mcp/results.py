@@ -1,42 +1,43 @@
-"""From what a handler returns to the bytes of a result, shaped for the revision that asked.
+"""Encodes what a handler returns as a result of the request's protocol revision.
 
-A body is encoded once; what a revision adds to every result (`resultType`, the server's identity, cache hints) is
-spliced in front of it, never by decoding it again.
+A body is encoded once. What a revision adds to every result (`resultType`, server identity, cache hints) is spliced in
+front of it; the body is never decoded again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import BaseModel
 
 from pentad.kernel.errors import PentadError
 from pentad.mcp.arguments import Repair
-from pentad.mcp.asking import InputRequired, Question
-from pentad.mcp.content import Content, Text, shaped
-from pentad.mcp.declare import Tool, ToolResult
+from pentad.mcp.client_requests import InputRequired, Question
+from pentad.mcp.content import Content, Text, for_revision
+from pentad.mcp.declarations import Tool, ToolResult
 from pentad.mcp.messages import SERVER_INFO_KEY, encode
 from pentad.mcp.revisions import Revision
 from pentad.mcp.tasks import TaskState
+from pentad.mcp.wire_errors import ERROR_KEY
 
 REPAIRS_KEY: Final = "pentad/repairs"
-ERROR_KEY: Final = "pentad/error"
-_STAMPED: Final = ("name", "version")
-"""What of the server's identity goes with every modern result; `server/discover` says all of it."""
+_IDENTITY: Final = ("name", "version")
+"""The server info in every modern result; `server/discover` has all of it."""
 
 
-class Shape:
-    """How one revision of one server dresses its results."""
+class ResultFormat:
+    """The format of one server's results in one revision."""
 
     __slots__ = ("_info_meta", "_prefix", "revision")
 
     def __init__(self, revision: Revision, server_info: Mapping[str, Any]) -> None:
         self.revision = revision
-        shown = {key: value for key, value in server_info.items() if key in _STAMPED}
-        self._info_meta: dict[str, Any] = {SERVER_INFO_KEY: shown} if revision.modern else {}
+        identity = {key: value for key, value in server_info.items() if key in _IDENTITY}
+        self._info_meta: dict[str, Any] = {SERVER_INFO_KEY: identity} if revision.modern else {}
         self._prefix = b'{"resultType":"complete","_meta":%b' % encode(self._info_meta) if revision.modern else b""
 
     def finish(self, body: bytes, meta: Mapping[str, Any] | None = None, kind: str = "complete") -> bytes:
-        """Dress an encoded JSON object as a result."""
+        """Make a result of an encoded JSON object."""
         if self.revision.modern:
             if meta is None and kind == "complete":
                 prefix = self._prefix
@@ -49,24 +50,18 @@ class Shape:
         return b"%b}" % prefix if body == b"{}" else b"%b,%b" % (prefix, body[1:])
 
     def cacheable(self, body: bytes, seconds_fresh: float, meta: Mapping[str, Any] | None = None) -> bytes:
-        """Dress a result that says how long it may be kept, where the revision knows of that.
-
-        Every answer depends on what its caller may use, so no cache may give it to another.
-        """
+        """Make a result with cache hints, if the revision has them. It depends on the caller, so it is private."""
         if not self.revision.modern:
             return body
         hints = b'{"ttlMs":%d,"cacheScope":"private"' % int(seconds_fresh * 1000)
         return self.finish(hints + (b"}" if body == b"{}" else b"," + body[1:]), meta)
 
     def content(self, blocks: Sequence[Content]) -> list[Content]:
-        """The blocks as this revision knows them."""
-        revision = self.revision
-        return [
-            shaped(block, audio=revision.audio, links=revision.links, meta=revision.meta_on_content) for block in blocks
-        ]
+        """The blocks in the form of this revision."""
+        return [for_revision(block, self.revision) for block in blocks]
 
     def tool_result(self, result: ToolResult, omit_none: bool = True) -> bytes:
-        """A result the tool composed itself."""
+        """A result that the tool composed itself."""
         if result.literal is not None:
             return self.finish(encode(result.literal), result.meta)
         structured = None if result.structured is None else _structured(result.structured, omit_none)
@@ -82,30 +77,30 @@ class Shape:
         return self.finish(b'{"content":%b,"isError":%b}' % (content, failed), result.meta)
 
     def failure(self, error: PentadError) -> bytes:
-        """A request that could not be fulfilled, in words for the model and as data for programs."""
+        """The result of a failed call: text for the model, and data for programs."""
         blocks = [Text(text=error.sentence())]
         return self.tool_result(ToolResult(content=blocks, is_error=True, meta={ERROR_KEY: error.as_json()}))
 
     def input_required(self, wait: InputRequired) -> bytes:
-        """The modern wire's answer while questions are open."""
-        body = {"inputRequests": asked_json(wait.questions), "requestState": wait.state}
+        """The result of a modern call that waits for answers."""
+        body = {"inputRequests": input_requests(wait.questions), "requestState": wait.state}
         return self.finish(encode(body), kind="input_required")
 
     def task(self, task: TaskState) -> bytes:
-        """The answer in place of which there is a task."""
+        """The result of a call that a task continues."""
         return self.finish(encode(task.as_json()), kind="task")
 
 
-def asked_json(questions: Mapping[str, Question]) -> dict[str, Any]:
-    """Open questions as the modern wire puts them."""
+def input_requests(questions: Mapping[str, Question]) -> dict[str, Any]:
+    """Open questions in the form of the modern wire."""
     return {key: {"method": one.method, "params": one.params()} for key, one in questions.items()}
 
 
-Encoder = Callable[[Any, Shape, Sequence[Repair]], bytes]
+Encoder = Callable[[Any, ResultFormat, Sequence[Repair]], bytes]
 
 
 def encoder_of(tool: Tool) -> Encoder:
-    """The way this tool's return value becomes a result, chosen once."""
+    """The function that encodes this tool's return value, chosen once."""
     if tool.result is not None:
         return _model_encoder(tool.result, omit_none=tool.omit_none)
     return _value_encoder(omit_none=tool.omit_none)
@@ -114,39 +109,39 @@ def encoder_of(tool: Tool) -> Encoder:
 def _model_encoder(model: type[BaseModel], *, omit_none: bool) -> Encoder:
     to_json = model.__pydantic_serializer__.to_json
 
-    def encode_model(value: Any, shape: Shape, repairs: Sequence[Repair]) -> bytes:
+    def encode_model(value: Any, result_format: ResultFormat, repairs: Sequence[Repair]) -> bytes:
         structured = to_json(value, by_alias=True, exclude_none=omit_none)
         text = encode(structured.decode("utf-8"))
-        if shape.revision.structured:
+        if result_format.revision.structured:
             body = b'{"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":false}' % (
                 text,
                 structured,
             )
         else:
             body = b'{"content":[{"type":"text","text":%b}],"isError":false}' % text
-        return shape.finish(body, repair_meta(repairs) if repairs else None)
+        return result_format.finish(body, _repair_meta(repairs) if repairs else None)
 
     return encode_model
 
 
 def _value_encoder(*, omit_none: bool) -> Encoder:
-    def encode_value(value: Any, shape: Shape, repairs: Sequence[Repair]) -> bytes:
-        meta = repair_meta(repairs) if repairs else None
+    def encode_value(value: Any, result_format: ResultFormat, repairs: Sequence[Repair]) -> bytes:
+        meta = _repair_meta(repairs) if repairs else None
         if isinstance(value, str):
-            return shape.finish(b'{"content":[{"type":"text","text":%b}],"isError":false}' % encode(value), meta)
+            body = b'{"content":[{"type":"text","text":%b}],"isError":false}' % encode(value)
+            return result_format.finish(body, meta)
         if value is None:
-            return shape.finish(b'{"content":[],"isError":false}', meta)
+            return result_format.finish(b'{"content":[],"isError":false}', meta)
         result: ToolResult = value
         if meta:
-            joined = {**(result.meta or {}), **meta}
-            result = ToolResult(result.content, result.structured, result.is_error, joined, result.literal)
-        return shape.tool_result(result, omit_none)
+            result = replace(result, meta={**(result.meta or {}), **meta})
+        return result_format.tool_result(result, omit_none)
 
     return encode_value
 
 
-def repair_meta(repairs: Sequence[Repair]) -> dict[str, Any]:
-    """What was mended in the arguments, so that the caller can learn."""
+def _repair_meta(repairs: Sequence[Repair]) -> dict[str, Any]:
+    """The repaired arguments, so that the caller can send them right the next time."""
     return {REPAIRS_KEY: [repair.as_json() for repair in repairs]}
 
 

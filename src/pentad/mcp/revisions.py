@@ -1,9 +1,9 @@
-"""What each protocol revision allows, adds and renames: a table, so that the next revision is a row.
+"""The differences between protocol revisions: each one says what it changes in the one before.
 
-Everything that differs between revisions is a fact in here; no other module compares version strings.
+No other module compares version strings.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _COMMON: Final = frozenset(
@@ -22,25 +22,10 @@ _LEGACY: Final = _COMMON | {"initialize", "ping", "logging/setLevel", "resources
 _TASKS: Final = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 _MODERN: Final = _COMMON | _TASKS | {"server/discover", "subscriptions/listen"}
 
-_TOOL_2024: Final = frozenset({"name", "description", "inputSchema"})
-_TOOL_2025_03: Final = _TOOL_2024 | {"annotations"}
-_TOOL_2025_06: Final = _TOOL_2025_03 | {"title", "outputSchema", "_meta"}
-_TOOL_2025_11: Final = _TOOL_2025_06 | {"icons"}
-
-_NAMED_2024: Final = frozenset(
-    {"name", "description", "uri", "uriTemplate", "mimeType", "size", "arguments", "annotations"}
-)
-_NAMED_2025_06: Final = _NAMED_2024 | {"title", "_meta"}
-_NAMED_2025_11: Final = _NAMED_2025_06 | {"icons"}
-
-_SERVER_2024: Final = frozenset({"name", "version"})
-_SERVER_2025_06: Final = _SERVER_2024 | {"title"}
-_SERVER_2025_11: Final = _SERVER_2025_06 | {"icons", "websiteUrl", "description"}
-
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The facts of one revision."""
+    """What one revision has, and its names for it."""
 
     name: str
     methods: frozenset[str]
@@ -49,74 +34,69 @@ class Revision:
     server_fields: frozenset[str]
     modern: bool = False
     batches: bool = False
-    audio: bool = True
+    audio: bool = False
     links: bool = False
     meta_on_content: bool = False
     structured: bool = False
-    progress_message: bool = True
-    completions_capability: bool = True
+    progress_message: bool = False
+    completions_capability: bool = False
     elicitation: bool = False
     url_elicitation: bool = False
     primed_streams: bool = False
+    """A stream begins with an empty event that has an id, so that the client can resume it from the start."""
     tasks_extension: bool = False
     resource_not_found: int = -32002
 
 
-REVISIONS: Final[dict[str, Revision]] = {
-    revision.name: revision
-    for revision in (
-        Revision(
-            "2024-11-05",
-            _LEGACY,
-            _TOOL_2024,
-            _NAMED_2024,
-            _SERVER_2024,
-            audio=False,
-            progress_message=False,
-            completions_capability=False,
-        ),
-        Revision("2025-03-26", _LEGACY, _TOOL_2025_03, _NAMED_2024, _SERVER_2024, batches=True),
-        Revision(
-            "2025-06-18",
-            _LEGACY,
-            _TOOL_2025_06,
-            _NAMED_2025_06,
-            _SERVER_2025_06,
-            links=True,
-            meta_on_content=True,
-            structured=True,
-            elicitation=True,
-        ),
-        Revision(
-            "2025-11-25",
-            _LEGACY,
-            _TOOL_2025_11,
-            _NAMED_2025_11,
-            _SERVER_2025_11,
-            links=True,
-            meta_on_content=True,
-            structured=True,
-            elicitation=True,
-            url_elicitation=True,
-            primed_streams=True,
-        ),
-        Revision(
-            "2026-07-28",
-            _MODERN,
-            _TOOL_2025_11,
-            _NAMED_2025_11,
-            _SERVER_2025_11,
-            modern=True,
-            links=True,
-            meta_on_content=True,
-            structured=True,
-            elicitation=True,
-            url_elicitation=True,
-            tasks_extension=True,
-            resource_not_found=-32602,
-        ),
-    )
-}
+_2024_11: Final = Revision(
+    "2024-11-05",
+    _LEGACY,
+    tool_fields=frozenset({"name", "description", "inputSchema"}),
+    named_fields=frozenset(
+        {"name", "description", "uri", "uriTemplate", "mimeType", "size", "arguments", "annotations"}
+    ),
+    server_fields=frozenset({"name", "version"}),
+)
+_2025_03: Final = replace(
+    _2024_11,
+    name="2025-03-26",
+    tool_fields=_2024_11.tool_fields | {"annotations"},
+    batches=True,
+    audio=True,
+    progress_message=True,
+    completions_capability=True,
+)
+_2025_06: Final = replace(
+    _2025_03,
+    name="2025-06-18",
+    tool_fields=_2025_03.tool_fields | {"title", "outputSchema", "_meta"},
+    named_fields=_2025_03.named_fields | {"title", "_meta"},
+    server_fields=_2025_03.server_fields | {"title"},
+    batches=False,
+    links=True,
+    meta_on_content=True,
+    structured=True,
+    elicitation=True,
+)
+_2025_11: Final = replace(
+    _2025_06,
+    name="2025-11-25",
+    tool_fields=_2025_06.tool_fields | {"icons"},
+    named_fields=_2025_06.named_fields | {"icons"},
+    server_fields=_2025_06.server_fields | {"icons", "websiteUrl", "description"},
+    url_elicitation=True,
+    primed_streams=True,
+)
+_2026_07: Final = replace(
+    _2025_11,
+    name="2026-07-28",
+    methods=_MODERN,
+    modern=True,
+    primed_streams=False,
+    tasks_extension=True,
+    resource_not_found=-32602,
+)
+REVISIONS: Final = {revision.name: revision for revision in (_2024_11, _2025_03, _2025_06, _2025_11, _2026_07)}
 
 ALL_METHODS: Final = _LEGACY | _MODERN
 MODERN: Final = tuple(name for name, revision in REVISIONS.items() if revision.modern)
@@ -124,10 +104,10 @@ LEGACY: Final = tuple(name for name, revision in REVISIONS.items() if not revisi
 NEWEST_LEGACY: Final = REVISIONS[LEGACY[-1]]
 NEWEST_MODERN: Final = REVISIONS[MODERN[-1]]
 ASSUMED: Final = REVISIONS["2025-03-26"]
-"""What a request without handshake, session or version header is served as."""
+"""The revision of requests without handshake, session or version header."""
 
 
 def negotiate(requested: str) -> Revision:
-    """The legacy revision to answer `initialize` with: the one asked for, else the newest we both may know."""
+    """The legacy revision to answer `initialize` with: the requested one if we know it, else our newest."""
     revision = REVISIONS.get(requested)
     return revision if revision is not None and not revision.modern else NEWEST_LEGACY

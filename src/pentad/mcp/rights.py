@@ -1,4 +1,4 @@
-"""Refuses callers who lack a scope, naming the one they need."""
+"""Refuses callers who lack a scope, and names the scope they need."""
 
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Action, Principal
@@ -9,10 +9,10 @@ def check_right(principal: Principal, room: str, action: Action) -> None:
     if not principal.may(room, action):
         if principal.kind == "anonymous":
             raise Unauthenticated("Credentials are needed.")
-        raise lacks(principal, room, action)
+        raise missing_scope(principal, room, action)
 
 
-def lacks(principal: Principal, room: str, action: Action) -> Forbidden:
+def missing_scope(principal: Principal, room: str, action: Action) -> Forbidden:
     return Forbidden(
         f"{principal.name!r} may not {action} in the {room} room.",
         hint=f"It needs the scope {room}:{action}; ask an administrator.",

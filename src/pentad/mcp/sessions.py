@@ -1,7 +1,7 @@
-"""Sessions of the legacy era, kept in the store: valid on every worker and after a restart.
+"""Sessions of the legacy era, kept in the store: valid in every worker process and after a restart.
 
-Nothing is held in memory for an idle session. What the store said of a busy one is trusted for a tenth of a second;
-whoever ends a session waits that long before saying so, and then it is ended in every process.
+An idle session uses no memory. A busy one is cached for a tenth of a second. Ending a session waits that long before it
+answers, so that by then the session has ended in every process.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from pentad.kernel.principal import LOCAL
 from pentad.mcp.revisions import REVISIONS, Revision
 
 _TOUCH_SECONDS: Final = 60.0
-_TRUST_SECONDS: Final = 0.1
-_MOST_TRUSTED: Final = 256
+_CACHE_SECONDS: Final = 0.1
+_MOST_CACHED: Final = 256
 _FIND: Final = "SELECT principal, endpoint, revision, client, log_level, touched_at FROM mcp_sessions WHERE id = ?"
 
 
 @dataclass(slots=True)
 class Session:
-    """One conversation of one principal with one endpoint."""
+    """A session of one principal with one endpoint."""
 
     id: str
     principal: str
@@ -39,16 +39,16 @@ class Session:
     touched_at: float
 
     def capabilities(self) -> dict[str, Any]:
-        """What the client said at `initialize` that it can do."""
+        """The client's capabilities, from `initialize`."""
         return msgspec.json.decode(self.client).get("capabilities", {})
 
     def client_info(self) -> dict[str, Any]:
-        """How the client introduced itself at `initialize`."""
+        """The client's name and version, from `initialize`."""
         return msgspec.json.decode(self.client).get("clientInfo", {})
 
 
-class SessionBook:
-    """Opens, finds, keeps alive and ends sessions."""
+class SessionStore:
+    """Creates, finds, keeps alive and ends sessions."""
 
     def __init__(
         self,
@@ -63,16 +63,16 @@ class SessionBook:
         self._limits = limits
         self._randomness = randomness or SystemRandomness()
         self._make_id = make_id
-        self._trusted: dict[str, tuple[Session, float]] = {}
+        self._cache: dict[str, tuple[Session, float]] = {}
 
-    async def begin(self, principal: str, endpoint: str, revision: Revision, client: dict[str, Any]) -> Session:
-        """Open a session; its id is random and means nothing without the principal it was made for."""
+    async def create(self, principal: str, endpoint: str, revision: Revision, client: dict[str, Any]) -> Session:
+        """Create a session. Its id is random and works only for this principal."""
         now = self._clock.now()
         stored = msgspec.json.encode(client).decode("utf-8")
         session = Session(self._make_id(self._randomness), principal, endpoint, revision, stored, None, now)
 
         def insert(transaction: Transaction) -> None:
-            self._make_room(transaction, principal, now)
+            self._evict(transaction, principal, now)
             transaction.run(
                 "INSERT INTO mcp_sessions (id, principal, endpoint, revision, client, created_at, touched_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -82,17 +82,17 @@ class SessionBook:
         await self._database.write(insert)
         return session
 
-    def _make_room(self, transaction: Transaction, principal: str, now: float) -> None:
-        """Expired sessions go; a principal over its share loses its oldest; a full house is said."""
+    def _evict(self, transaction: Transaction, principal: str, now: float) -> None:
+        """Delete expired sessions, and the principal's oldest one if it has too many. Raises if the server is full."""
         transaction.run("DELETE FROM mcp_sessions WHERE touched_at < ?", self._expired_before(now))
         if transaction.value("SELECT count(*) FROM mcp_sessions") >= self._limits.sessions:
             raise Overloaded(
-                "The server has as many sessions as it allows.", retry_after=60, hint="End one with DELETE."
+                "The server has reached its limit of sessions.", retry_after=60, hint="End one with DELETE."
             )
         if principal == LOCAL.id:
             return
-        held = transaction.value("SELECT count(*) FROM mcp_sessions WHERE principal = ?", principal)
-        if held >= self._limits.sessions_per_principal:
+        count = transaction.value("SELECT count(*) FROM mcp_sessions WHERE principal = ?", principal)
+        if count >= self._limits.sessions_per_principal:
             transaction.run(
                 "DELETE FROM mcp_sessions WHERE id IN"
                 " (SELECT id FROM mcp_sessions WHERE principal = ? ORDER BY touched_at LIMIT 1)",
@@ -103,28 +103,28 @@ class SessionBook:
         return now - self._limits.session_idle_seconds - _TOUCH_SECONDS
 
     async def find(self, session_id: str, principal: str, endpoint: str) -> Session | None:
-        """The session, if it lives and is this principal's; another's looks exactly like none."""
+        """The session, if it is alive and belongs to this principal. Another's looks like an unknown one."""
         now = self._clock.now()
-        session = self._known(session_id)
+        session = self._cached(session_id)
         if session is None:
-            asked_at = self._clock.monotonic()
+            read_at = self._clock.monotonic()
             row = await self._database.lookup(_FIND, session_id)
             if row is None:
                 return None
-            owner, place, revision, client, log_level, touched = row
+            owner, path, revision, client, log_level, touched = row
             if revision not in REVISIONS:
                 return None
-            session = Session(session_id, owner, place, REVISIONS[revision], client, log_level, touched)
-            self._remember(session, asked_at)
+            session = Session(session_id, owner, path, REVISIONS[revision], client, log_level, touched)
+            self._put_into_cache(session, read_at)
         if session.principal != principal or session.endpoint != endpoint:
             return None
         if session.touched_at < self._expired_before(now):
-            with suppress(PentadError):  # an expired one is found by nobody, and goes another time
-                await self._drop(session)
+            with suppress(PentadError):  # an expired session is never found, so it can be deleted later
+                await self._delete(session)
             return None
         if now - session.touched_at > _TOUCH_SECONDS:
             session.touched_at = now
-            with suppress(PentadError):  # who only reads must not fail because the store cannot write
+            with suppress(PentadError):  # reading must work even if the store refuses writes
                 await self._update(session.id, "touched_at = ?", now)
         return session
 
@@ -142,13 +142,13 @@ class SessionBook:
         )
 
     async def end(self, session: Session) -> None:
-        """End a session, with its streams and subscriptions; returns when no process believes in it any more."""
-        await self._drop(session)
-        await asyncio.sleep(_TRUST_SECONDS)
+        """End a session, with its streams and subscriptions. Returns when no process has it cached any more."""
+        await self._delete(session)
+        await asyncio.sleep(_CACHE_SECONDS)
 
-    async def _drop(self, session: Session) -> None:
+    async def _delete(self, session: Session) -> None:
         await self._database.write(lambda tx: tx.run("DELETE FROM mcp_sessions WHERE id = ?", session.id))
-        self._trusted.pop(session.id, None)
+        self._cache.pop(session.id, None)
 
     async def subscribe(self, session: Session, uri: str) -> None:
         await self._database.write(
@@ -170,11 +170,11 @@ class SessionBook:
         )
         return found is not None
 
-    def _known(self, session_id: str) -> Session | None:
-        found = self._trusted.get(session_id)
+    def _cached(self, session_id: str) -> Session | None:
+        found = self._cache.get(session_id)
         return found[0] if found is not None and self._clock.monotonic() < found[1] else None
 
-    def _remember(self, session: Session, asked_at: float) -> None:
-        if len(self._trusted) >= _MOST_TRUSTED:
-            self._trusted.clear()
-        self._trusted[session.id] = (session, asked_at + _TRUST_SECONDS)
+    def _put_into_cache(self, session: Session, read_at: float) -> None:
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+        self._cache[session.id] = (session, read_at + _CACHE_SECONDS)

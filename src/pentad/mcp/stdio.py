@@ -1,4 +1,4 @@
-"""MCP over standard input and output: one JSON message a line, nothing else on stdout, an end with the end of input."""
+"""MCP over standard input and output: one JSON message per line, until the input ends. Nothing else goes to stdout."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ _CHUNK: Final = 1 << 16
 
 
 class Lines:
-    """Cuts a byte stream into lines; an overlong one is dropped and counted instead of being held."""
+    """Splits a byte stream into lines. Overlong lines are dropped, not buffered."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -22,7 +22,7 @@ class Lines:
         self._dropping = False
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """The complete lines in the data; None stands for one that was too long."""
+        """The complete lines in the data; None for each that was too long."""
         found: list[bytes | None] = []
         *complete, rest = data.split(b"\n")
         for part in complete:
@@ -53,12 +53,12 @@ async def serve_stdio(connect: Callable[[Write], Connection], limit: int) -> Non
     lines = Lines(limit)
     async for data in _chunks():
         for line in lines.feed(data):
-            await (connection.oversized(limit) if line is None else connection.receive(line))
+            await (connection.refuse_oversized(limit) if line is None else connection.receive(line))
     await connection.close(_GRACE_SECONDS)
 
 
 async def _chunks() -> AsyncIterator[bytes]:
-    """What comes in on stdin. A thread reads it, because files and terminals cannot be polled everywhere."""
+    """The data from stdin. A thread reads it, because files and terminals cannot be polled on every system."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[bytes] = asyncio.Queue()
 

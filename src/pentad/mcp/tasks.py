@@ -1,8 +1,8 @@
-"""Work that outlasts its call: what a room says of it, and how the protocol's Tasks extension writes that.
+"""Tasks: work that outlasts its call, for the protocol's Tasks extension.
 
-A tool of a room that keeps tasks may put its answer off (`call.defer`) for a client that declared the extension; the
-client asks for the rest by the task's id. The core keeps nothing of it: whose the task is, how it stands and what came
-of it is the room's to know (`TaskBook`), so it holds in every process and after a restart.
+A tool can defer its answer to a task (`call.defer`) if the client declared the extension; the client then polls by the
+task's id. The core stores nothing: the room knows a task's owner, status and result (`TaskSource`), so tasks work in
+every process and after a restart.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol
 
 from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
-from pentad.mcp.asking import Question
+from pentad.mcp.client_requests import Question
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
 """The extension's name in the capabilities of both sides."""
@@ -19,16 +19,16 @@ CAPABILITY: Final = f"extensions.{TASKS}"
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 TaskSupport = Literal["optional", "required"]
-"""Whether a tool may put its answer off, or cannot answer otherwise: then a client without the extension is refused."""
+"""Whether a tool may defer its answer, or always does; in that case, clients without the extension are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """A task as it stands. Times are seconds since the epoch.
+    """The state of a task. Times are seconds since the epoch.
 
-    `questions` are there while it is `input_required`, each under a key it never uses again. Once it is `completed` the
-    `value` is what `tool` would have returned; a tool that reports a failure has completed. `failed` is for a call the
-    protocol itself would have answered with an error, which is `error` then.
+    An `input_required` task has `questions`, each under a key it never uses again. A `completed` one has the `value`
+    that `tool` would have returned, even if that reports a failure. A `failed` one has the `error` that a call would
+    have ended with.
     """
 
     id: str
@@ -44,8 +44,8 @@ class TaskState:
     error: Exception | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What every form of a task has."""
-        shown: dict[str, Any] = {
+        """The members of a task in every status."""
+        body: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
             "createdAt": iso(self.created_at),
@@ -54,33 +54,33 @@ class TaskState:
             "pollIntervalMs": self.poll_milliseconds,
         }
         if self.message:
-            shown["statusMessage"] = self.message
-        return shown
+            body["statusMessage"] = self.message
+        return body
 
 
 class Deferred(Exception):
-    """Ends a call with a task in place of its answer: no error, the extension's way to wait."""
+    """Ends a call with a task instead of an answer. Not an error: the client polls the task."""
 
     def __init__(self, task: TaskState) -> None:
         super().__init__("deferred")
         self.task = task
 
 
-class TaskBook(Protocol):
-    """A room's tasks by id, each for who may see it; NotFound for everybody else, as for an id that is none."""
+class TaskSource(Protocol):
+    """A room's tasks by id. Raises NotFound for unknown tasks, and for callers who may not see a task."""
 
     async def get(self, principal: Principal, task_id: str, can: Callable[[str], bool]) -> TaskState:
-        """The task as it stands. `can` tells whether the client can be asked something (`elicitation`, ...)."""
+        """The task's state. `can` says whether the client supports a kind of question (`elicitation`, ...)."""
         ...
 
     async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Take answers by the keys of their questions; what nobody asked, or was answered before, is passed over."""
+        """Take answers by the keys of their questions; unknown and answered keys are ignored."""
         ...
 
     async def cancel(self, principal: Principal, task_id: str) -> None:
-        """End the task, if it is not over."""
+        """Cancel the task, if it is not over."""
         ...
 
     def address(self, task_id: str) -> str | None:
-        """The resource whose changes are the task's; None for one that can only be asked for."""
+        """The URI of the resource that changes with the task; None if clients can only poll it."""
         ...

@@ -1,27 +1,18 @@
-"""The one place that turns failures into JSON-RPC errors and HTTP statuses.
+"""Translates errors to and from the wire: JSON-RPC errors, HTTP statuses, and failed tool results.
 
-Two planes: a broken *request* is a `ProtocolError` (unknown method, bad envelope, missing rights); a request that is
-fine but cannot be *fulfilled* is a result the model can read (`results.py`). Everything unforeseen becomes `-32603`
-with the number under which the operator finds the traceback in the log; the caller never sees it.
+There are two levels. A broken *request* (unknown method, bad envelope, missing scope) is a `ProtocolError`. A valid
+request that fails is a result with `isError`, which the model can read (`results.py`). Unexpected exceptions become
+`-32603` with an incident number: the log has the traceback under that number, the caller never sees it.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from pentad.kernel.errors import (
-    Conflict,
-    DeadlineExceeded,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    Overloaded,
-    PentadError,
-    RateLimited,
-    Unauthenticated,
-    Unavailable,
-    without_secrets,
-)
+from msgspec.json import encode
+
+from pentad.kernel import errors
+from pentad.kernel.errors import PentadError, without_secrets
 from pentad.kernel.incidents import ensure_logged, internal_error
-from pentad.mcp.messages import RequestId, encode
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -30,7 +21,6 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 SESSION_ERROR: Final = -32000
 RESOURCE_NOT_FOUND: Final = -32002
-URL_ELICITATION_REQUIRED: Final = -32042
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
@@ -58,23 +48,38 @@ LEGACY_STATUS: Final[dict[int, int]] = {
     RATE_LIMITED: 429,
     OVERLOADED: 503,
 }
-"""Legacy answers carry 200 but for these: the error travels in the body."""
+"""Every other legacy error is HTTP 200 with the error in the body."""
 
-_DOMAIN_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
-    (Forbidden, FORBIDDEN),
-    (Unauthenticated, FORBIDDEN),
-    (RateLimited, RATE_LIMITED),
-    (Overloaded, OVERLOADED),
-    (InvalidInput, INVALID_PARAMS),
-    (NotFound, INVALID_PARAMS),
-    (Conflict, INVALID_PARAMS),
-    (DeadlineExceeded, INTERNAL_ERROR),
-    (Unavailable, INTERNAL_ERROR),
+_RPC_CODES: Final[tuple[tuple[type[PentadError], int], ...]] = (
+    (errors.Forbidden, FORBIDDEN),
+    (errors.Unauthenticated, FORBIDDEN),
+    (errors.RateLimited, RATE_LIMITED),
+    (errors.Overloaded, OVERLOADED),
+    (errors.InvalidInput, INVALID_PARAMS),
+    (errors.NotFound, INVALID_PARAMS),
+    (errors.Conflict, INVALID_PARAMS),
+    (errors.DeadlineExceeded, INTERNAL_ERROR),
+    (errors.Unavailable, INTERNAL_ERROR),
 )
+
+ERROR_KEY: Final = "pentad/error"
+"""Where the `_meta` of a failed tool result has the error as data."""
+_BY_CODE: Final[dict[str, type[PentadError]]] = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, PentadError) and kind not in (PentadError, errors.Misconfigured)
+}
+_BY_RPC_CODE: Final[dict[int, type[PentadError]]] = {
+    RESOURCE_NOT_FOUND: errors.NotFound,
+    FORBIDDEN: errors.Forbidden,
+    INVALID_PARAMS: errors.InvalidInput,
+    OVERLOADED: errors.Unavailable,
+}
+_RETRY_SECONDS: Final = 1.0
 
 
 class ProtocolError(Exception):
-    """A request the protocol itself must refuse. `data` is sent as it is: it may repeat the caller's own URI."""
+    """A request the protocol itself refuses. `data` is sent unchanged, so it can repeat the caller's own URI."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, status: int | None = None) -> None:
         self.code = code
@@ -90,17 +95,17 @@ class ProtocolError(Exception):
 
     @property
     def required_scope(self) -> str | None:
-        """The scope the caller lacks, if that is what is wrong."""
-        return self._facts().get("required_scope")
+        """The scope the caller lacks, if that is the reason."""
+        return self._details().get("required_scope")
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """HTTP headers that go with the error: when to try again."""
-        facts = self._facts()
-        if "retry_after" in facts:
-            return [(b"retry-after", b"%d" % max(1, round(facts["retry_after"])))]
+        """`Retry-After`, if the error says when to try again."""
+        details = self._details()
+        if "retry_after" in details:
+            return [(b"retry-after", b"%d" % max(1, round(details["retry_after"])))]
         return []
 
-    def _facts(self) -> dict[str, Any]:
+    def _details(self) -> dict[str, Any]:
         data = self.data
         return cast("dict[str, Any]", data).get("details") or {} if isinstance(data, dict) else {}
 
@@ -108,18 +113,47 @@ class ProtocolError(Exception):
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         return body if self.data is None else {**body, "data": self.data}
 
-    def encoded(self, request_id: RequestId | None) -> bytes:
+    def encoded(self, request_id: str | int | None) -> bytes:
         return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(request_id), encode(self.as_json()))
 
 
 def as_protocol_error(error: BaseException, doing: str) -> ProtocolError:
-    """Any failure outside a tool's own plane, as what the wire may say of it."""
+    """Any exception as a JSON-RPC error, for failures that are not a tool's own."""
     if isinstance(error, ProtocolError):
         return error
-    for kind, code in _DOMAIN_CODES:
+    for kind, code in _RPC_CODES:
         if isinstance(error, kind):
             ensure_logged(error, doing)
             return ProtocolError(code, error.sentence(), error.as_json())
     if not isinstance(error, PentadError) or error.incident is None:
         error = internal_error(error, doing)
     return ProtocolError(INTERNAL_ERROR, error.sentence(), error.as_json())
+
+
+def error_from_json(body: Mapping[str, Any]) -> PentadError | None:
+    """The error that `PentadError.as_json` wrote; None for an unknown code."""
+    code, message, hint = body.get("code"), str(body.get("message", "")), body.get("hint")
+    details = cast("Mapping[str, Any]", body.get("details") or {})
+    kind = _BY_CODE.get(code) if isinstance(code, str) else None
+    if kind is errors.Overloaded or kind is errors.RateLimited:
+        return kind(message, retry_after=float(details.get("retry_after", _RETRY_SECONDS)), hint=hint)
+    return None if kind is None else kind(message, hint=hint, details=details)
+
+
+def error_from_result(result: Mapping[str, Any]) -> PentadError:
+    """The error behind a tool result with `isError`."""
+    meta = cast("Mapping[str, Any]", result.get("_meta") or {})
+    body = meta.get(ERROR_KEY)
+    if isinstance(body, dict) and (error := error_from_json(cast("dict[str, Any]", body))) is not None:
+        return error
+    blocks = cast("list[dict[str, Any]]", result.get("content") or [])
+    return PentadError("\n".join(str(block.get("text", "")) for block in blocks) or "The tool failed.")
+
+
+def error_from_reply(
+    code: int, message: str, data: Any, *, default: type[PentadError] = errors.InvalidInput
+) -> PentadError:
+    """The error behind a JSON-RPC error: from its data, else by its code, else a `default`."""
+    if isinstance(data, dict) and (error := error_from_json(cast("dict[str, Any]", data))) is not None:
+        return error
+    return _BY_RPC_CODE.get(code, default)(message)

@@ -71,9 +71,9 @@ class Client:
         given = {key: value for key, value in arguments.items() if value is not None}
         result = await self.request("tools/call", {"name": name, "arguments": given})
         if result.get("isError"):
-            from pentad.mcp.tool_errors import error_of
+            from pentad.mcp.wire_errors import error_from_result
 
-            raise error_of(result)
+            raise error_from_result(result)
         return result
 
     async def read(self, uri: str) -> str:
@@ -116,15 +116,15 @@ class Target:
             async with _remote_session(self.server) as (session, send):
                 yield Client(session, send)
             return
-        from pentad.mcp.memory import RemoteError
-        from pentad.mcp.tool_errors import error_of_reply
+        from pentad.mcp.connection import RemoteError
+        from pentad.mcp.wire_errors import error_from_reply
 
         settings = replace(self.settings, rooms=rooms) if rooms else self.settings
         async with launcher().open_app(settings) as app, app.client() as session:
             try:
                 yield Client(session)
             except RemoteError as error:
-                raise error_of_reply(error.code, error.message, error.data) from None
+                raise error_from_reply(error.code, error.message, error.data) from None
 
 
 def server_options(*names: str) -> Decorator:
@@ -179,8 +179,8 @@ def _authorization(token: str | None, user: str | None) -> str | None:
 
 @asynccontextmanager
 async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server. Requests go only to the host the user named."""
-    from pentad.mcp.remote_server import LONGEST_CALL, MOST_BYTES, RemoteServer
+    """A session with a server. Requests can go to exactly the host the user named."""
+    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
     from pentad.net.fetch import HttpFetcher
     from pentad.net.policy import FetchPolicy
 
@@ -195,7 +195,7 @@ async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]
         ports=frozenset({port}),
         max_bytes=MOST_BYTES,
         max_redirects=0,
-        timeout=LONGEST_CALL,
+        timeout=TIMEOUT_SECONDS,
     )
     fetcher = HttpFetcher(policy)
     hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
@@ -207,7 +207,7 @@ async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]
         if body is not None:
             headers["Content-Type"] = "application/octet-stream"
         answer = await fetcher.fetch(
-            base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=LONGEST_CALL
+            base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
         )
         return answer.status, answer.body
 

@@ -10,7 +10,7 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.principal import LOCAL, Principal
-from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.http_exchange import HttpExchange
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
 from pentad.rooms.agents.hosting.hosted_agent import hosted

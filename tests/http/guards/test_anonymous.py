@@ -12,7 +12,7 @@ from pentad.access import anonymous
 from pentad.access.anonymous import Lane
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.http.guards.anonymous import left_by
+from pentad.http.guards.anonymous import leaving
 from pentad.kernel.limits import Limits
 from pentad.settings.model import Settings
 from tests.behaviour.clocks import TurnedClock
@@ -199,7 +199,7 @@ async def test_an_answer_that_has_begun_takes_no_place(server: Server) -> None:
     async def slow_reader(_message: Any) -> None:
         await asyncio.sleep(3600)
 
-    sending = asyncio.create_task(left_by(place, slow_reader)({"type": "http.response.start"}))
+    sending = asyncio.create_task(leaving(place, slow_reader)({"type": "http.response.start"}))
     async with asyncio.timeout(5):
         await lane.enter()
     sending.cancel()

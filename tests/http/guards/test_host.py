@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.http.front import Front
-from pentad.http.guards.host import AmbiguousRequest, HostGuard, MisdirectedRequest
+from pentad.http.guards.request_checks import AmbiguousRequest, HostGuard, MisdirectedRequest
 from tests.behaviour.http_wire import send
 from tests.http.guards.routes import ROUTES
 from tests.net.raw_http import running

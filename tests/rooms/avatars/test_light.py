@@ -29,7 +29,7 @@ from pathlib import Path
 async def main() -> None:
     import pentad.rooms.avatars.interface.cli.commands, pentad.cli.mcp, pentad.mcp.stdio
     from pentad.app import open_app
-    from pentad.mcp.memory import MemoryClient
+    from pentad.mcp.connection import MemoryClient
     from pentad.rooms.avatars.interface.single_avatar import one_avatar
     from pentad.settings.model import Settings
     async with open_app(Settings(data=Path(sys.argv[1]), rooms=("avatars",), models=Path(sys.argv[2]))) as app:

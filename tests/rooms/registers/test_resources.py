@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pentad.mcp.memory import MemoryClient, RemoteError
+from pentad.mcp.connection import MemoryClient, RemoteError
 from tests.behaviour.clients import MEMORY, MEMORY_MODERN, Wire, wire_name
 from tests.behaviour.connecting import connected_in_memory
 from tests.rooms.registers.site import Site

@@ -1,1 +1,1 @@
-"""The guards in front of every request, one module each. `http/front.py` calls them in order."""
+"""The guards in front of every request. `http/front.py` calls them in order."""

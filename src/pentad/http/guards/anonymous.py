@@ -3,24 +3,13 @@
 from typing import Final
 
 from pentad.access.anonymous import AnonymousLimits, Lane, LanePlace
-from pentad.mcp.sse import Message, Send
-from pentad.net.connection_guard import address_key
+from pentad.http.guards.credentials import address_of, client_of
+from pentad.mcp.http_exchange import Message, Send
 from pentad.platform import Scope
 
 PROBES: Final = frozenset({"/healthz", "/readyz"})
 """Paths of health probes. They are slowed down but never refused: an orchestrator would end a healthy server."""
 _PROBES_AT_ONCE: Final = 2
-
-
-def client_of(scope: Scope) -> str | None:
-    """The client's address; None over a Unix socket."""
-    client = scope.get("client")
-    return client[0] if client else None
-
-
-def address_of(client: str | None) -> str:
-    """The key a caller is counted under: its address, or one word for all callers over a Unix socket."""
-    return address_key(client) if client else "local socket"
 
 
 class AnonymousGuard:
@@ -46,7 +35,7 @@ class AnonymousGuard:
         return await (self._probes if path in PROBES else self._limits.lane).enter()
 
 
-def left_by(place: LanePlace, send: Send) -> Send:
+def leaving(place: LanePlace, send: Send) -> Send:
     """Leave the place when the answer begins, so that a slow reader does not hold it."""
 
     async def answer(message: Message) -> None:

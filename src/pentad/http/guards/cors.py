@@ -5,8 +5,8 @@ Credentials are never allowed: a page sends its own, in a header it sets itself.
 
 from typing import Final
 
-from pentad.http.replies import send_empty
-from pentad.mcp.sse import Message, Send
+from pentad.http.error_responses import send_empty
+from pentad.mcp.http_exchange import Message, Send
 
 _HEADERS: Final = (
     b"authorization, x-api-key, content-type, accept, last-event-id, a2a-version, a2a-extensions,"

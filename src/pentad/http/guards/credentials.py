@@ -1,17 +1,28 @@
-"""Credentials: who is calling. Those proved a moment ago are recognised at once, others verified at a limited rate.
+"""Credentials: who is calling. Recently verified ones are cached; others are verified, at a limited rate.
 
 Verifying is expensive on purpose (argon2), so each address has a limited number of attempts with credentials that were
-never right here. Right ones cost nothing.
+never valid here. Valid ones cost nothing.
 """
 
 from collections.abc import Mapping
 
 from pentad.access.anonymous import AddressBuckets
 from pentad.access.credentials import Authenticator
-from pentad.http.guards.anonymous import address_of, client_of
 from pentad.kernel.errors import RateLimited
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
+from pentad.net.connection_guard import address_key
 from pentad.platform import Scope
+
+
+def client_of(scope: Scope) -> str | None:
+    """The client's address; None over a Unix socket."""
+    client = scope.get("client")
+    return client[0] if client else None
+
+
+def address_of(client: str | None) -> str:
+    """The key a caller is counted under: its address, or one word for all callers over a Unix socket."""
+    return address_key(client) if client else "local socket"
 
 
 class CredentialsGuard:
@@ -25,21 +36,21 @@ class CredentialsGuard:
     def are_needed(self) -> bool:
         return self._authenticator is not None
 
-    def known(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
-        """The caller, if recognised a moment ago; ANONYMOUS if there are no credentials."""
-        return self.remembered(_shown(headers), client_of(scope))
+    def cached_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
+        """The caller, if its credentials are cached; ANONYMOUS if it has none."""
+        return self.cached(_from_headers(headers), client_of(scope))
 
-    def remembered(self, credentials: bytes | None, client: str | None) -> Principal | None:
-        """The owner of these credentials, if they were proved a moment ago; ANONYMOUS for none."""
+    def cached(self, credentials: bytes | None, client: str | None) -> Principal | None:
+        """The owner of these credentials, if they are cached; ANONYMOUS for none."""
         if self._authenticator is None:
             return LOCAL
         return ANONYMOUS if credentials is None else self._authenticator.known(credentials, client)
 
-    async def verified(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
+    async def verify_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """The caller; raises if the credentials are wrong or missing."""
-        return await self.proved(_shown(headers), client_of(scope))
+        return await self.verify(_from_headers(headers), client_of(scope))
 
-    async def proved(self, credentials: bytes | None, client: str | None, *, wire: str = "http") -> Principal:
+    async def verify(self, credentials: bytes | None, client: str | None, *, wire: str = "http") -> Principal:
         """The owner of these credentials; raises if they are wrong, which costs the address one of its attempts."""
         if self._authenticator is None:
             return LOCAL
@@ -58,14 +69,14 @@ class CredentialsGuard:
         self._logins.give_back(address)
         return principal
 
-    async def recognised(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
-        """What the credentials in the headers are worth now; raises if they are missing."""
+    async def current_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
+        """The caller with its current rights; raises if the credentials are no longer valid."""
         if self._authenticator is None:
             return LOCAL
-        return await self._authenticator.authenticate(_shown(headers), client_of(scope))
+        return await self._authenticator.authenticate(_from_headers(headers), client_of(scope))
 
 
-def _shown(headers: Mapping[bytes, bytes]) -> bytes | None:
+def _from_headers(headers: Mapping[bytes, bytes]) -> bytes | None:
     """The Authorization header; an API key in a header of its own is a Bearer token."""
     credentials = headers.get(b"authorization")
     if credentials is None and (key := headers.get(b"x-api-key")) is not None:

@@ -10,7 +10,7 @@ from msgspec import Raw
 from pentad.kernel.errors import Conflict, Forbidden, NotFound
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Principal
-from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.http_exchange import HttpExchange
 from pentad.rooms.agents.cards import Cards, input_modes, takes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
 from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest

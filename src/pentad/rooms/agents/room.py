@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.http_exchange import HttpExchange
 from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
 from pentad.rooms.agents.interface.prompts import PROMPTS

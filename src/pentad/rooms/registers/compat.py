@@ -17,10 +17,10 @@ from pentad.kernel.clock import Randomness
 from pentad.kernel.errors import DeadlineExceeded, LimitExceeded, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
-from pentad.mcp.exchange import HttpExchange
+from pentad.mcp.http_exchange import HttpExchange
 from pentad.mcp.messages import RequestId, reply
 from pentad.mcp.revisions import ASSUMED, LEGACY, REVISIONS, Revision
-from pentad.mcp.sessions import Session, SessionBook
+from pentad.mcp.sessions import Session, SessionStore
 from pentad.mcp.wire_errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -69,7 +69,7 @@ class OpenRegisterEndpoint:
         self._registers = registers
         self._record = record
         self._limits = platform.limits
-        self._sessions = SessionBook(platform.database, platform.clock, platform.limits, make_id=session_id)
+        self._sessions = SessionStore(platform.database, platform.clock, platform.limits, make_id=session_id)
         self._methods: dict[str, Answer] = {
             "ping": self._ping,
             "tools/list": self._list_tools,
@@ -135,7 +135,7 @@ class OpenRegisterEndpoint:
         info = params.get("clientInfo")
         client: dict[str, Any] = {"clientInfo": info if isinstance(info, dict) else {}}
         try:
-            session = await self._sessions.begin(exchange.principal.id, _ENDPOINT, revision, client)
+            session = await self._sessions.create(exchange.principal.id, _ENDPOINT, revision, client)
         except PentadError as error:
             raise ProtocolError(
                 INTERNAL_ERROR, f"Initialize failed: {ensure_logged(error, 'initialize').sentence()}"

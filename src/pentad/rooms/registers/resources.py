@@ -12,7 +12,7 @@ import msgspec
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ResourcePage, resource
+from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.registers.callers import caller_of
 from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
 from pentad.rooms.registers.query.moments import parse_as_of

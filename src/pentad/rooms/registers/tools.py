@@ -11,7 +11,7 @@ from pydantic import Field
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, tool
+from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers import tool_schemas
 from pentad.rooms.registers.budget import Fitted, answer_of, check_budget, one_of, trimmed
 from pentad.rooms.registers.callers import caller_of

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from pentad.app import App, open_app
-from pentad.mcp.memory import MemoryClient
+from pentad.mcp.connection import MemoryClient
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 

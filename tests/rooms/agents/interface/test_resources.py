@@ -7,7 +7,7 @@ import pytest
 from pentad.app import App
 from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import Principal, role_scopes
-from pentad.mcp.memory import RemoteError
+from pentad.mcp.connection import RemoteError
 from tests.rooms.agents.interface.conftest import Caller
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from pentad.app import App
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.pages import Visit
 from pentad.kernel.principal import Principal, role_scopes
-from pentad.mcp.memory import RemoteError
+from pentad.mcp.connection import RemoteError
 from pentad.rooms.agents.interface.pages import one_task
 from pentad.rooms.agents.models import Message, Part, PushConfig, Task
 from pentad.rooms.agents.push.store import insert_config

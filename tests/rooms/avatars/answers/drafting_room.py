@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from pentad.mcp.call import Call
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.platform import Platform, Room
 from pentad.rooms.avatars.answers.drafting.client_model import ClientDrafter
 from pentad.rooms.avatars.answers.drafting.drafter import Prompt

@@ -4,7 +4,7 @@ import pytest
 
 from tests.behaviour.clients import MEMORY, MEMORY_MODERN, Wire, wire_name
 from tests.behaviour.connecting import AppMaker, connected_in_memory, make_app
-from tests.behaviour.test_asking import answered
+from tests.behaviour.test_client_requests import answered
 
 __all__ = ["make_app"]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pentad.access.call_totals import BOUNDS_US, grouped
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.memory import RemoteError
+from pentad.mcp.connection import RemoteError
 from pentad.rooms.metrics.collectors.pentad import CATALOGUE, collectors, quantile
 from tests.rooms.metrics.collectors.opening import opened
 from tests.stores import Stores

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from pentad.mcp.memory import MemoryClient
+from pentad.mcp.connection import MemoryClient
 from tests.rooms.registers.site import Object
 
 BOOK: Object = {

@@ -22,8 +22,7 @@ from msgspec import UNSET, Raw
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
 from pentad.kernel.incidents import internal_error
 from pentad.kernel.limits import Limits
-from pentad.mcp.exchange import HttpExchange
-from pentad.mcp.sse import Receive, Send
+from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
 from pentad.rooms.agents.codecs import http_json, json_rpc, negotiation

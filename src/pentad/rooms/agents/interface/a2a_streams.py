@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
-from pentad.mcp.sse import Disconnect, Receive, Send
-from pentad.mcp.supervision import absorb_cancellation
+from pentad.mcp.deadlines import absorb_cancellation
+from pentad.mcp.http_exchange import Disconnect, Receive, Send
 from pentad.rooms.agents.codecs.errors import fault_of
 from pentad.rooms.agents.codecs.event_stream import HEADERS, HEARTBEAT, HEARTBEAT_SECONDS, EventWriter
 from pentad.rooms.agents.models import INTERRUPTED, Event, StatusEvent, Task

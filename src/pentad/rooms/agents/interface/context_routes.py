@@ -15,8 +15,7 @@ import msgspec
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
-from pentad.mcp.exchange import HttpExchange
-from pentad.mcp.sse import Receive, Send
+from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level

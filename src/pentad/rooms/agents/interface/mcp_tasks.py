@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.principal import Principal
-from pentad.mcp.asking import Elicit
+from pentad.mcp.client_requests import Elicit
 from pentad.mcp.tasks import TaskState
 from pentad.rooms.agents.delegation import Delegation, TaskRequest, cancel_delegated, delegate, read_delegated
 from pentad.rooms.agents.interface.presentation import DEFAULT_BUDGET, TASKS, task_view

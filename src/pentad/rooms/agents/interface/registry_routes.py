@@ -14,8 +14,7 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action
-from pentad.mcp.exchange import HttpExchange
-from pentad.mcp.sse import Receive, Send
+from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import AsgiApp, Mount, Scope
 from pentad.rooms.agents.registry.card_validation import MOST_BYTES, Level, problems_of
 from pentad.rooms.agents.registry.search import CardQuery

@@ -8,7 +8,7 @@ import msgspec
 from pentad.kernel.principal import Principal
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents
-from pentad.mcp.declare import ResourcePage, resource
+from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.agents.context.context_store import address
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json
 from pentad.rooms.agents.registry.search import CardQuery

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.rooms.agents.client.remote_agent import fetch_card
 from pentad.rooms.agents.delegation import (
     TaskRequest,

@@ -7,7 +7,7 @@ from pydantic import Field
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ASKED_FOR, prompt
+from pentad.mcp.declarations import ASKED_FOR, prompt
 from pentad.rooms.avatars.interface.resources import complete_avatar
 from pentad.rooms.avatars.service import Avatars
 

@@ -10,7 +10,7 @@ import msgspec
 
 from pentad.kernel.errors import NotFound
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ResourcePage, resource
+from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.avatars.interface.presentation import info_view, passage_fields
 from pentad.rooms.avatars.models import CorpusDocument
 from pentad.rooms.avatars.service import Avatars

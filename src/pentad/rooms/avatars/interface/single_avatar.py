@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import Prompt, Tool, tool
+from pentad.mcp.declarations import Prompt, Tool, tool
 from pentad.platform import OpenRoom, Room
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.interface import use_cases

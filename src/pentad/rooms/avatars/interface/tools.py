@@ -6,7 +6,7 @@ from pydantic import Field
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.rooms.avatars.interface import use_cases
 from pentad.rooms.avatars.interface.arguments import (
     AVATAR,

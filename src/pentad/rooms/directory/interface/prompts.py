@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.declare import ASKED_FOR, prompt
+from pentad.mcp.declarations import ASKED_FOR, prompt
 from pentad.rooms.directory.interface.completions import (
     complete_cid,
     complete_export,

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, tool
+from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.directory.interface.tool_results import (
     DomainVerification,
     FoundRecords,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.rooms.directory.models import NamedRef
 from pentad.rooms.directory.record_references import find_record, require_local_directory, resolve_reference
 from pentad.rooms.directory.records.naming import LineageEntry

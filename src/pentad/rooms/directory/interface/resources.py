@@ -10,7 +10,7 @@ import msgspec
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
-from pentad.mcp.declare import Completer, Resource, ResourcePage, resource
+from pentad.mcp.declarations import Completer, Resource, ResourcePage, resource
 from pentad.rooms.directory.interface.completions import complete_cid, complete_domain, complete_skill, complete_version
 from pentad.rooms.directory.oasf.schema_source import Family
 from pentad.rooms.directory.service import Directory

@@ -12,7 +12,7 @@ from pydantic import Field
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, tool
+from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.directory.interface.tool_results import (
     ClassInfo,
     Domains,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import PentadError
-from pentad.mcp.declare import ToolResult
+from pentad.mcp.declarations import ToolResult
 
 
 class Versions(BaseModel):

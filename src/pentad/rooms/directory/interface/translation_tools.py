@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, tool
+from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.directory.interface.tool_results import (
     ExportedRecord,
     ImportedRecord,

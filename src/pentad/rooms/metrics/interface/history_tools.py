@@ -7,7 +7,7 @@ from pentad.kernel.charts import svg_chart, text_chart
 from pentad.kernel.clock import iso
 from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
-from pentad.mcp.declare import ToolResult, tool
+from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.metrics.history.metric_history import HistoryLine
 from pentad.rooms.metrics.interface.arguments import AlertsArguments, CompareArguments, HistoryArguments
 from pentad.rooms.metrics.interface.presentation import (

@@ -13,7 +13,7 @@ from pentad.kernel.clock import iso
 from pentad.kernel.pages import Chart
 from pentad.kernel.pages import Series as ChartSeries
 from pentad.mcp.content import Content, Text
-from pentad.mcp.declare import ToolResult
+from pentad.mcp.declarations import ToolResult
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.changes import Change

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import prompt
+from pentad.mcp.declarations import prompt
 from pentad.rooms.metrics.interface.resources import complete_collector, complete_scope
 from pentad.rooms.metrics.service import Metrics
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ResourcePage, resource
+from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.metrics.engine.response_budget import ResponseShape, shape_response
 from pentad.rooms.metrics.history.metric_history import ALERTS_URI, DEFAULT_SCOPE, figures_uri
 from pentad.rooms.metrics.interface.arguments import request_credentials

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from pentad.mcp.call import Call
-from pentad.mcp.declare import Tool, ToolResult, tool
+from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.interface.current_tools import (
     explain_metric,
     export_metrics,

@@ -187,10 +187,10 @@ def _answer(status: int, body: bytes) -> dict[str, Any]:
 
 
 def _refusal(status: int, answer: dict[str, Any]) -> PentadError:
-    from pentad.mcp.tool_errors import error_from
+    from pentad.mcp.wire_errors import error_from_json
 
     told: Any = answer.get("error")
-    found = error_from(cast("dict[str, Any]", told)) if isinstance(told, dict) else None
+    found = error_from_json(cast("dict[str, Any]", told)) if isinstance(told, dict) else None
     text = str(answer.get("message") or answer.get("error") or f"The server answered {status}.")
     return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
 

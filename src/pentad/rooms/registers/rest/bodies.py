@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pentad.mcp.arguments import refusal
+from pentad.mcp.arguments import argument_error
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -14,4 +14,4 @@ def body_as(model: type[M], given: dict[str, Any]) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise refusal(model, error, given) from None
+        raise argument_error(model, error, given) from None

@@ -7,8 +7,8 @@ the tool then runs again from its start, so a draft may depend only on its argum
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.asking import Sample
 from pentad.mcp.call import Call
+from pentad.mcp.client_requests import Sample
 from pentad.mcp.content import Message
 from pentad.rooms.avatars.answers.drafting.drafter import Prompt
 

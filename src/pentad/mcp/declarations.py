@@ -5,11 +5,11 @@
 
     @tool("greet", read_only=True)
     async def greet(arguments: Greeting, call: Call[Service]) -> str:
-        "Greets somebody by name."
+        "Greets someone by name."
         return f"Hello, {arguments.name}!"
 
-A declaration is frozen and complete when the module is imported: a bad name, a missing description or a wrong signature
-fails there, not at the first call.
+A declaration is checked when its module is imported: a bad name, a missing description or a wrong signature fails
+there, not at the first call.
 """
 
 import inspect
@@ -18,6 +18,7 @@ import typing
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from pydantic import BaseModel
 from pydantic.config import JsonDict
@@ -26,27 +27,47 @@ from pydantic.fields import FieldInfo
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import Action
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.asking import MissingCapability
 from pentad.mcp.call import Call
+from pentad.mcp.client_requests import MissingCapability
 from pentad.mcp.content import Annotations, Content, Contents, Icon, Message
 from pentad.mcp.header_params import HeaderParam, header_params
 from pentad.mcp.tasks import CAPABILITY, TaskSupport
-from pentad.mcp.uri_templates import UriTemplate, compile_template
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_VARIABLE: Final = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)(\*?)\}")
 _MOST_DESCRIPTION: Final = 4000
 
 Function = Callable[..., Coroutine[Any, Any, Any]]
 Completer = Callable[[str, Call[Any], Mapping[str, str]], Coroutine[Any, Any, Sequence[str]]]
-"""Given what was typed so far, the call and the other arguments: the values that fit."""
+"""Takes the text typed so far, the call and the other arguments; returns matching values."""
+
+
+@dataclass(frozen=True, slots=True)
+class UriTemplate:
+    """A compiled URI template: the `{name}` form of RFC 6570 level 1, matched in linear time.
+
+    A variable matches one or more characters without `/`; `{+name}` and a trailing `{name*}` also match slashes. A
+    variable ends at the first occurrence of the text that follows it, so that text has to be percent-encoded inside a
+    value. Values are percent-decoded once.
+    """
+
+    text: str
+    variables: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """The variables of a matching URI, None for any other."""
+        found = self.pattern.fullmatch(uri)
+        return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """An answer a tool composes itself. `structured` is a model or plain JSON; without `content` its JSON is the text.
+    """A result that a tool composes itself. `structured` is a model or plain JSON; it becomes the text if there is no
+    `content`.
 
-    `literal` replaces the whole result object, where a document promises a shape the protocol does not know.
+    `literal` replaces the whole result object, for results that other specifications define differently.
     """
 
     content: Sequence[Content] | None = None
@@ -81,7 +102,7 @@ class Tool:
     task: TaskSupport | None
 
     def listing(self) -> dict[str, Any]:
-        """The tool as the newest revision lists it; older ones see fewer of the fields."""
+        """The tool's entry in the newest revision; older ones get fewer members."""
         entry: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
         if self.title:
             entry["title"] = self.title
@@ -98,7 +119,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A declared resource: one address, or a template for many."""
+    """A declared resource: one URI, or a template for many."""
 
     uri: str
     name: str
@@ -129,7 +150,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A declared prompt; its arguments model has only strings, as the protocol wants."""
+    """A declared prompt. The protocol allows only strings as its arguments."""
 
     name: str
     description: str
@@ -146,7 +167,7 @@ class Prompt:
             entry["title"] = self.title
         if self.arguments is not None:
             entry["arguments"] = [
-                {"name": info.alias or name, "description": info.description or "", "required": _asked_for(info)}
+                {"name": info.alias or name, "description": info.description or "", "required": _is_required(info)}
                 for name, info in self.arguments.model_fields.items()
             ]
         if self.icons:
@@ -156,7 +177,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePage:
-    """A page of resources that exist only at run time: wire entries (`uri`, `name`, ...) and where to go on."""
+    """A page of resources that a room lists at run time: entries (`uri`, `name`, ...) and the next cursor."""
 
     entries: Sequence[Mapping[str, Any]]
     cursor: str | None = None
@@ -166,10 +187,10 @@ ResourceListing = Callable[[Call[Any], str | None], Coroutine[Any, Any, Resource
 
 
 ASKED_FOR: Final[JsonDict] = {"asked_for": True}
-"""Put into a field's `json_schema_extra`: a prompt lists the argument as required, and goes on with its default."""
+"""For a field's `json_schema_extra`: the prompt lists the argument as required, but works with its default too."""
 
 
-def _asked_for(info: FieldInfo) -> bool:
+def _is_required(info: FieldInfo) -> bool:
     return info.is_required() or info.json_schema_extra == ASKED_FOR
 
 
@@ -195,9 +216,9 @@ def tool(
 ) -> Callable[[Function], Tool]:
     """Declare a tool.
 
-    `action` (read, write, admin) is what the caller's scopes must allow; by default it follows `read_only`.
-    `input_schema` replaces the listed schema where an exact one is promised; the model still does the checking.
-    `task` lets it put its answer off with `call.defer`, or (`required`) keeps out clients that cannot wait for one.
+    `action` (read, write, admin) is the right the caller needs; the default follows from `read_only`. `input_schema`
+    replaces the listed schema if an exact one is promised; the model still validates. With `task`, the tool may defer
+    its answer (`call.defer`); if it is `required`, clients without tasks are refused.
     """
 
     def declare(function: Function) -> Tool:
@@ -206,24 +227,25 @@ def tool(
         arguments = _arguments_model(parameters, what)
         result = _result_model(returns, what)
         if task is not None and not takes_call:
-            raise Misconfigured(f"{what} has no way to put its answer off.", hint="Take `call`.")
+            raise Misconfigured(f"{what} declares `task` but cannot defer its answer.", hint="Take `call`.")
         schema = dict(input_schema) if input_schema is not None else _input_schema(arguments)
         hints = {"readOnlyHint": read_only, "openWorldHint": open_world}
         if not read_only:
             hints["destructiveHint"] = True if destructive is None else destructive
             hints["idempotentHint"] = bool(idempotent)
-        shown = (
-            output_schema if output_schema is not None else result.model_json_schema(by_alias=True) if result else None
-        )
+        if output_schema is None and result is not None:
+            listed_output: Mapping[str, Any] | None = result.model_json_schema(by_alias=True)
+        else:
+            listed_output = output_schema
         return Tool(
             name=_checked_name(name, what),
             description=_checked_text(description or inspect.getdoc(function), what),
-            function=_for_clients_with_tasks(function) if task == "required" else function,
+            function=_require_tasks(function) if task == "required" else function,
             arguments=arguments,
             takes_call=takes_call,
             result=result,
             input_schema=schema,
-            output_schema=shown,
+            output_schema=listed_output,
             title=title,
             action=action or ("read" if read_only else "write"),
             hints=hints,
@@ -252,7 +274,7 @@ def resource(
     complete: Mapping[str, Completer] | None = None,
     seconds_fresh: float = 0,
 ) -> Callable[[Function], Resource]:
-    """Declare a resource. With `{variables}` in the address it is a template and the function takes them by name."""
+    """Declare a resource. A URI with `{variables}` is a template; the function takes the variables by name."""
 
     def declare(function: Function) -> Resource:
         what = f"resource {uri!r}"
@@ -260,9 +282,9 @@ def resource(
             raise Misconfigured(f"{what} has no scheme, or unprintable characters.", hint="Write it as scheme://path.")
         parameters, _, takes_call = _signature(function, what)
         template = compile_template(uri) if "{" in uri else None
-        wanted = set(template.variables) if template else set[str]()
-        if set(parameters) != wanted:
-            raise Misconfigured(f"{what} takes {sorted(parameters)}, its address names {sorted(wanted)}.")
+        variables = set(template.variables) if template else set[str]()
+        if set(parameters) != variables:
+            raise Misconfigured(f"{what} takes {sorted(parameters)}, but its URI has {sorted(variables)}.")
         return Resource(
             uri=uri,
             name=name,
@@ -274,7 +296,7 @@ def resource(
             mime_type=mime_type,
             annotations=annotations,
             icons=tuple(icons),
-            completers=_checked_completers(complete, wanted, what),
+            completers=_checked_completers(complete, variables, what),
             seconds_fresh=seconds_fresh,
         )
 
@@ -310,8 +332,34 @@ def prompt(
     return declare
 
 
+def compile_template(text: str) -> UriTemplate:
+    """Compile a template. Raises Misconfigured if it is broken."""
+    variables = list(_VARIABLE.finditer(text))
+    names = tuple(variable.group(2) for variable in variables)
+    starts = [*(variable.start() for variable in variables), len(text)]
+    head = text[: starts[0]]
+    literals = [text[variable.end() : start] for variable, start in zip(variables, starts[1:], strict=True)]
+    if any("{" in literal or "}" in literal for literal in (head, *literals)):
+        raise Misconfigured(
+            f"URI template {text!r} has a brace that belongs to no variable.", hint="Write variables as {name}."
+        )
+    if "" in literals[:-1]:
+        raise Misconfigured(f"URI template {text!r}: two variables are adjacent.", hint="Put text between them.")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise Misconfigured(f"URI template {text!r}: variable {twice[0]!r} appears twice.", hint="Rename one of them.")
+    parts = [re.escape(head)]
+    for variable, literal in zip(variables, literals, strict=True):
+        slashes, name, rest = variable.groups()
+        kind = "." if slashes or rest else "[^/]"
+        if variable is variables[-1]:
+            parts.append(f"(?P<{name}>{kind}+){re.escape(literal)}")
+        else:  # an atomic group never backtracks; otherwise a hostile URI could take exponential time
+            parts.append(f"(?>(?P<{name}>{kind}+?){re.escape(literal)})")
+    return UriTemplate(text, names, re.compile("".join(parts), re.DOTALL))
+
+
 def _signature(function: Callable[..., Any], what: str) -> tuple[dict[str, Any], Any, bool]:
-    """The annotated parameters other than `call`, the annotated return, and whether `call` is taken."""
+    """The annotated parameters except `call`, the annotated return, and whether the function takes `call`."""
     if not inspect.iscoroutinefunction(function):
         raise Misconfigured(f"{what} must be an async function.", hint="Write `async def`.")
     hints = typing.get_type_hints(function)
@@ -360,13 +408,13 @@ def _input_schema(arguments: type[BaseModel] | None) -> dict[str, Any]:
     return schema
 
 
-def _for_clients_with_tasks(function: Function) -> Function:
-    async def called(*, call: Call[Any], **inputs: Any) -> Any:
+def _require_tasks(function: Function) -> Function:
+    async def checked(*, call: Call[Any], **inputs: Any) -> Any:
         if not call.can_defer:
             raise MissingCapability(CAPABILITY)
         return await function(call=call, **inputs)
 
-    return called
+    return checked
 
 
 def _checked_name(name: str, what: str) -> str:
@@ -377,13 +425,13 @@ def _checked_name(name: str, what: str) -> str:
 
 def _checked_text(text: str | None, what: str) -> str:
     if not text:
-        raise Misconfigured(f"{what} has no description.", hint="Give it a docstring: it is what the model reads.")
+        raise Misconfigured(f"{what} has no description.", hint="Add a docstring: models read it.")
     if len(text) > _MOST_DESCRIPTION or _UNPRINTABLE.search(text):
         raise Misconfigured(f"{what}: the description is over {_MOST_DESCRIPTION} characters or has unprintable ones.")
     return text
 
 
 def _checked_completers(given: Mapping[str, Completer] | None, known: set[str], what: str) -> Mapping[str, Completer]:
-    if stray := set(given or ()) - known:
-        raise Misconfigured(f"{what} completes {sorted(stray)}, which it does not take.")
+    if unknown := set(given or ()) - known:
+        raise Misconfigured(f"{what} has completers for {sorted(unknown)}, which it does not take.")
     return dict(given or {})

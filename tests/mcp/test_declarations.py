@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from pentad.kernel.errors import Misconfigured
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declare import ToolResult, prompt, resource, tool
+from pentad.mcp.declarations import ToolResult, prompt, resource, tool
 
 
 class Words(Arguments):
@@ -224,5 +224,5 @@ def test_a_tool_may_return_text_nothing_or_a_result_of_its_own() -> None:
 
 @pytest.mark.requirement("mcp:tasks:offered")
 def test_a_tool_that_puts_its_answer_off_has_to_take_the_call() -> None:
-    with pytest.raises(Misconfigured, match="no way to put its answer off"):
+    with pytest.raises(Misconfigured, match="cannot defer its answer"):
         tool("good", task="optional")(good)

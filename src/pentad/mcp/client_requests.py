@@ -1,8 +1,8 @@
-"""Questions a tool may put to the client while it works: to the person, to the client's model, for its roots.
+"""Questions a tool can ask the client during a call: elicitation, sampling and roots.
 
-One API for both eras. On the legacy wire a question is a request to the client and the tool waits. On the modern wire
-the call ends with `input_required`, the client repeats it with the answers, and the tool runs again from its start
-with the answers at hand; so ask before you change anything.
+One API for both eras. On the legacy wire a question is a request to the client, and the tool waits for the response. On
+the modern wire the call ends with `input_required`, the client repeats it with the answers, and the tool runs again
+from the start. So ask before you change anything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class BadAnswer(InvalidInput):
-    """The client answered a question with something that is no answer to it."""
+    """The client's answer does not fit the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elicited(Generic[M]):
-    """A person's answer; `content` is there exactly when the action is `accept`."""
+    """The user's answer. It has `content` exactly if the action is `accept`."""
 
     action: Literal["accept", "decline", "cancel"]
     content: M | None
@@ -31,7 +31,7 @@ class Elicited(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What the client's model said."""
+    """The answer of the client's model."""
 
     role: str
     content: Any
@@ -41,15 +41,15 @@ class Sampled:
     @property
     def text(self) -> str:
         """All text of the answer, joined."""
-        given: Any = self.content
-        blocks = cast("list[Any]", given) if isinstance(given, list) else [given]
-        found = [cast("dict[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)]
-        return "\n".join(text for text in found if isinstance(text, str))
+        content: Any = self.content
+        blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
+        texts = [cast("dict[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)]
+        return "\n".join(text for text in texts if isinstance(text, str))
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder or place the client offers to work in."""
+    """A folder or other location the client works in."""
 
     uri: str
     name: str | None
@@ -57,7 +57,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Elicit(Generic[M]):
-    """Ask the person to fill in a flat form. `schema` overrides the one made from the model."""
+    """Ask the user to fill in a flat form. `schema` overrides the one made from the model."""
 
     message: str
     answer: type[M]
@@ -70,10 +70,7 @@ class Elicit(Generic[M]):
         return {"message": self.message, "requestedSchema": self.schema or form_schema(self.answer)}
 
     def read(self, result: Any) -> Elicited[M]:
-        fields = _object(result, "an elicitation result")
-        action = fields.get("action")
-        if action not in ("accept", "decline", "cancel"):
-            raise BadAnswer(f"An elicitation result has action accept, decline or cancel, not {action!r}.")
+        fields, action = _elicitation_result(result)
         if action != "accept":
             return Elicited(action, None)
         try:
@@ -84,7 +81,7 @@ class Elicit(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class ElicitUrl:
-    """Ask the person to open an address, for what must not pass through the client (a login, a payment)."""
+    """Ask the user to open a URL, for input that must not pass through the client: a login, a payment."""
 
     message: str
     url: str
@@ -97,15 +94,12 @@ class ElicitUrl:
         return {"mode": "url", "message": self.message, "url": self.url, "elicitationId": self.elicitation_id}
 
     def read(self, result: Any) -> Elicited[BaseModel]:
-        action = _object(result, "an elicitation result").get("action")
-        if action not in ("accept", "decline", "cancel"):
-            raise BadAnswer(f"An elicitation result has action accept, decline or cancel, not {action!r}.")
-        return Elicited(action, None)
+        return Elicited(_elicitation_result(result)[1], None)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Ask the client's own model."""
+    """Ask the client's model."""
 
     messages: Sequence[Message]
     max_tokens: int
@@ -141,7 +135,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ListRoots:
-    """Ask where the client works."""
+    """Ask which folders the client works in."""
 
     capability = "roots"
     method = "roots/list"
@@ -167,7 +161,7 @@ Question = Elicit[Any] | ElicitUrl | Sample | ListRoots
 
 
 class InputRequired(Exception):
-    """Ends a modern call with the questions that are still open: no error, the modern wire's way to wait."""
+    """Ends a modern call with the open questions. Not an error: the client repeats the call with the answers."""
 
     def __init__(self, questions: Mapping[str, Question], state: str) -> None:
         super().__init__("input required")
@@ -176,14 +170,14 @@ class InputRequired(Exception):
 
 
 class MissingCapability(Exception):
-    """The client never said that it can answer this kind of question."""
+    """The client did not declare that it can answer this kind of question."""
 
     def __init__(self, capability: str) -> None:
         super().__init__(f"This needs a client with the {capability!r} capability, which yours did not declare.")
         self.capability = capability
 
     def required(self) -> dict[str, Any]:
-        """The protocol's own form of the same."""
+        """The error's data, as the protocol defines it."""
         required: dict[str, Any] = {}
         for part in reversed(self.capability.split(".", 1)):
             required = {part: required}
@@ -191,9 +185,9 @@ class MissingCapability(Exception):
 
 
 def is_declared(capability: str, capabilities: Mapping[str, Any]) -> bool:
-    """Whether a client said that it can do this; a part of a capability is named `elicitation.url`.
+    """Whether the client declared a capability, or a part of one (`elicitation.url`).
 
-    `elicitation` alone means forms, which a client that names its parts must have named.
+    `elicitation` alone means forms. A client that lists the parts of its capability has to list `form`.
     """
     name, _, part = capability.partition(".")
     entry = capabilities.get(name)
@@ -206,7 +200,7 @@ def is_declared(capability: str, capabilities: Mapping[str, Any]) -> bool:
 
 
 def form_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """A model's JSON Schema reduced to the flat form clients can draw."""
+    """A model's JSON Schema, reduced to the flat form that clients can show."""
     schema = model.model_json_schema()
     properties = {name: _flat(prop) for name, prop in schema.get("properties", {}).items()}
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}
@@ -215,6 +209,14 @@ def form_schema(model: type[BaseModel]) -> dict[str, Any]:
 def _flat(prop: dict[str, Any]) -> dict[str, Any]:
     options = [option for option in prop.get("anyOf", []) if option.get("type") != "null"]
     return {**{key: value for key, value in prop.items() if key != "anyOf"}, **options[0]} if options else prop
+
+
+def _elicitation_result(result: Any) -> tuple[dict[str, Any], Literal["accept", "decline", "cancel"]]:
+    fields = _object(result, "an elicitation result")
+    action = fields.get("action")
+    if action not in ("accept", "decline", "cancel"):
+        raise BadAnswer(f"An elicitation result has action accept, decline or cancel, not {action!r}.")
+    return fields, action
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.kernel.trace import RequestMark, request_mark
-from pentad.mcp.declare import tool
+from pentad.mcp.declarations import tool
 from pentad.platform import ALONE
 from tests.behaviour.connecting import AppMaker
 from tests.behaviour.room import ROOM
@@ -125,7 +125,7 @@ async def test_rooms_that_call_one_another_in_a_circle_are_stopped(make_app: App
         result = await app.neighbours.call_tool(LOCAL, "around", {})
         return str(result["content"][0]["text"])
 
-    registry.tools["around"] = replace(registry.tools["nothing"], tool=around)
+    registry.tools["around"] = replace(registry.tools["nothing"], declared=around)
 
     result = await app.neighbours.call_tool(LOCAL, "around", {})
 

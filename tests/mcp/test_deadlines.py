@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pentad.mcp.supervision import Deadline, FirstPause, absorb_cancellation
+from pentad.mcp.deadlines import Deadline, FirstSuspend, absorb_cancellation
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def pausing(times: int = 1) -> str:
 @pytest.mark.requirement("mcp:supervision:first-pause")
 async def test_a_handler_that_never_waits_is_never_noticed() -> None:
     told = Told()
-    assert await FirstPause(quick(), told) == "quick"
+    assert await FirstSuspend(quick(), told) == "quick"
     assert told.times == 0
 
 
@@ -42,7 +42,7 @@ async def test_a_handler_that_never_waits_is_never_noticed() -> None:
 @pytest.mark.requirement("mcp:supervision:first-pause")
 async def test_a_handler_that_waits_is_noticed_once(times: int) -> None:
     told = Told()
-    assert await FirstPause(pausing(times), told) == "paused"
+    assert await FirstSuspend(pausing(times), told) == "paused"
     assert told.times == 1
 
 
@@ -58,7 +58,7 @@ async def test_what_is_awaited_gives_its_value_and_runs_in_the_same_task() -> No
         return value
 
     asyncio.get_running_loop().call_soon(future.set_result, "given")
-    assert await FirstPause(work(), Told()) == "given"
+    assert await FirstSuspend(work(), Told()) == "given"
     assert set(tasks) == {asyncio.current_task()}
 
 
@@ -74,7 +74,7 @@ async def test_an_exception_passes_as_it_is(pauses: int) -> None:
         raise Broken("mine")
 
     with pytest.raises(Broken, match="mine"):
-        await FirstPause(work(), Told())
+        await FirstSuspend(work(), Told())
 
 
 @pytest.mark.requirement("mcp:supervision:first-pause")
@@ -89,7 +89,7 @@ async def test_an_exception_of_what_is_awaited_reaches_the_handler() -> None:
             return "caught"
 
     asyncio.get_running_loop().call_soon(future.set_exception, Broken())
-    assert await FirstPause(work(), Told()) == "caught"
+    assert await FirstSuspend(work(), Told()) == "caught"
 
 
 @pytest.mark.requirement("mcp:supervision:first-pause")
@@ -104,7 +104,7 @@ async def test_cancellation_reaches_the_handler_and_its_clean_up_may_wait() -> N
             steps.append("cleaned up")
 
     async def run() -> None:
-        await FirstPause(work(), Told())
+        await FirstSuspend(work(), Told())
 
     task = asyncio.create_task(run())
     await asyncio.sleep(0)
@@ -125,7 +125,7 @@ async def test_a_handler_that_swallows_a_cancellation_goes_on() -> None:
         return "went on"
 
     async def run() -> str:
-        return await FirstPause(work(), Told())
+        return await FirstSuspend(work(), Told())
 
     task = asyncio.create_task(run())
     await asyncio.sleep(0)
@@ -149,7 +149,7 @@ async def test_values_sent_in_and_closing_reach_a_plain_coroutine() -> None:
     async def work() -> None:
         await give()
 
-    steps = FirstPause(work(), Told()).__await__()
+    steps = FirstSuspend(work(), Told()).__await__()
     assert next(steps) == "first"
     assert steps.send("answer") == "second"
     steps.close()
@@ -160,7 +160,7 @@ async def test_values_sent_in_and_closing_reach_a_plain_coroutine() -> None:
 async def test_a_deadline_cancels_what_waits_too_long_and_says_so() -> None:
     deadline = Deadline(0.001, Told())
     with pytest.raises(asyncio.CancelledError):
-        await FirstPause(asyncio.Event().wait(), deadline.paused)
+        await FirstSuspend(asyncio.Event().wait(), deadline.start)
     assert deadline.expired
     absorb_cancellation()
     assert "0.001 seconds" in deadline.error("It").message
@@ -170,10 +170,10 @@ async def test_a_deadline_cancels_what_waits_too_long_and_says_so() -> None:
 async def test_no_deadline_runs_while_nothing_waits_or_while_it_is_disarmed() -> None:
     told = Told()
     deadline = Deadline(0.001, told)
-    assert await FirstPause(quick(), deadline.paused) == "quick"
+    assert await FirstSuspend(quick(), deadline.start) == "quick"
     assert told.times == 0
-    deadline.arm()
-    deadline.disarm()
+    deadline.resume()
+    deadline.cancel()
     passed = asyncio.Event()
     asyncio.get_running_loop().call_later(0.01, passed.set)
     await passed.wait()
@@ -183,5 +183,5 @@ async def test_no_deadline_runs_while_nothing_waits_or_while_it_is_disarmed() ->
 @pytest.mark.requirement("mcp:limits:deadline")
 async def test_zero_seconds_means_no_deadline() -> None:
     deadline = Deadline(0, Told())
-    assert await FirstPause(pausing(3), deadline.paused) == "paused"
+    assert await FirstSuspend(pausing(3), deadline.start) == "paused"
     assert not deadline.expired

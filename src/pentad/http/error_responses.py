@@ -7,7 +7,7 @@ import msgspec
 
 from pentad.http.guards.encoding import ACCEPTED, UnsupportedEncoding
 from pentad.kernel.errors import Overloaded, PentadError, RateLimited
-from pentad.mcp.sse import Send
+from pentad.mcp.http_exchange import Send
 
 _JSON: Final = (b"content-type", b"application/json")
 

@@ -9,8 +9,8 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database
 from pentad.mcp.revisions import NEWEST_LEGACY
-from pentad.mcp.sessions import Session, SessionBook
-from pentad.mcp.streams import StreamEvent, StreamLog
+from pentad.mcp.sessions import Session, SessionStore
+from pentad.mcp.stream_log import StreamEvent, StreamLog
 from tests.behaviour.clocks import TurnedClock
 from tests.refusing import read_only
 from tests.stores import Stores
@@ -21,8 +21,8 @@ CLIENT = {"capabilities": {}, "clientInfo": {}}
 
 
 async def a_session(database: Database, clock: TurnedClock) -> Session:
-    book = SessionBook(database, clock, Limits())
-    return await book.begin("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
+    book = SessionStore(database, clock, Limits())
+    return await book.create("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
 
 
 async def followed(log: StreamLog, session: str, stream: str, after: int) -> list[int]:
@@ -36,7 +36,7 @@ async def test_another_process_follows_a_stream_to_its_end(stores: Stores) -> No
     here, there = await stores.open(CORE_SETS), await stores.open(CORE_SETS)
     session = await a_session(here, clock)
     writing, reading = StreamLog(here, clock), StreamLog(there, clock)
-    stream = writing.open()
+    stream = writing.new_stream()
     writing.append(session.id, StreamEvent(stream, 1, b"one", last=False))
     await writing.flush()
     assert await reading.exists(session.id, stream)
@@ -57,7 +57,7 @@ async def test_a_stream_exists_for_its_own_session_alone(stores: Stores) -> None
     store = await stores.open(CORE_SETS)
     one, other = await a_session(store, clock), await a_session(store, clock)
     log = StreamLog(store, clock)
-    stream = log.open()
+    stream = log.new_stream()
     log.append(one.id, StreamEvent(stream, 1, b"x", last=True))
     assert await log.exists(one.id, stream)
     assert not await log.exists(other.id, stream)
@@ -71,7 +71,7 @@ async def test_events_go_after_an_hour_and_with_their_session(stores: Stores) ->
     store = await stores.open(CORE_SETS)
     session = await a_session(store, clock)
     log = StreamLog(store, clock)
-    old, new = log.open(), log.open()
+    old, new = log.new_stream(), log.new_stream()
     log.append(session.id, StreamEvent(old, 1, b"x", last=True))
     await log.flush()
     clock.pass_seconds(3601)
@@ -79,7 +79,7 @@ async def test_events_go_after_an_hour_and_with_their_session(stores: Stores) ->
     await log.flush()
     assert not await log.exists(session.id, old)
     assert await log.exists(session.id, new)
-    book = SessionBook(store, clock, Limits())
+    book = SessionStore(store, clock, Limits())
     await book.end(session)
     assert not await log.exists(session.id, new)
     log.append(session.id, StreamEvent(new, 2, b"x", last=True))
@@ -90,10 +90,10 @@ async def test_events_go_after_an_hour_and_with_their_session(stores: Stores) ->
 
 @pytest.mark.requirement("mcp:sessions:any-process", "mcp:sessions:delete")
 async def test_a_session_made_here_is_found_there_and_ended_everywhere(stores: Stores) -> None:
-    here = SessionBook(await stores.open(CORE_SETS), SystemClock(), Limits())
+    here = SessionStore(await stores.open(CORE_SETS), SystemClock(), Limits())
     elsewhere = await stores.open(CORE_SETS)
-    there = SessionBook(elsewhere, SystemClock(), Limits())
-    session = await here.begin("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
+    there = SessionStore(elsewhere, SystemClock(), Limits())
+    session = await here.create("user:ada", "/mcp", NEWEST_LEGACY, CLIENT)
     await here.set_log_level(session, "error")
     found = await there.find(session.id, "user:ada", "/mcp")
     assert found is not None
@@ -113,6 +113,6 @@ async def test_a_store_that_cannot_write_neither_holds_up_a_stream_nor_the_end(s
     session = await a_session(store, clock)
     log = StreamLog(store, clock)
     with read_only(store):
-        log.append(session.id, StreamEvent(log.open(), 1, b"{}", last=True))
+        log.append(session.id, StreamEvent(log.new_stream(), 1, b"{}", last=True))
         await log.flush()
         await log.close()

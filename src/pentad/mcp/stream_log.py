@@ -1,7 +1,7 @@
-"""The log of what was sent on a session's streams, so that a client that was cut off goes on without gap or duplicate.
+"""The log of a session's event streams, so that a client can resume one after a lost connection without gaps.
 
-An event's id is `<stream>.<number>`. Events are written behind the answer in small batches; whoever resumes, on
-whatever process, reads them from the store and follows until the last one.
+An event's id is `<stream>.<number>`. Events are stored in small batches while the answer is being sent. A client that
+resumes, in any process, gets them from the store and then follows the stream to its end.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from pentad.kernel.ports import Database, Rows, Transaction
 _CHANNEL: Final = "mcp.stream"
 _KEEP_SECONDS: Final = 3600
 _WAIT_SECONDS: Final = 15.0
-_LOOKS: Final = 5
-_LOOK_SECONDS: Final = 0.05
+_LOOKUPS: Final = 5
+_LOOKUP_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class StreamLog:
         self._pending: list[tuple[str, StreamEvent]] = []
         self._writer: asyncio.Task[None] | None = None
         self._followers: set[asyncio.Event] = set()
-        self._stop_listening = database.listen(_CHANNEL, self._hear)
+        self._stop_listening = database.listen(_CHANNEL, self._wake_followers)
 
-    def open(self) -> str:
+    def new_stream(self) -> str:
         return opaque_id(size=12)
 
     def append(self, session: str, event: StreamEvent) -> None:
-        """Keep an event; it is in the store soon, and before `flush` returns."""
+        """Log an event. It is stored soon, at the latest when `flush` returns."""
         self._pending.append((session, event))
         if self._writer is None or self._writer.done():
             self._writer = start_task(self._write_pending(), "stream log")
@@ -63,26 +63,26 @@ class StreamLog:
             await asyncio.shield(self._writer)
 
     async def _write_pending(self) -> None:
-        """What cannot be kept is not waited for: its client has it, and only cannot ask for it again."""
+        """Store the pending events. A failure is logged only: the client got the event, it just cannot resume there."""
         while self._pending:
             batch, self._pending = self._pending, []
             try:
                 await self._database.write(partial(_insert, batch=batch, now=self._clock.now()))
             except PentadError as error:
-                ensure_logged(error, "Keeping what was sent on streams")
+                ensure_logged(error, "Storing the events of streams")
 
-    def _hear(self, _stream: str) -> None:
+    def _wake_followers(self, _stream: str) -> None:
         for follower in self._followers:
             follower.set()
 
     async def follow(self, session: str, stream: str, after: int) -> AsyncIterator[StreamEvent | None]:
-        """Events of a session's stream after a number, until the last; None says that there is no news for now."""
+        """Events of a stream after a number, up to the last. Yields None if there was none for a while."""
         await self.flush()
-        heard = asyncio.Event()
-        self._followers.add(heard)
+        changed = asyncio.Event()
+        self._followers.add(changed)
         try:
-            while not await self._ended(session, stream, after):
-                heard.clear()
+            while not await self._is_over(session, stream, after):
+                changed.clear()
                 events = await self._database.read(partial(_select, session=session, stream=stream, after=after))
                 for event in events:
                     yield event
@@ -91,14 +91,14 @@ class StreamLog:
                         return
                 if not events:
                     try:
-                        await asyncio.wait_for(heard.wait(), _WAIT_SECONDS)
+                        await asyncio.wait_for(changed.wait(), _WAIT_SECONDS)
                     except TimeoutError:
                         yield None
         finally:
-            self._followers.discard(heard)
+            self._followers.discard(changed)
 
-    async def _ended(self, session: str, stream: str, after: int) -> bool:
-        """Whether whoever saw the event of this number has seen the stream's last."""
+    async def _is_over(self, session: str, stream: str, after: int) -> bool:
+        """Whether the stream's last event has this number or a lower one."""
         found = await self._database.lookup(
             "SELECT 1 FROM mcp_stream_events WHERE stream = ? AND session = ? AND seq <= ? AND last = 1 LIMIT 1",
             stream,
@@ -108,15 +108,15 @@ class StreamLog:
         return found is not None
 
     async def exists(self, session: str, stream: str) -> bool:
-        """Whether this stream is the session's; one that another process is about to write down is waited for."""
+        """Whether the session has this stream. Looks several times, as another process may be about to store it."""
         await self.flush()
-        for _ in range(_LOOKS):
+        for _ in range(_LOOKUPS):
             found = await self._database.lookup(
                 "SELECT 1 FROM mcp_stream_events WHERE stream = ? AND session = ? LIMIT 1", stream, session
             )
             if found is not None:
                 return True
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_LOOKUP_SECONDS)
         return False
 
     async def close(self) -> None:

@@ -1,11 +1,11 @@
-"""Streamable HTTP as plain ASGI: one endpoint, both eras.
+"""Streamable HTTP as plain ASGI: one MCP endpoint, both eras.
 
-The HTTP front has already checked host, origin, credentials, rate and size. In here a POST finds its era, its
-session and its handler; the quiet way through (no stream, no wait) makes no task, no timer and two sends.
+The HTTP front has checked host, origin, credentials, rate and size. Here a POST finds its era, its session and its
+handler. A call that neither streams nor waits costs no task and no timer, and its answer takes two sends.
 """
 
 import asyncio
-from functools import partial
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -14,59 +14,67 @@ from msgspec import UNSET
 from pentad.kernel.errors import LimitExceeded, PentadError, Unavailable
 from pentad.kernel.json import check_bounds
 from pentad.kernel.limits import Limits
-from pentad.mcp import messages, wire_errors
-from pentad.mcp.envelopes import batch_parts, is_answer, parse_envelope
-from pentad.mcp.exchange import HttpExchange
-from pentad.mcp.following import may_hear
-from pentad.mcp.legacy import LegacyEra
-from pentad.mcp.listeners import serve_notifications, serve_replay
-from pentad.mcp.messages import PROTOCOL_VERSION_KEY, Envelope, RequestId
+from pentad.mcp import messages
+from pentad.mcp.call import KEEP_ALIVE_SECONDS
+from pentad.mcp.changes import Change, SubscriptionHub
+from pentad.mcp.deadlines import absorb_cancellation
+from pentad.mcp.http_exchange import (
+    HEADERS,
+    KEEP_ALIVE,
+    Disconnect,
+    EventStream,
+    HttpExchange,
+    LoggedEventStream,
+    frame,
+)
+from pentad.mcp.legacy import LegacyEra, LegacyPeer
+from pentad.mcp.messages import (
+    PROTOCOL_VERSION_KEY,
+    Envelope,
+    RequestId,
+    is_response,
+    parse_envelope,
+    split_batch,
+)
 from pentad.mcp.modern import ModernEra, has_modern_meta
-from pentad.mcp.peers import LegacyPeer
 from pentad.mcp.revisions import ASSUMED, LEGACY, MODERN, REVISIONS, Revision
-from pentad.mcp.sessions import Session, SessionBook
-from pentad.mcp.sse import LoggedOutlet, StreamOutlet
-from pentad.mcp.streams import StreamLog
-from pentad.mcp.subscriptions import SubscriptionHub
-from pentad.mcp.supervision import absorb_cancellation
-from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_REQUEST, ProtocolError
+from pentad.mcp.sessions import Session, SessionStore
+from pentad.mcp.stream_log import StreamLog
+from pentad.mcp.subscription_access import may_receive
+from pentad.mcp.wire_errors import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    ProtocolError,
+    as_protocol_error,
+)
 
 _MODERN_HEADERS: Final = frozenset(name.encode("ascii") for name in MODERN)
 _LEGACY_HEADERS: Final = {name.encode("ascii"): REVISIONS[name] for name in LEGACY}
 _META_MARK: Final = PROTOCOL_VERSION_KEY.encode("ascii")
 
 
+@dataclass(frozen=True, slots=True)
 class McpEndpoint:
-    """One MCP endpoint over HTTP."""
+    """One MCP endpoint over HTTP. `path` is also its name in sessions."""
 
-    def __init__(
-        self,
-        name: str,
-        legacy: LegacyEra,
-        modern: ModernEra,
-        sessions: SessionBook,
-        streams: StreamLog,
-        hub: SubscriptionHub,
-        limits: Limits,
-        stopping: asyncio.Event,
-    ) -> None:
-        self.name = name
-        self._legacy = legacy
-        self._modern = modern
-        self._sessions = sessions
-        self._streams = streams
-        self._hub = hub
-        self._limits = limits
-        self._stopping = stopping
+    path: str
+    legacy: LegacyEra
+    modern: ModernEra
+    sessions: SessionStore
+    streams: StreamLog
+    hub: SubscriptionHub
+    limits: Limits
+    stopping: asyncio.Event
 
     async def post(self, exchange: HttpExchange) -> None:
-        """One message (or, at 2025-03-26, a batch) from the client."""
+        """Answer one message from the client or, in revision 2025-03-26, a batch."""
         body = exchange.body
         version = exchange.header(b"mcp-protocol-version")
         modern = version in _MODERN_HEADERS
         request_id: RequestId | None = None
         try:
-            check_bounds(body, depth=self._limits.json_depth, keys=self._limits.json_keys)
+            check_bounds(body, depth=self.limits.json_depth, keys=self.limits.json_keys)
             if body[:32].lstrip()[:1] == b"[" and not modern:
                 await self._batch(exchange, version)
                 return
@@ -85,43 +93,41 @@ class McpEndpoint:
             await exchange.refuse(refused, request_id, modern=modern)
 
     async def _post_modern(self, exchange: HttpExchange, envelope: Envelope, request_id: RequestId | None) -> None:
-        if is_answer(envelope):
-            text = "Clients send requests and notifications in this revision, no answers."
-            raise ProtocolError(INVALID_REQUEST, text)
+        if is_response(envelope):
+            raise ProtocolError(INVALID_REQUEST, "In this revision clients send requests and notifications only.")
         if request_id is None:
             await exchange.reply(202, b"")
             return
         if exchange.repeated:
             _refuse_repeated(exchange.repeated)
-        admitted = self._modern.admit(envelope, exchange.headers)
+        admitted = self.modern.admit(envelope, exchange.headers)
         if admitted.method.name == "subscriptions/listen":
             exchange.release()
-        outlet = StreamOutlet(exchange.send, exchange.receive, accepted=exchange.accepts_stream())
+        stream = EventStream(exchange.send, exchange.receive, accepted=exchange.accepts_stream())
         try:
-            trace = exchange.headers.get(b"traceparent")
-            answer = await self._modern.request(
+            answer = await self.modern.request(
                 admitted,
                 request_id,
                 exchange.principal,
-                outlet,
+                stream,
                 "http",
-                trace.decode("latin-1") if trace else None,
+                exchange.traceparent(),
                 exchange.principal_now,
                 exchange.headers,
             )
         except ProtocolError as error:
-            if not outlet.started:
+            if not stream.started:
                 raise
             answer = error.encoded(request_id)
         except asyncio.CancelledError:
-            if not outlet.gone:
+            if not stream.gone:
                 raise
             absorb_cancellation()
             return
         finally:
-            outlet.end()
-        if outlet.started:
-            await outlet.finish(answer)
+            stream.end()
+        if stream.started:
+            await stream.finish(answer)
         else:
             await exchange.reply(200, answer)
 
@@ -138,29 +144,29 @@ class McpEndpoint:
         if request_id is not None and envelope.method is not UNSET:
             await self._legacy_request(exchange, envelope, request_id, revision, session)
             return
-        if is_answer(envelope):
-            await self._legacy.response(envelope, exchange.body, session)
+        if is_response(envelope):
+            await self.legacy.response(envelope, exchange.body, session)
         else:
-            await self._legacy.notification(envelope, session)
+            await self.legacy.notification(envelope, session)
         await exchange.reply(202, b"")
 
     async def _initialize(self, exchange: HttpExchange, envelope: Envelope, request_id: RequestId) -> None:
-        handshake = self._legacy.initialize(envelope.params, exchange.principal)
+        handshake = self.legacy.initialize(envelope.params, exchange.principal)
         try:
-            session = await self._sessions.begin(exchange.principal.id, self.name, handshake.revision, handshake.client)
-        except Unavailable:  # the store cannot write: without a session a client can still read
+            session = await self.sessions.create(exchange.principal.id, self.path, handshake.revision, handshake.client)
+        except Unavailable:  # the store refuses writes; without a session the client can still read
             await exchange.reply(200, messages.reply(request_id, handshake.body))
             return
         except PentadError as error:
-            raise wire_errors.as_protocol_error(error, "initialize") from None
+            raise as_protocol_error(error, "initialize") from None
         header = (b"mcp-session-id", session.id.encode("ascii"))
         await exchange.reply(200, messages.reply(request_id, handshake.body), header)
 
     async def _session(self, exchange: HttpExchange) -> Session | None:
-        """The session the request names; None when it names none. A dead or foreign one is 404."""
+        """The session the request names, None if it names none. An unknown or foreign session is 404."""
         if (given := exchange.header(b"mcp-session-id")) is None:
             return None
-        session = await self._sessions.find(given.decode("latin-1"), exchange.principal.id, self.name)
+        session = await self.sessions.find(given.decode("latin-1"), exchange.principal.id, self.path)
         if session is None:
             raise ProtocolError(INVALID_REQUEST, "No such session. Start a new one with initialize.", status=404)
         return session
@@ -173,47 +179,43 @@ class McpEndpoint:
         revision: Revision,
         session: Session | None,
     ) -> None:
-        outlet = self._logged_outlet(exchange, revision, session)
-        trace = exchange.headers.get(b"traceparent")
-        peer = LegacyPeer(
-            exchange.principal,
-            revision,
-            session,
-            self._sessions,
-            outlet,
-            self._legacy.conversations,
-            "http",
-            trace.decode("latin-1") if trace else None,
-            exchange.headers,
-        )
+        stream = self._logged_stream(exchange, revision, session)
+        peer = self._legacy_peer(exchange, revision, session, stream)
         try:
-            answer = await self._legacy.request(envelope, request_id, peer)
+            answer = await self.legacy.request(envelope, request_id, peer)
         except ProtocolError as error:
-            if not outlet.started:
+            if not stream.started:
                 raise
             answer = error.encoded(request_id)
         except asyncio.CancelledError:
-            if self._stopping.is_set():
+            if self.stopping.is_set():
                 raise
-            absorb_cancellation()
-            await (outlet.close() if outlet.started else exchange.reply(202, b""))
+            absorb_cancellation()  # the client cancelled the call
+            await (stream.close() if stream.started else exchange.reply(202, b""))
             return
-        if outlet.started:
-            await outlet.finish(answer)
+        if stream.started:
+            await stream.finish(answer)
         else:
             await exchange.reply(200, answer)
 
-    def _logged_outlet(self, exchange: HttpExchange, revision: Revision, session: Session | None) -> LoggedOutlet:
-        return LoggedOutlet(
+    def _legacy_peer(
+        self, exchange: HttpExchange, revision: Revision, session: Session | None, stream: LoggedEventStream
+    ) -> LegacyPeer:
+        trace, headers = exchange.traceparent(), exchange.headers
+        state, pending = self.sessions, self.legacy.pending
+        return LegacyPeer(exchange.principal, revision, "http", trace, headers, session, state, stream, pending)
+
+    def _logged_stream(self, exchange: HttpExchange, revision: Revision, session: Session | None) -> LoggedEventStream:
+        return LoggedEventStream(
             exchange.send,
-            self._streams,
+            self.streams,
             session.id if session is not None else None,
             accepted=exchange.accepts_stream(),
             primed=revision.primed_streams,
         )
 
     async def _batch(self, exchange: HttpExchange, version: bytes | None) -> None:
-        """Several messages at once, where the revision has that; answered one after another."""
+        """Answer several messages, one after another, if the revision allows batches."""
         revision = _stated_revision(version)
         session = await self._session(exchange)
         revision = session.revision if session is not None else revision
@@ -221,15 +223,15 @@ class McpEndpoint:
             raise ProtocolError(
                 INVALID_REQUEST, f"Revision {revision.name} has no batches. Send one message at a time."
             )
-        outlet = self._logged_outlet(exchange, revision, session)
+        stream = self._logged_stream(exchange, revision, session)
         answers: list[bytes] = []
-        for part in batch_parts(exchange.body, self._limits.batch_messages):
-            answer = await self._batch_part(exchange, part, revision, session, outlet)
+        for part in split_batch(exchange.body, self.limits.batch_messages):
+            answer = await self._batch_part(exchange, part, revision, session, stream)
             if answer is not None:
                 answers.append(answer)
         joined = b"[%b]" % b",".join(answers)
-        if outlet.started:
-            await outlet.finish(joined)
+        if stream.started:
+            await stream.finish(joined)
         elif answers:
             await exchange.reply(200, joined)
         else:
@@ -241,7 +243,7 @@ class McpEndpoint:
         part: msgspec.Raw,
         revision: Revision,
         session: Session | None,
-        outlet: LoggedOutlet,
+        stream: LoggedEventStream,
     ) -> bytes | None:
         request_id: RequestId | None = None
         try:
@@ -251,40 +253,37 @@ class McpEndpoint:
             if request_id is not None and envelope.method is not UNSET:
                 if envelope.method == "initialize":
                     raise ProtocolError(INVALID_REQUEST, "initialize must not be part of a batch.")
-                peer = LegacyPeer(
-                    exchange.principal, revision, session, self._sessions, outlet, self._legacy.conversations, "http"
-                )
-                return await self._legacy.request(envelope, request_id, peer)
-            if is_answer(envelope):
-                await self._legacy.response(envelope, bytes(part), session)
+                peer = self._legacy_peer(exchange, revision, session, stream)
+                return await self.legacy.request(envelope, request_id, peer)
+            if is_response(envelope):
+                await self.legacy.response(envelope, bytes(part), session)
             else:
-                await self._legacy.notification(envelope, session)
+                await self.legacy.notification(envelope, session)
         except ProtocolError as error:
             return error.encoded(request_id)
         return None
 
     async def get(self, exchange: HttpExchange) -> None:
-        """The legacy era's stream from server to client, or the rest of one that was cut off."""
+        """Serve a legacy session's notifications, or the rest of a stream whose connection was lost."""
         if exchange.header(b"mcp-protocol-version") in _MODERN_HEADERS or b"mcp-session-id" not in exchange.headers:
             await self._not_allowed(exchange)
             return
         try:
             if not exchange.accepts_stream():
-                raise ProtocolError(INVALID_REQUEST, "A GET opens a stream: accept text/event-stream.", status=406)
+                text = "A GET opens a stream: send Accept: text/event-stream."
+                raise ProtocolError(INVALID_REQUEST, text, status=406)
             session = await self._session(exchange)
             if session is None:
                 raise ProtocolError(INVALID_REQUEST, "No session.", status=400)
-            outlet = StreamOutlet(exchange.send, exchange.receive, accepted=True)
             if (last := exchange.header(b"last-event-id")) is not None:
-                await serve_replay(self._streams, session, last, exchange, self._stopping)
+                await self._replay(exchange, session, last)
             else:
-                hears = partial(may_hear, self._legacy.registry, who=exchange.principal_now)
-                await serve_notifications(self._hub, self._sessions, session, outlet, self._stopping, hears)
+                await self._send_notifications(exchange, session)
         except ProtocolError as error:
             await exchange.refuse(error, None, modern=False)
 
     async def delete(self, exchange: HttpExchange) -> None:
-        """The client ends its session."""
+        """End the client's session."""
         if exchange.header(b"mcp-protocol-version") in _MODERN_HEADERS:
             await self._not_allowed(exchange)
             return
@@ -295,8 +294,60 @@ class McpEndpoint:
         except ProtocolError as error:
             await exchange.refuse(error, None, modern=False)
             return
-        await self._sessions.end(session)
+        await self.sessions.end(session)
         await exchange.reply(204, b"")
+
+    async def _send_notifications(self, exchange: HttpExchange, session: Session) -> None:
+        """Send changes of lists and of subscribed resources until the client leaves or its session ends."""
+        try:
+            listener = self.hub.add(session.principal, lambda change: True)
+        except PentadError as error:
+            raise as_protocol_error(error, "GET") from None
+        stream = EventStream(exchange.send, exchange.receive, accepted=True)
+        stream.on_suspend()
+        try:
+            await stream.keep_alive()
+            async for change in self.hub.changes(listener, self.stopping, KEEP_ALIVE_SECONDS):
+                if change is None:
+                    if await self.sessions.find(session.id, session.principal, session.endpoint) is None:
+                        break
+                    await stream.keep_alive()
+                elif await self._receives(exchange, session, change):
+                    method, params = change.notification()
+                    await stream.send(messages.notification(method, params or None))
+            await stream.close()
+        except asyncio.CancelledError:
+            if not stream.gone:
+                raise
+            absorb_cancellation()
+        finally:
+            self.hub.remove(listener)
+            stream.end()
+
+    async def _receives(self, exchange: HttpExchange, session: Session, change: Change) -> bool:
+        wanted = change.kind == "list" or await self.sessions.is_subscribed(session.id, change.subject)
+        return wanted and await may_receive(self.legacy.registry, change, exchange.principal_now)
+
+    async def _replay(self, exchange: HttpExchange, session: Session, last_event_id: bytes) -> None:
+        """Send the events after the last one the client saw, and follow the stream to its end."""
+        stream, _, number = last_event_id.decode("latin-1").rpartition(".")
+        if not number.isdecimal() or len(number) > 9 or not await self.streams.exists(session.id, stream):
+            raise ProtocolError(INVALID_PARAMS, "This Last-Event-ID names no stream of this session.", status=400)
+        disconnect = Disconnect(exchange.receive, self.stopping)
+        disconnect.watch()
+        try:
+            await exchange.send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await exchange.send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+            async for event in self.streams.follow(session.id, stream, int(number)):
+                data = KEEP_ALIVE if event is None else frame(event.body, event.id)
+                await exchange.send({"type": "http.response.body", "body": data, "more_body": True})
+            await exchange.send({"type": "http.response.body", "body": b""})
+        except asyncio.CancelledError:
+            if not disconnect.gone:
+                raise
+            absorb_cancellation()
+        finally:
+            disconnect.end()
 
     async def _not_allowed(self, exchange: HttpExchange) -> None:
         text = "This is an MCP endpoint: POST JSON-RPC messages to it."

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from pentad.kernel.errors import Overloaded
-from pentad.mcp.changes import CHANNEL
+from pentad.mcp.changes import Change, SubscriptionHub, matches_filter
 from pentad.mcp.messages import SubscriptionFilter
-from pentad.mcp.subscriptions import Change, SubscriptionHub, filter_wants
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +19,7 @@ class Signals:
         self.heard: Callable[[str], None] | None = None
 
     def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
-        assert channel == CHANNEL
+        assert channel == "mcp"
         self.heard = heard
         return lambda: None
 
@@ -37,7 +36,7 @@ def a_hub(most: int = 10) -> tuple[SubscriptionHub, Signals]:
 @pytest.mark.requirement("mcp:subscriptions:overflow")
 async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> None:
     hub, signals = a_hub()
-    listener = hub.listen("user:ada", lambda _change: True)
+    listener = hub.add("user:ada", lambda _change: True)
     for number in range(1500):
         signals.send(f"resource lab://{number}")
     kept = [listener.queue.get_nowait().subject for _ in range(listener.queue.qsize())]
@@ -58,7 +57,7 @@ async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> N
 )
 @pytest.mark.requirement("mcp:2026:listen:filter")
 async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, object], heard: list[str]) -> None:
-    wants = filter_wants(SubscriptionFilter(**wanted))
+    wants = matches_filter(SubscriptionFilter(**wanted))
     payloads = [
         "list tools",
         "list prompts",
@@ -73,19 +72,19 @@ async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, object
 @pytest.mark.requirement("mcp:limits:streams")
 async def test_a_principal_has_its_share_of_streams_and_a_left_one_is_free_again() -> None:
     hub, _ = a_hub(most=2)
-    first, _second = hub.listen("user:ada", lambda _: True), hub.listen("user:ada", lambda _: True)
+    first, _second = hub.add("user:ada", lambda _: True), hub.add("user:ada", lambda _: True)
     with pytest.raises(Overloaded):
-        hub.listen("user:ada", lambda _: True)
-    hub.listen("user:bob", lambda _: True)
-    hub.leave(first)
-    hub.leave(first)
-    hub.listen("user:ada", lambda _: True)
+        hub.add("user:ada", lambda _: True)
+    hub.add("user:bob", lambda _: True)
+    hub.remove(first)
+    hub.remove(first)
+    hub.add("user:ada", lambda _: True)
 
 
 @pytest.mark.requirement("mcp:subscriptions:end-with-the-server")
 async def test_changes_end_when_the_server_stops() -> None:
     hub, signals = a_hub()
-    listener = hub.listen("user:ada", lambda _change: True)
+    listener = hub.add("user:ada", lambda _change: True)
     stopping = asyncio.Event()
     seen: list[str | None] = []
 
@@ -104,7 +103,7 @@ async def test_changes_end_when_the_server_stops() -> None:
 @pytest.mark.requirement("mcp:subscriptions:keep-alive")
 async def test_an_idle_listener_is_given_occasion_to_show_life() -> None:
     hub, signals = a_hub()
-    listener = hub.listen("user:ada", lambda _change: True)
+    listener = hub.add("user:ada", lambda _change: True)
     changes = hub.changes(listener, asyncio.Event(), 0.001)
     assert await anext(changes) is None
     signals.send("list tools")
