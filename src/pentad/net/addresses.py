@@ -2,13 +2,16 @@
 
 A URL in a request must never lead to what only this machine can reach: loopback, the private network, the cloud's
 metadata service. The table follows IANA's special-purpose registries. An IPv6 address that contains an IPv4 address
-(mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here resolves or connects.
+(mapped, NAT64, 6to4, Teredo, ...) is judged by both. Nothing here connects.
 """
 
-from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
-from typing import Final
+import asyncio
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, Protocol
 
+from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Misconfigured
 
 Address = IPv4Address | IPv6Address
@@ -64,6 +67,8 @@ _SPECIAL: Final[tuple[tuple[str, Network], ...]] = tuple(
         ("multicast", "ff00::/8"),
     )
 )
+CACHE_SECONDS: Final = 10.0
+CACHE_NAMES: Final = 1024
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _LOW_WORD_CARRIES_V4: Final = frozenset({"v4-compatible", "v4-mapped", "v4-translated", "nat64", "isatap"})
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
@@ -121,3 +126,29 @@ def networks(*texts: str) -> tuple[Network, ...]:
                 hint="Write fetch.allow_networks as CIDR ranges without host bits, such as 10.1.0.0/16 or ::1/128.",
             ) from None
     return tuple(found)
+
+
+class Resolver(Protocol):
+    """All addresses of a host, best first. Raises OSError if there are none."""
+
+    async def resolve(self, host: str) -> Sequence[Address]: ...
+
+
+class SystemResolver:
+    """The machine's resolver. Caches answers for a few seconds: a fan-out asks for the same name many times."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._cache: dict[str, tuple[float, tuple[Address, ...]]] = {}
+
+    async def resolve(self, host: str) -> Sequence[Address]:
+        now = self._clock.monotonic()
+        known = self._cache.get(host)
+        if known is not None and known[0] > now:
+            return known[1]
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+        if len(self._cache) >= CACHE_NAMES:
+            self._cache.clear()
+        self._cache[host] = (now + CACHE_SECONDS, addresses)
+        return addresses

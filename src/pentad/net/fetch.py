@@ -9,20 +9,17 @@ import asyncio
 import copy
 import logging
 import re
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, InvalidInput, LimitExceeded, PentadError, Unavailable
 from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Fetched, Streamed
 from pentad.kernel.trace import outgoing_traceparent
-from pentad.net.addresses import Address, is_open
+from pentad.net.addresses import Address, Resolver, SystemResolver, is_open
 from pentad.net.policy import FetchPolicy
 from pentad.net.urls import Target, canonical_host, follow, parse
 
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 MAX_ADDRESSES_TRIED: Final = 4
 LOGGED_EVERY: Final = 600.0
 """How often the same failing host is logged again: some are fetched every minute."""
-CACHE_SECONDS: Final = 10.0
-CACHE_NAMES: Final = 1024
 _CHECK_SECONDS: Final = 2.0
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -53,32 +48,6 @@ _REASONS: Final = (
     (DeadlineExceeded, "timeout"),
     (Unavailable, "unreachable"),
 )
-
-
-class Resolver(Protocol):
-    """All addresses of a host, best first. Raises OSError if there are none."""
-
-    async def resolve(self, host: str) -> Sequence[Address]: ...
-
-
-class SystemResolver:
-    """The machine's resolver. Caches answers for a few seconds: a fan-out asks for the same name many times."""
-
-    def __init__(self, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
-        self._cache: dict[str, tuple[float, tuple[Address, ...]]] = {}
-
-    async def resolve(self, host: str) -> Sequence[Address]:
-        now = self._clock.monotonic()
-        known = self._cache.get(host)
-        if known is not None and known[0] > now:
-            return known[1]
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        addresses = tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
-        if len(self._cache) >= CACHE_NAMES:
-            self._cache.clear()
-        self._cache[host] = (now + CACHE_SECONDS, addresses)
-        return addresses
 
 
 class Hop(Protocol):

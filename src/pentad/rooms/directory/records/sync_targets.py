@@ -10,8 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unavailable
-from pentad.net.addresses import Network, is_open
-from pentad.net.fetch import Resolver, SystemResolver
+from pentad.net.addresses import Network, Resolver, SystemResolver, is_open
 from pentad.net.urls import canonical_host
 
 _PORTS: Final = {"http": 80, "https": 443}
