@@ -1,8 +1,8 @@
 """The canonical task. Every dialect is decoded into it and encoded from it.
 
 Values are exactly what was sent: no number is rounded, no key dropped. Nothing here knows a wire format or a store. A
-task is the fold of its events (`applied`), so the log is the only source of truth. A terminal state never changes; an
-interrupted task waits for its caller.
+task is the fold of its events (`apply_events`), so the log is the only source of truth. A terminal state never changes;
+an interrupted task waits for its caller.
 
 Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
@@ -111,7 +111,7 @@ class Event(Struct, frozen=True):
 
 
 class Task(Struct, kw_only=True):
-    """A task after event `seq`. Treat it as immutable: `applied` returns a new one."""
+    """A task after event `seq`. Treat it as immutable: `apply_event` returns a new one."""
 
     id: str
     context_id: str
@@ -148,12 +148,12 @@ class TaskPage(Struct, frozen=True, kw_only=True):
     next: str | None = None
 
 
-def applied(task: Task, event: Event) -> Task:
+def apply_event(task: Task, event: Event) -> Task:
     """The task after one more event."""
-    return folded(task, (event,))
+    return apply_events(task, (event,))
 
 
-def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
+def apply_events(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
     """The task after these events, in order."""
     history, artifacts = list(task.history), _Artifacts(task.artifacts)
     state, status_message, status_at = task.state, task.status_message, task.status_at
@@ -202,7 +202,7 @@ class _Artifacts:
             if old.id == new.id:
                 if body.append:
                     self._grown.setdefault(position, list(old.parts)).extend(new.parts)
-                    self._known[position] = _renewed(old, new)
+                    self._known[position] = _with_changes(old, new)
                 else:
                     self._grown.pop(position, None)
                     self._known[position] = new
@@ -215,7 +215,7 @@ class _Artifacts:
         return self._known
 
 
-def _renewed(old: Artifact, new: Artifact) -> Artifact:
+def _with_changes(old: Artifact, new: Artifact) -> Artifact:
     """The artifact with what a chunk says about it as a whole."""
     if new.name in (None, old.name) and not new.description and not new.metadata and not new.extensions:
         return old

@@ -24,9 +24,8 @@ from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.client import protocol_client, remote_agent
 from pentad.rooms.agents.client.remote_agent import RemoteAgent
 from pentad.rooms.agents.codecs.errors import ERROR_INFO
-from pentad.rooms.agents.delegation import TaskRequest
+from pentad.rooms.agents.delegation import TaskRequest, send_and_wait
 from pentad.rooms.agents.models import Dialect, Event, Message, Part, PushConfig, StatusEvent, Task
-from pentad.rooms.agents.remote_agents import send_and_wait
 from tests.net.test_fetch import answering
 from tests.rooms.agents.client.serving import said
 

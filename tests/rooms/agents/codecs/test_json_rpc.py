@@ -12,7 +12,7 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, Pe
 from pentad.kernel.limits import Limits
 from pentad.rooms.agents.codecs import json_rpc, negotiation
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
-from pentad.rooms.agents.hosting.custom_methods import CustomMethod
+from pentad.rooms.agents.interface.a2a_operations import CustomMethod
 from pentad.rooms.agents.models import Dialect
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.context.budget import planned
-from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 
 
 def text(content: str, priority: float | None = None) -> dict[str, Any]:
@@ -62,14 +61,14 @@ def test_where_nobody_keeps_contents_nothing_is_referred_to():
     assert fates(plan) == {"a": "shortened", "b": "left-out", "c": "kept"}
     assert "ref" not in plan.items["a"]
     assert plan.to_keep == {}
-    (gone,) = plan.left_out
+    (gone,) = (one for one in plan.decisions if one.fate == "left-out")
     assert (gone.name, gone.sent, gone.why) == ("b", 0, "it does not fit and cannot be referred to")
 
 
 def test_when_not_even_references_fit_the_least_important_go_and_are_named():
     items = {f"i{n:02}": text("x" * 500 + str(n), n / 100) for n in range(50)}
     plan = planned(items, max_bytes=2_000)
-    gone = [one.name for one in plan.left_out]
+    gone = [one.name for one in plan.decisions if one.fate == "left-out"]
     assert gone
     assert gone == sorted(gone)
     assert set(gone) | set(plan.items) == set(items)

@@ -15,9 +15,9 @@ from pentad.rooms.agents.context.integrity import (
     chain_problems,
     check_seal,
     items_hash,
-    noted,
     sealed,
     verify_signature,
+    with_provenance,
 )
 
 ITEMS = {
@@ -80,8 +80,8 @@ def test_a_signature_proves_who_sealed_it(key: Any, algorithm: str):
 
 
 def test_provenance_tells_who_did_what_and_notices_changes():
-    item = noted({"content": "one"}, "user:ada", 1_800_000_000, "created")
-    item = noted({**item, "content": "two"}, "agent:bob", 1_800_000_060, "revised")
+    item = with_provenance({"content": "one"}, "user:ada", 1_800_000_000, "created")
+    item = with_provenance({**item, "content": "two"}, "agent:bob", 1_800_000_060, "revised")
     chain = item["metadata"]["x-provenance"]
     assert [(entry["who"], entry["what"], entry["when"]) for entry in chain] == [
         ("user:ada", "created", "2027-01-15T08:00:00.000Z"),
@@ -99,7 +99,7 @@ def test_provenance_tells_who_did_what_and_notices_changes():
 def test_a_long_history_keeps_its_end():
     item: dict[str, Any] = {"content": "x"}
     for turn in range(MOST_ENTRIES + 5):
-        item = noted(item, "a", turn, f"turn {turn}")
+        item = with_provenance(item, "a", turn, f"turn {turn}")
     assert len(item["metadata"]["x-provenance"]) == MOST_ENTRIES
     assert chain_problems(item) == []
 

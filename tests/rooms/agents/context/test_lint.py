@@ -7,9 +7,9 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.schema import pointer
 from pentad.rooms.agents.context.findings import WEIGHTS, Report
-from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.lint import lint, lint_text
+from pentad.rooms.agents.context.validation import read_context
 from tests.rooms.agents.context.cases import CASES, DOCUMENT, Case, nested, one, text, tool
 
 NOW = 1_800_000_000.0
@@ -31,7 +31,7 @@ def test_a_context_gets_the_issues_of_its_row(case: Case):
 
 def test_every_rule_has_a_row_or_a_test():
     shown = {code.rstrip("!") for case in CASES for code in f"{case.standard} {case.strict}".split()}
-    elsewhere = {"not-parsed", "duplicate-key", "key-not-text", "not-json", "size-mismatch"}
+    elsewhere = {"not-parsed", "duplicate-key", "key-not-text", "not-json", "size-mismatch", "bad-turn"}
     assert set(WEIGHTS) - shown == elsewhere
 
 
@@ -96,7 +96,7 @@ def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
     numbers = {"a": {"mediaType": "application/json", "content": [2**53 + n for n in range(1, 1_000)]}}
     warned = lint({"items": numbers})
     assert (warned.valid, len(warned.issues), warned.errors) == (True, 200, [])
-    assert accepted({"mcp_context": {"items": numbers}}).items == numbers
+    assert read_context({"mcp_context": {"items": numbers}}).items == numbers
 
     # what is wrong with the seal, the ids or the numbers is found last
     late = {"items": {**numbers, "b": {"mediaType": "application/json", "content": [10**400]}}}
@@ -104,7 +104,7 @@ def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
     assert [issue.code for issue in refused.errors] == ["not-finite"]
     assert not refused.valid
     with pytest.raises(InvalidInput, match="larger than anything"):
-        accepted({"mcp_context": late})
+        read_context({"mcp_context": late})
 
 
 def test_depth_counts_from_the_content():

@@ -8,10 +8,10 @@ from joserfc.jwk import OKPKey
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
 from pentad.rooms.agents.context.extension import BASE, PLAIN_KEY, URI, carried, declaration, params_of, sent_context
-from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.limits import ContextLimits
 from pentad.rooms.agents.context.outbound import prepared
 from pentad.rooms.agents.context.redaction import Policy, Rule
+from pentad.rooms.agents.context.validation import read_context
 from tests.rooms.agents.context.cases import CASES, DOCUMENT, text
 
 CARD = {"capabilities": {"extensions": [{"uri": "urn:other"}, declaration()]}}
@@ -39,7 +39,7 @@ def test_the_card_tells_the_limits():
 def test_a_context_goes_under_both_keys_and_comes_back():
     metadata = carried({"client_request_id": "7"}, DOCUMENT)
     assert metadata == {"client_request_id": "7", URI: DOCUMENT, PLAIN_KEY: DOCUMENT}
-    context = accepted(json.loads(json.dumps(metadata)))
+    context = read_context(json.loads(json.dumps(metadata)))
     assert context is not None
     assert context.as_json() == DOCUMENT
     assert [issue.code for issue in context.warnings] == ["ref-scheme"]
@@ -58,25 +58,25 @@ def test_two_contexts_that_disagree_are_refused_but_not_for_42_and_42_0():
     other = {"items": {"a": {"content": 42.0, "mediaType": "application/json"}}}
     assert sent_context({URI: one, PLAIN_KEY: other}) == (URI, one)
     with pytest.raises(InvalidInput) as refused:
-        accepted({URI: one, PLAIN_KEY: DOCUMENT})
+        read_context({URI: one, PLAIN_KEY: DOCUMENT})
     assert problems(refused.value) == [("/metadata/mcp_context", "context-disagreement")]
 
 
 def test_another_version_of_the_extension_is_refused_by_name():
     with pytest.raises(InvalidInput) as refused:
-        accepted({f"{BASE}:v9": DOCUMENT})
+        read_context({f"{BASE}:v9": DOCUMENT})
     assert problems(refused.value) == [(f"/metadata/{BASE}:v9", "unsupported-version")]
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"timestamp": "x"}, "x", []])
 def test_no_context_is_no_context(metadata: Any):
-    assert accepted(metadata) is None
+    assert read_context(metadata) is None
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "!" in case.standard], ids=lambda case: case.about)
 def test_a_bad_context_is_refused_with_field_violations(case: Any):
     with pytest.raises(InvalidInput) as refused:
-        accepted({PLAIN_KEY: case.context})
+        read_context({PLAIN_KEY: case.context})
     error = refused.value
     assert error.details["reason"] == "invalid-context"
     assert [rule for _, rule in problems(error)] == [code[:-1] for code in case.standard.split() if code.endswith("!")]
@@ -90,7 +90,7 @@ def test_a_bad_context_is_refused_with_field_violations(case: Any):
 
 
 def test_lenient_takes_what_agentvault_takes():
-    context = accepted({PLAIN_KEY: {"items": {"a": {"media_type": "x", "content": "y"}}, "b": 1}}, "lenient")
+    context = read_context({PLAIN_KEY: {"items": {"a": {"media_type": "x", "content": "y"}}, "b": 1}}, "lenient")
     assert context is not None
     assert context.items == {"a": {"content": "y"}}
     assert [issue.code for issue in context.warnings] == ["unknown-root-member", "unknown-item-member"]
@@ -109,31 +109,31 @@ def test_secrets_are_masked_both_ways():
     sent = prepared(context, {}, target="agent")
     assert "abcdefghijklmnop" not in json.dumps(sent.metadata())
     assert [(one.path, one.what) for one in sent.masked] == [("/items/it/content", "authorization")]
-    kept = accepted({PLAIN_KEY: context})
+    kept = read_context({PLAIN_KEY: context})
     assert kept is not None
     assert "abcdefghijklmnop" not in json.dumps(kept.as_json())
     assert [(one.path, one.what) for one in kept.masked] == [("/items/it/content", "authorization")]
     with pytest.raises(Forbidden):
-        accepted({PLAIN_KEY: context}, policy=Policy((Rule(secrets="deny"),)))
+        read_context({PLAIN_KEY: context}, policy=Policy((Rule(secrets="deny"),)))
 
 
 def test_a_sealed_context_is_verified_and_a_changed_one_refused():
     key = OKPKey.generate_key("Ed25519")
     sent = prepared(text("the truth"), {}, key=key).metadata()
-    context = accepted(json.loads(json.dumps(sent)), keys=[key])
+    context = read_context(json.loads(json.dumps(sent)), keys=[key])
     assert context is not None
     assert context.items["it"]["content"] == "the truth"
     changed = json.loads(json.dumps(sent).replace("the truth", "a lie"))
     with pytest.raises(Conflict) as refused:
-        accepted(changed)
+        read_context(changed)
     assert refused.value.details["problems"][0]["path"] == "/items/it"
     with pytest.raises(Conflict):
-        accepted({PLAIN_KEY: text("unsigned")}, keys=[key])
+        read_context({PLAIN_KEY: text("unsigned")}, keys=[key])
 
 
 def test_integers_beyond_2_53_are_kept_as_sent():
     exact = {"items": {"a": {"mediaType": "application/json", "content": {"n": 9007199254740993, "m": -(2**63)}}}}
-    context = accepted({PLAIN_KEY: exact})
+    context = read_context({PLAIN_KEY: exact})
     assert context is not None
     assert json.dumps(context.as_json()) == json.dumps(exact)
     assert [issue.code for issue in context.warnings] == ["big-integer", "big-integer"]

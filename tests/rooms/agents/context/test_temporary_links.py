@@ -9,7 +9,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.context import temporary_links as module
-from pentad.rooms.agents.context.context_store import ContentStore, StoredContent
+from pentad.rooms.agents.context.context_store import ContentStore, StoredContent, forget_old_content
 from pentad.rooms.agents.context.integrity import bytes_hash
 from pentad.rooms.agents.context.limits import REF_SCHEMES
 from pentad.rooms.agents.context.outbound import prepared
@@ -80,12 +80,12 @@ async def test_a_content_is_lent_for_a_day_and_its_bytes_go_unless_somebody_keep
 
 
 async def test_bytes_that_are_lent_stay_when_their_owner_gives_them_up(
-    lending: TemporaryLinks, contents: ContentStore
+    lending: TemporaryLinks, contents: ContentStore, database: Database, clock: Turned
 ) -> None:
     await contents.keep(LOCAL, {KEPT.sha256: (BODY, None)})
     token = await lent(lending)
 
-    assert await contents.forget(LOCAL, KEPT.uri)
+    assert await database.write(lambda tx: forget_old_content(tx, clock.at + 1, 10)) == 1
 
     assert (await lending.read(token)).body == BODY
 

@@ -8,8 +8,7 @@ import pytest
 
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.agents.hosting.agent_loader import load, load_all
-from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.hosting.hosted_agent import hosted, load, load_all
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Part
 from tests.rooms.agents.tasks.engines import ADA, engine, said, send

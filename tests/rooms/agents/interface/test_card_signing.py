@@ -14,8 +14,8 @@ from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.context.integrity import check_seal, sealed
 from pentad.rooms.agents.context.outbound import prepared
+from pentad.rooms.agents.keys import card_keys, context_keys
 from pentad.rooms.agents.models import Message, Part
-from pentad.rooms.agents.trusted_keys import card_keys, context_keys
 from pentad.settings.model import Settings
 from tests.rooms.agents.interface.conftest import Caller, Other
 

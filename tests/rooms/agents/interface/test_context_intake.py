@@ -163,12 +163,12 @@ async def test_an_agent_that_is_run_again_has_its_large_context_again(agents: Ag
     context = {"items": {"long": {"content": "water " * 2000}}}
     message = await agents.intake.accept(LOCAL, said(context))
 
-    logged = agents.intake.logged(message)
+    logged = agents.intake.to_log(message)
     assert "water" not in json.dumps(logged.metadata)
-    assert await agents.intake.restored(logged, LOCAL) == message
+    assert await agents.intake.from_log(logged, LOCAL) == message
     stranger = Principal("user:oda", "oda", frozenset({"*:*"}))
     with pytest.raises(NotFound):
-        await agents.intake.restored(logged, stranger)
+        await agents.intake.from_log(logged, stranger)
 
 
 @pytest.mark.requirement("agents:context:artifacts")
@@ -185,11 +185,11 @@ async def test_a_context_refers_to_an_artifact_of_the_sender_s_own_task(
     read = await told(agents, "reader", {"items": items})
     assert read.status_message is not None
     assert read.status_message.parts[0].data == {"it": content}
-    stranger = agents.intake.resolver.opened(Principal("user:oda", "oda", frozenset({"*:*"})), items)
+    stranger = agents.intake.resolver.open(Principal("user:oda", "oda", frozenset({"*:*"})), items)
     with pytest.raises(NotFound, match="no task"):
         await stranger.content("it")
     with pytest.raises(NotFound, match="no artifact"):
-        await agents.intake.resolver.opened(LOCAL, {"it": {"ref": f"a2a-artifact:{made.id}/x"}}).content("it")
+        await agents.intake.resolver.open(LOCAL, {"it": {"ref": f"a2a-artifact:{made.id}/x"}}).content("it")
 
 
 async def test_an_item_that_is_none_is_said_once(agents: Agents) -> None:

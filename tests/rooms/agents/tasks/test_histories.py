@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import PentadError
-from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, folded, may_follow
+from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, apply_events, may_follow
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.rooms.agents.tasks.engines import ADA, engine, log_of, said, send
 from tests.stores import Stores
@@ -71,7 +71,7 @@ async def _check(engines: list[Tasks], task: Task) -> None:
         id=task.id, context_id=task.context_id, agent=task.agent, owner=task.owner, dialect=task.dialect,
         created_at=task.created_at, updated_at=task.created_at, status_at=task.created_at,
     )  # fmt: skip
-    assert folded(blank, events) == task
+    assert apply_events(blank, events) == task
     assert await engines[1].get(ADA, task.id) == task
     state = blank.state
     for event in events:

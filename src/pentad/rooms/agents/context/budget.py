@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.context.context_store import as_reference
+from pentad.rooms.agents.context.integrity import exact_json
 from pentad.rooms.agents.context.kinds import kind_of
 from pentad.rooms.agents.context.rules import PRIORITY, TRUNCATED
-from pentad.rooms.agents.context.traversal import exact_json
 
 BYTES_PER_TOKEN: Final = 4
 FEWEST_BYTES: Final = 64
@@ -46,10 +46,6 @@ class Plan(Struct, frozen=True):
     size: int
     max_bytes: int
     to_keep: dict[str, tuple[bytes, str | None]]
-
-    @property
-    def left_out(self) -> list[Decision]:
-        return [decision for decision in self.decisions if decision.fate == "left-out"]
 
     def as_json(self) -> dict[str, Any]:
         """The plan without the contents."""

@@ -18,9 +18,8 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavaila
 from pentad.kernel.limits import KIB, MIB
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, content_bytes, items_hash
+from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, content_bytes, exact_json, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.traversal import exact_json
 
 SCHEME: Final = "context"
 OTHER_REF: Final = "x-ref"
@@ -123,17 +122,6 @@ class ContentStore:
         if bytes_hash(body) != sha256:
             raise Unavailable(f"The content {uri} is damaged in the store.", hint="Restore a backup, or send it anew.")
         return StoredContent(sha256, body, row[1])
-
-    async def forget(self, who: Principal, uri: str) -> bool:
-        """Delete a content; its bytes go when nothing else uses them. Returns whether it existed."""
-        sha256 = hash_in(uri)
-
-        def work(tx: Transaction) -> bool:
-            gone = tx.run("DELETE FROM agent_content_owners WHERE owner = ? AND sha256 = ?", who.id, sha256)
-            drop_unused(tx, sha256)
-            return gone > 0
-
-        return await self._database.write(work)
 
     async def store_large(
         self, who: Principal, items: Mapping[str, Any], limits: ContextLimits = DEFAULT_LIMITS

@@ -94,7 +94,7 @@ def found_json(report: Sequence[Masked]) -> list[dict[str, str]]:
     return [{"pointer": one.path, "what": one.what} for one in report if one.action == "allow"]
 
 
-def told_of_secrets(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
+def secrets_metadata(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
     """The metadata about the secrets of a context."""
     said = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
     return {key: places for key, places in said.items() if places}

@@ -8,22 +8,34 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
+
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
-from pentad.rooms.agents.context.traversal import exact_json
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
     Key = ECKey | OKPKey | RSAKey | OctKey
 
+_encode: Final = msgspec.json.Encoder().encode
 SHA256: Final = "x-sha256"
 SIZE: Final = "x-size"
 PROVENANCE: Final = "x-provenance"
 ALGORITHMS: Final = ("Ed25519", "EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
 MOST_ENTRIES: Final = 32
 """The maximum for one item. A longer provenance continues in a new one that names the last entry."""
+
+
+def exact_json(value: Any) -> bytes:
+    """Compact JSON with exact numbers; for sizes and storage, not for comparison."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:  # halves of surrogate pairs, which only the lenient level accepts
+        import json
+
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def items_hash(items: Mapping[str, Any]) -> str:
@@ -118,7 +130,7 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
     raise _tampered("the signature is by none of the known keys", ["/integrity/jws"])
 
 
-def noted(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str, Any]:
+def with_provenance(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str, Any]:
     """The item with one more provenance entry: who did what, the item's hash then, and the previous entry."""
     metadata = dict(cast("Mapping[str, Any]", item.get("metadata") or {}))
     chain = _chain(metadata.get(PROVENANCE))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 from msgspec import Struct
 
 from pentad.kernel.secrets.documents import Masked
-from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.context_store import MAX_CONTENT_BYTES, StoredContent, plan_storage
 from pentad.rooms.agents.context.extension import URI, carried
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
 from pentad.rooms.agents.context.integrity import SHA256, check_seal, sealed
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import Policy, redacted
+from pentad.rooms.agents.context.validation import validate
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.context.integrity import Key
@@ -83,10 +83,10 @@ def prepared(
     """A context as `target` may receive it. `card_params` are the extension's parameters on its card, if any."""
     extended = card_params is not None
     agreed = limits.narrowed(card_params or {})
-    shaped, issues = checked(context, level, agreed)
+    shaped, issues = validate(context, level, agreed)
     used_links = links if any(issue.code in _SIZES for issue in issues.errors) else None
     if used_links is not None and used_links.scheme in agreed.ref_schemes:
-        shaped, issues = checked(context, level, _wide_limits(agreed))
+        shaped, issues = validate(context, level, _wide_limits(agreed))
     if shaped is None or not issues.valid:
         return _refused(issues, on_invalid, extended, used_links)
     items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
@@ -98,7 +98,7 @@ def prepared(
         sent["turn"] = shaped["turn"]
     if used_links is not None:
         sent["items"] = _with_links(clean.items, agreed, used_links)
-        _, left = checked(sent, level, agreed)
+        _, left = validate(sent, level, agreed)
         if not left.valid:
             return _refused(left, on_invalid, extended, None)
     if seal or key is not None:

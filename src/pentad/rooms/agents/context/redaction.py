@@ -15,7 +15,7 @@ from msgspec import Struct
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.secrets.documents import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
 from pentad.kernel.secrets.text import may_hold
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.integrity import exact_json
 
 SecretsMode = Literal["off", "report", "mask"]
 """What the operator wants done about secrets in contexts: nothing, report them, or mask them."""

@@ -21,10 +21,9 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.text import scrub_text
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.rooms.agents.context.context_store import ContentStore
-from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
+from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, exact_json
 from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
 from pentad.rooms.agents.context.temporary_links import without_token
-from pentad.rooms.agents.context.traversal import exact_json
 
 ONE_REFERENCE: Final = 16 * MIB
 ALL_REFERENCES: Final = 32 * MIB
@@ -38,7 +37,7 @@ class Reading(Protocol):
     async def read(self, principal: Principal, uri: str) -> Sequence[ResourceContents]: ...
 
 
-Artifacts = Callable[[Principal, str, str], Awaitable[tuple[bytes, str | None]]]
+ReadArtifact = Callable[[Principal, str, str], Awaitable[tuple[bytes, str | None]]]
 """Reads an artifact of one of the caller's tasks, by the two ids: bytes and media type."""
 
 
@@ -77,17 +76,17 @@ class Resolver:
         neighbours: Reading,
         contents: ContentStore | None,
         fetcher: Fetcher | None,
-        artifacts: Artifacts | None = None,
+        read_artifact: ReadArtifact | None = None,
         *,
         cached: int = CACHED,
     ) -> None:
         self._neighbours = neighbours
         self._contents = contents
         self._fetcher = fetcher
-        self._artifacts = artifacts
+        self._read_artifact = read_artifact
         self._cache = _Cache(cached)
 
-    def opened(self, who: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
+    def open(self, who: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
         """The references of some items for this caller. Nothing is read before it is needed."""
         return Resolution(self, who, items, max_bytes)
 
@@ -127,11 +126,11 @@ class Resolver:
         if scheme == "context" and self._contents is not None:
             kept = await self._contents.read(who, ref)
             return kept.body, kept.media_type
-        if scheme == "a2a-artifact" and self._artifacts is not None:
+        if scheme == "a2a-artifact" and self._read_artifact is not None:
             task, slash, artifact = rest.partition("/")
             if not (task and slash and artifact):
                 raise InvalidInput(f"{_shown(ref)} names no artifact.", hint="Write a2a-artifact:<task>/<artifact>.")
-            return await self._artifacts(who, task, artifact)
+            return await self._read_artifact(who, task, artifact)
         if scheme in ("http", "https") and self._fetcher is not None:
             return await _fetched(self._fetcher, ref, most)
         raise _refused(scheme if ":" in ref else "", REFUSED_SCHEMES.get(scheme, ""))

@@ -25,12 +25,12 @@ from pentad.kernel.pages import (
     Visit,
     when,
 )
+from pentad.rooms.agents import store
 from pentad.rooms.agents.interface.presentation import ArtifactView, describe_event, task_view
 from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, MessageEvent, StatusEvent, Task
-from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.tasks import store
 
 _AT_ONCE: Final = 25
 _RECENT: Final = 8
@@ -137,9 +137,9 @@ async def one_task(agents: Agents, visit: Visit) -> Sheet:
         )
     )
     blocks += [Section(one.name or one.id, _made(one)) for one in shown.artifacts]
-    if pushes := await agents.tasks.push.fares(task.id):
-        columns = ("Configuration", Column("State", short=True), Column("Told", numeric=True), "Problem")
-        rows = [(one.config.id, one.state, str(one.told), one.problem or "") for one in pushes]
+    if pushes := await agents.tasks.push.statuses(task.id):
+        columns = ("Configuration", Column("State", short=True), Column("Delivered", numeric=True), "Problem")
+        rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
         blocks.append(Section("Push notifications", [Table(columns, rows)]))
     blocks.append(Section("Events", await _events(agents, task), folded=task.state in TERMINAL))
     blocks.append(Section("The task as JSON", [Code(_pretty(msgspec.to_builtins(task))[:_BUDGET])], folded=True))

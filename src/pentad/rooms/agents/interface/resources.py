@@ -11,8 +11,7 @@ from pentad.mcp.content import Contents
 from pentad.mcp.declare import ResourcePage, resource
 from pentad.rooms.agents.context.context_store import address
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json
-from pentad.rooms.agents.registry.search import CardQuery
-from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 
 _JSON: Final = "application/json"

@@ -32,7 +32,7 @@ from pentad.rooms.agents.interface.presentation import (
     task_view,
 )
 from pentad.rooms.agents.models import Event, Part, Task
-from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
 
 _MOST_AGENTS: Final = 100
@@ -143,12 +143,12 @@ async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
     if not _may_defer(arguments, call):
         delegated = await delegate(call.service, call.principal, request, seconds=seconds, on_event=on_event)
         return delegation_view(delegated, arguments.max_characters)
-    patience = min(seconds, _QUICK_SECONDS)
+    quick = min(seconds, _QUICK_SECONDS)
     if hosted_name(call.service, arguments.agent) is None:
-        delegated = await delegate_remote(call.service, call.principal, request, patience=patience)
+        delegated = await delegate_remote(call.service, call.principal, request, seconds=quick)
     else:
         request = replace(request, metadata=budget_metadata(arguments.max_characters))
-        delegated = await delegate(call.service, call.principal, request, seconds=patience, on_event=on_event)
+        delegated = await delegate(call.service, call.principal, request, seconds=quick, on_event=on_event)
     book, budget = CallerTasks(call.service), arguments.max_characters
     if (later := await book.defer(call.principal, delegated, budget, call.client_supports)) is not None:
         call.defer(later)
@@ -234,8 +234,8 @@ async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTa
     if arguments.task_id is not None:
         found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
         pushes = [
-            PushView(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
-            for one in await tasks.push.fares(found.id)
+            PushView(id=one.config.id, state=one.state, told=one.delivered, problem=one.problem)
+            for one in await tasks.push.statuses(found.id)
         ]
         shown = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
         return OperatedTasks(tasks=[shown], total=1)

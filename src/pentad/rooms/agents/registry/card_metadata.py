@@ -40,15 +40,10 @@ class CardMetadata:
     @property
     def words(self) -> str:
         """The text that a word search covers."""
-        return folded(f"{self.name}\n{self.description}\n{self.readable_id}")
+        return f"{self.name}\n{self.description}\n{self.readable_id}".casefold()
 
     def all(self, kind: Mark) -> list[str]:
         return sorted(_SPELT.get(value, value) for mark, value in self.marks if mark == kind)
-
-
-def folded(text: str) -> str:
-    """Text for comparing without case."""
-    return text.casefold()
 
 
 def metadata_of(card: Json) -> CardMetadata:
@@ -85,7 +80,7 @@ def _marks(card: Json, interfaces: list[Json]) -> Iterator[tuple[Mark, str]]:
     for skill in skills:
         for key in ("id", "name"):
             if text := _text(skill, key):
-                yield "skill", folded(text)
+                yield "skill", text.casefold()
     for scheme in _schemes(card):
         yield "auth", scheme.lower()
     for dialect in _dialects(card, interfaces):
@@ -98,7 +93,7 @@ def _marks(card: Json, interfaces: list[Json]) -> Iterator[tuple[Mark, str]]:
         yield "feature", MCP
     if details := _object(capabilities.get("teeDetails")):
         yield "feature", TEE
-        yield "tee", folded(_text(details, "type"))
+        yield "tee", _text(details, "type").casefold()
 
 
 def _schemes(card: Json) -> Iterator[str]:

@@ -20,18 +20,17 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents import store
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, folded
+from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, apply_events
 from pentad.rooms.agents.settings import TaskLimits
-from pentad.rooms.agents.tasks import store
-from pentad.rooms.agents.tasks.callers import unpacked
-from pentad.rooms.agents.tasks.store import Head
+from pentad.rooms.agents.store import Head, decode_caller
 from pentad.rooms.agents.tasks.submission import Submission
 from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
 _LOOK_SECONDS: Final = 10.0
-_ELSEWHERE_SECONDS: Final = 2.0
+_OTHER_PROCESS_SECONDS: Final = 2.0
 """How soon another process may try a task whose agent is not hosted here."""
 
 _GONE: Final = "The server process that ran this task ended before it was done, and the agent cannot be run again."
@@ -100,7 +99,7 @@ class Recovery:
     async def run(self, run: JobRun) -> Again | None:
         """The job: go on with the turn of a process that is gone, or end its task."""
         task_id = run.key or ""
-        head = await self._log.database.read(lambda rows: store.head(rows, task_id))
+        head = await self._log.database.read(lambda rows: store.get_head(rows, task_id))
         if head is None or head.holder is None:
             return None
         hosted = self._agents.get(head.agent)
@@ -108,13 +107,13 @@ class Recovery:
         # Counted from our own start at the earliest: agents may be hosted a moment after it.
         since = max(now if run.payload is None else float(run.payload), self._started)
         if hosted is None and now - since < self._limits.orphan_seconds:
-            return Again(now + _ELSEWHERE_SECONDS, since)
+            return Again(now + _OTHER_PROCESS_SECONDS, since)
         head = await self._log.database.write(lambda tx: self._take(tx, run))
         if head is None:
             return None
-        outcome = await self._again(head, hosted) if hosted is not None and hosted.restartable else None
+        outcome = await self._restart(head, hosted) if hosted is not None and hosted.restartable else None
         if isinstance(outcome, Run):
-            await _until_over(outcome)
+            await _wait_for_end(outcome)
         else:
             await self._fail(head.blank(), outcome or (_UNKNOWN if hosted is None else _GONE))
         return None
@@ -125,7 +124,7 @@ class Recovery:
         taken = transaction.run(
             "UPDATE agent_tasks SET holder = ? WHERE id = ? AND holder IS NOT NULL", self._log.origin, run.key
         )
-        return store.head(transaction, run.key or "") if taken else None
+        return store.get_head(transaction, run.key or "") if taken else None
 
     async def _fail(self, task: Task, why: str) -> None:
         """End a task that this process holds; its run, if there is one, hears of it."""
@@ -135,9 +134,9 @@ class Recovery:
         )
         await log.append(task.id, [StatusEvent("failed", message)], claim="release", holder=log.origin)
 
-    async def _again(self, head: Head, hosted: HostedAgent) -> Run | str:
+    async def _restart(self, head: Head, hosted: HostedAgent) -> Run | str:
         """Run the turn once more, or say why that cannot be."""
-        saved = unpacked(head.caller)
+        saved = decode_caller(head.caller)
 
         def work(rows: Rows) -> tuple[Principal | None, list[Event]]:
             return self._log.owner_now(rows, saved), store.events_after(rows, head.id, 0, head.seq)
@@ -145,23 +144,23 @@ class Recovery:
         caller, events = await self._log.database.read(work)
         if caller is None:
             return owner_is_gone(head.owner)
-        message = _began(events, head.turn)
+        message = _first_message(events, head.turn)
         if message is None:
             return _GONE
-        task: Task = folded(head.blank(), events)
-        message = await self._log.contexts.restored(message, caller)
+        task: Task = apply_events(head.blank(), events)
+        message = await self._log.contexts.from_log(message, caller)
         run = Run(
             self._log, hosted, task, message, saved,
             most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
         run.caller = caller
-        await self._submission.go_on(run, task.seq)
+        await self._submission.start_run(run, task.seq)
         if not run.done:
-            run.look()  # what was said to the task since it was claimed found no run to hear it
+            run.read_log()  # what was said to the task since it was claimed found no run to hear it
         return run
 
 
-async def _until_over(run: Run) -> None:
+async def _wait_for_end(run: Run) -> None:
     """Wait for a run to end; if the job is taken away, the run stops."""
     if run.handle is None:
         return
@@ -172,7 +171,7 @@ async def _until_over(run: Run) -> None:
         raise
 
 
-def _began(events: list[Event], turn: int) -> Message | None:
+def _first_message(events: list[Event], turn: int) -> Message | None:
     body = events[turn - 1].body if 0 < turn <= len(events) else None
     return body.message if isinstance(body, MessageEvent) else None
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.rooms.agents.models import Event, Task, folded
+from pentad.rooms.agents.models import Event, Task, apply_events
 
 _MOST_TASKS: Final = 2_048
 _MOST_BYTES: Final = 32 * 1024 * 1024
@@ -53,7 +53,7 @@ class TaskCache:
             return None
         self._entries.move_to_end(task_id)
         if entry.pending:
-            entry.task = folded(entry.task, entry.pending)
+            entry.task = apply_events(entry.task, entry.pending)
             entry.pending = []
         return entry.task
 

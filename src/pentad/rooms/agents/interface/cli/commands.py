@@ -7,7 +7,7 @@ on the same store can be watched and canceled too.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -15,18 +15,20 @@ import click
 
 from pentad.kernel.errors import PentadError
 from pentad.rooms.agents.interface.cli.context import context
-from pentad.rooms.agents.interface.cli.formatting import agent_rows, task_lines, task_rows
-from pentad.rooms.agents.interface.cli.keys import CARD_KEYS
 from pentad.terminal.client import local_options, server_options
 from pentad.terminal.files import read
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say
+from pentad.terminal.signing_keys import signing_keys
 
 if TYPE_CHECKING:
+    from pentad.access.signing_keys import KeyRing
+    from pentad.kernel.ports import Database
     from pentad.rooms.agents.service import Agents
     from pentad.settings.model import Settings
     from pentad.terminal.client import Client, Target
+
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,13 +48,26 @@ _COMMANDS: Final = {
 """What a person types where a model calls a tool."""
 
 
+async def _card_ring(database: "Database", settings: "Settings") -> "KeyRing":
+    from pentad.kernel.clock import SystemClock
+    from pentad.rooms.agents.keys import open_card_ring
+
+    return await open_card_ring(database, settings.secret_box(), SystemClock())
+
+
+def _key_id(public: str) -> str:
+    from pentad.rooms.agents.card_signing import key_id
+
+    return key_id(public)
+
+
 @click.group()
 def agents() -> None:
     """Find agents, hand them tasks, follow and cancel tasks."""
 
 
 agents.add_command(context)
-agents.add_command(CARD_KEYS)
+agents.add_command(signing_keys("cards", _card_ring, _key_id))
 
 
 @agents.command("list")
@@ -366,3 +381,48 @@ def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
         elif task["state"] not in _OVER:
             say(f"It goes on: pentad agents watch {task['task_id']}")
     return ExitCode.FAILED if task["state"] in _FAILED else ExitCode.OK
+
+
+def agent_rows(agents: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one["id"],
+            one["name"],
+            ", ".join(one["dialects"]),
+            "here" if one["hosted_here"] else one["url"],
+            _short(one["description"]),
+        )
+        for one in agents
+    ]
+
+
+def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (one["task_id"], one["agent"], one["state"], one.get("updated_at", ""), _short(one["text"])) for one in tasks
+    ]
+
+
+def task_lines(task: Mapping[str, Any]) -> Iterator[str]:
+    """What the agent said, its artifacts, and where to read what was cut."""
+    yield from _held(task)
+    for one in task.get("artifacts", ()):
+        yield f"--- {one.get('name') or one['id']}"
+        yield from _held(one)
+    if task.get("cut"):
+        yield f"[{task['cut']}]"
+
+
+def _held(shown: Mapping[str, Any]) -> Iterator[str]:
+    """Texts, values and files: of an artifact, or of what the agent said."""
+    if shown.get("text"):
+        yield shown["text"]
+    for value in shown.get("data") or ():
+        yield json.dumps(value, ensure_ascii=False, indent=2)
+    for file in shown.get("files") or ():
+        named = file.get("filename") or file.get("media_type") or "file"
+        yield f"[{named} {file.get('url') or str(file.get('bytes', 0)) + ' bytes'}]"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."

@@ -145,18 +145,18 @@ async def _resolved(items: dict[str, Any], names: tuple[str, ...], settings: "Se
 
     async with launcher().open_app(settings) as app:
         resolver = Resolver(app.neighbours, ContentStore(app.database, app.clock), app.fetcher)
-        return await resolver.opened(LOCAL, items).all(names or None)
+        return await resolver.open(LOCAL, items).all(names or None)
 
 
 def _items(file: str) -> dict[str, Any]:
     """The items of a context in a file; one that is none is refused with the reasons."""
     from pentad.rooms.agents.context.findings import Issues, refusal
-    from pentad.rooms.agents.context.lint import parsed, unwrapped
+    from pentad.rooms.agents.context.lint import parse, unwrapped
     from pentad.rooms.agents.context.shape import shape
 
     issues = Issues("lenient")
     try:
-        value = unwrapped(parsed(read(file), issues))
+        value = unwrapped(parse(read(file), issues))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{file} is not JSON: {error}.", hint="A context is one JSON object.") from None
     shaped = shape(value, issues)

@@ -1,4 +1,4 @@
-"""Contexts over turns: the laws of merging, and the versions in the store."""
+"""ContextVersions over turns: the laws of merging, and the versions in the store."""
 
 from typing import Any
 
@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.ports import Database
-from pentad.rooms.agents.context import merging
-from pentad.rooms.agents.context.merging import (
-    Contexts,
+from pentad.rooms.agents.context import versions
+from pentad.rooms.agents.context.integrity import items_hash
+from pentad.rooms.agents.context.versions import (
+    ContextVersions,
     after_turn,
-    difference,
+    forget_contexts,
     merged,
     patched,
     removed,
+    same_items,
 )
 from tests.rooms.agents.context.conftest import Turned
 
@@ -46,17 +48,15 @@ def test_patching_is_idempotent_and_touches_what_it_names(a: Any, patch: Any):
 
 
 @given(items, items)
-def test_a_difference_leads_from_one_to_the_other(a: Any, b: Any):
-    diff = difference(a, b)
-    assert {**removed(a, diff.removed), **diff.changed, **diff.added} == b
-    assert not difference(a, a)
-    assert bool(difference(a, b)) == (difference(b, a).as_json() != {"added": [], "changed": [], "removed": []})
+def test_contexts_are_the_same_if_they_are_equal_as_json(a: Any, b: Any):
+    assert same_items(a, a)
+    assert same_items(a, b) == same_items(b, a) == (items_hash(a) == items_hash(b))
 
 
 def test_numbers_differ_by_value_and_truth_is_no_number():
-    assert not difference({"a": {"content": 42}}, {"a": {"content": 42.0}})
-    assert difference({"a": {"content": 1}}, {"a": {"content": True}})
-    assert difference({"a": {"content": 2**53}}, {"a": {"content": 2**53 + 1}})
+    assert same_items({"a": {"content": 42}}, {"a": {"content": 42.0}})
+    assert not same_items({"a": {"content": 1}}, {"a": {"content": True}})
+    assert not same_items({"a": {"content": 2**53}}, {"a": {"content": 2**53 + 1}})
 
 
 def test_a_patch_changes_members_and_null_removes_them():
@@ -74,80 +74,85 @@ def test_a_turn_nobody_understands_is_refused(turn: Any):
 
 
 @pytest.mark.anyio
-async def test_turns_make_versions(contexts: Contexts):
-    first = await contexts.take("ada", "c", {"a": one, "b": one})
-    assert (first.number, first.diff.as_json()) == (1, {"added": ["a", "b"], "changed": [], "removed": []})
-    second = await contexts.take("ada", "c", {"a": two}, {"remove": ["b"]})
+async def test_turns_make_versions(contexts: ContextVersions):
+    first = await contexts.add_turn("ada", "c", {"a": one, "b": one})
+    assert (first.number, first.items) == (1, {"a": one, "b": one})
+    second = await contexts.add_turn("ada", "c", {"a": two}, {"remove": ["b"]})
     assert (second.number, second.items) == (2, {"a": two})
-    assert second.diff.as_json() == {"added": [], "changed": ["a"], "removed": ["b"]}
-    third = await contexts.take("ada", "c", {"a": {"metadata": {"n": 2**53 + 1}}}, {"mode": "patch", "base": 2})
+    third = await contexts.add_turn("ada", "c", {"a": {"metadata": {"n": 2**53 + 1}}}, {"mode": "patch", "base": 2})
     assert third.items == {"a": {**two, "metadata": {"n": 2**53 + 1}}}
-    fourth = await contexts.take("ada", "c", {"z": one}, {"mode": "replace"})
+    fourth = await contexts.add_turn("ada", "c", {"z": one}, {"mode": "replace"})
     assert fourth.items == {"z": one}
     assert (await contexts.read("ada", "c", 3)).items == third.items, "every number as it was"
     latest = await contexts.read("ada", "c")
-    assert (latest.number, latest.sha256, latest.diff.as_json()) == (4, fourth.sha256, fourth.diff.as_json())
+    assert (latest.number, latest.sha256, latest.items) == (4, fourth.sha256, fourth.items)
 
 
 @pytest.mark.anyio
-async def test_the_same_again_is_the_same_version_and_contents_are_kept_once(contexts: Contexts, database: Database):
-    await contexts.take("ada", "c", {"a": one})
-    assert (await contexts.take("ada", "c", {"a": dict(one)})).number == 1
-    await contexts.take("ada", "c", {"a": two})
-    await contexts.take("ada", "c", {"a": one})
-    await contexts.take("bob", "c", {"a": one})
+async def test_the_same_again_is_the_same_version_and_contents_are_kept_once(
+    contexts: ContextVersions, database: Database, clock: Turned
+):
+    await contexts.add_turn("ada", "c", {"a": one})
+    assert (await contexts.add_turn("ada", "c", {"a": dict(one)})).number == 1
+    await contexts.add_turn("ada", "c", {"a": two})
+    await contexts.add_turn("ada", "c", {"a": one})
+    await contexts.add_turn("bob", "c", {"a": one})
     kept = await database.read(lambda rows: rows.value("SELECT count(*) FROM agent_contents"))
     assert kept == 2, "two different contexts, whoever has them and how often"
-    assert await contexts.forget("ada", "c") is True
-    assert await contexts.forget("ada", "c") is False
-    assert await database.read(lambda rows: rows.value("SELECT count(*) FROM agent_contents")) == 1
+    clock.at += 60
+    await contexts.add_turn("bob", "c", {"b": two})
+    assert await database.write(lambda tx: forget_contexts(tx, clock.at, 10)) == 1, "ada's: bob's was changed since"
+    with pytest.raises(NotFound):
+        await contexts.read("ada", "c")
+    kept = await database.read(lambda rows: rows.value("SELECT count(*) FROM agent_contents"))
+    assert kept == 2, "what bob has, of each of his versions"
 
 
 @pytest.mark.anyio
-async def test_a_context_belongs_to_its_owner_and_a_version_to_its_context(contexts: Contexts):
-    await contexts.take("ada", "c", {"a": one})
+async def test_a_context_belongs_to_its_owner_and_a_version_to_its_context(contexts: ContextVersions):
+    await contexts.add_turn("ada", "c", {"a": one})
     for owner, context, version in (("bob", "c", None), ("ada", "d", None), ("ada", "c", 2), ("ada", "c", 0)):
         with pytest.raises(NotFound):
             await contexts.read(owner, context, version)
 
 
 @pytest.mark.anyio
-async def test_a_turn_made_for_an_older_version_is_refused(contexts: Contexts):
-    await contexts.take("ada", "c", {"a": one}, {"base": 0})
+async def test_a_turn_made_for_an_older_version_is_refused(contexts: ContextVersions):
+    await contexts.add_turn("ada", "c", {"a": one}, {"base": 0})
     with pytest.raises(VersionMismatch):
-        await contexts.take("ada", "c", {"a": two}, {"base": 0})
+        await contexts.add_turn("ada", "c", {"a": two}, {"base": 0})
     assert (await contexts.read("ada", "c")).items == {"a": one}
 
 
 @pytest.mark.anyio
-async def test_what_turns_come_to_is_checked(contexts: Contexts):
+async def test_what_turns_come_to_is_checked(contexts: ContextVersions):
     for number in range(0, 64, 16):
-        await contexts.take("ada", "c", {f"i{n}": one for n in range(number, number + 16)})
+        await contexts.add_turn("ada", "c", {f"i{n}": one for n in range(number, number + 16)})
     with pytest.raises(InvalidInput) as refused:
-        await contexts.take("ada", "c", {"one-more": one})
+        await contexts.add_turn("ada", "c", {"one-more": one})
     assert refused.value.details["problems"][0]["rule"] == "too-many-items"
     with pytest.raises(InvalidInput):
-        await contexts.take("ada", "c", {"i0": {"content": None}}, {"mode": "patch"})
+        await contexts.add_turn("ada", "c", {"i0": {"content": None}}, {"mode": "patch"})
     assert (await contexts.read("ada", "c")).number == 4
 
 
 @pytest.mark.anyio
-async def test_what_has_expired_is_gone_and_named(contexts: Contexts, clock: Turned):
+async def test_what_has_expired_is_gone_and_named(contexts: ContextVersions, clock: Turned):
     brief = {**one, "metadata": {"x-expires": "2027-01-15T09:00:00Z"}}  # an hour from now
-    await contexts.take("ada", "c", {"brief": brief, "a": one})
+    await contexts.add_turn("ada", "c", {"brief": brief, "a": one})
     assert (await contexts.read("ada", "c")).expired == []
     clock.at += 3600
     seen = await contexts.read("ada", "c")
     assert (list(seen.items), seen.expired) == (["a"], ["brief"])
-    turn = await contexts.take("ada", "c", {"b": one})
-    assert turn.diff.as_json() == {"added": ["b"], "changed": [], "removed": ["brief"]}
+    turn = await contexts.add_turn("ada", "c", {"b": one})
+    assert turn.items == {"a": one, "b": one}
 
 
 @pytest.mark.anyio
-async def test_only_the_last_versions_are_kept(contexts: Contexts, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(merging, "MOST_VERSIONS", 3)
+async def test_only_the_last_versions_are_kept(contexts: ContextVersions, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(versions, "MAX_VERSIONS", 3)
     for number in range(5):
-        await contexts.take("ada", "c", {"a": {"mediaType": "application/json", "content": number}})
+        await contexts.add_turn("ada", "c", {"a": {"mediaType": "application/json", "content": number}})
     assert (await contexts.read("ada", "c", 3)).items["a"]["content"] == 2
     with pytest.raises(NotFound):
         await contexts.read("ada", "c", 2)
