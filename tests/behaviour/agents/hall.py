@@ -16,7 +16,9 @@ from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface.a2a import AgentEndpoint
 from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Operations
 from pentad.rooms.agents.models import Dialect, Message
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
+from pentad.rooms.agents.tasks.task_log import TaskLog
 from tests.rooms.agents.tasks.engines import PlainContexts
 from tests.tck.agent import Choosy
 
@@ -88,16 +90,8 @@ class Hall:
 @asynccontextmanager
 async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
     agents = {one.name: one for one in map(hosted, (Choosy, Echo, Steps, Own))}
-    tasks = Tasks(
-        platform.database,
-        platform.clock,
-        agents,
-        jobs=platform.jobs,
-        contexts=PlainContexts(),
-        fetcher=platform.fetcher,
-        push_private=True,
-        site="http://localhost",
-    )
+    log = TaskLog(platform.database, platform.clock, TaskLimits(), PlainContexts(), platform.jobs)
+    tasks = Tasks(log, agents, fetcher=platform.fetcher, push_private=True, site="http://localhost")
     await tasks.open()
     try:
         yield Hall(platform, tasks, agents)

@@ -106,7 +106,7 @@ async def delegate(
     name = hosted_name(agents, request.agent)
     if name is None:
         remote = await _find_remote(agents, caller, request.agent, trusted=trusted)
-        result = await _send_and_wait(remote, request, seconds, on_event)
+        result = await send_and_wait(remote, request, seconds, on_event)
         return Delegation(request.agent, result, is_local=False, masked=remote.masked)
     message = await agents.intake.accept(caller, request.message())
     started = await agents.tasks.send(
@@ -210,7 +210,7 @@ def _agent_keys(file: str | None) -> "KeyManager | None":
     return KeyManager(key_file_path=file, use_env_vars=False)
 
 
-async def _send_and_wait(
+async def send_and_wait(
     remote: RemoteAgent, request: TaskRequest, seconds: float | None, on_event: OnEvent
 ) -> Task | Message:
     """Send a task to a remote agent and wait, as `delegate` does."""

@@ -268,10 +268,6 @@ async def test_bytes_of_a_file_are_not_for_vault_peers():
     async with peer(lambda *_: {}, "agentvault") as found:
         with pytest.raises(InvalidInput, match="bytes"):
             await found.agent.send(Message(id="m", role="user", parts=(Part(raw="aGk="),)))
-        with pytest.raises(Conflict, match="does not offer"):
-            await found.agent.set_push("t", PushConfig(url="https://h.example/", dialect="agentvault"))
-        with pytest.raises(Conflict, match="does not offer"):
-            await found.agent.extended_card()
         assert found.asked == []
 
 
@@ -387,14 +383,6 @@ async def test_what_is_asked_for_is_what_is_sent():
         "pushNotificationConfig": {"url": "https://h.example/", "token": "s"},
     }
     assert params["metadata"] == {"m": 1}
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("answer", [{}, {"result": None}, {"result": {}}])
-async def test_a_peer_that_has_nothing_to_say_about_a_deletion_has_done_it(answer: Any):
-    async with peer(lambda *_: answer, "0.3") as found:
-        await found.agent.delete_push("t", "c")
-        assert found.asked == ["tasks/pushNotificationConfig/delete"]
 
 
 @pytest.mark.anyio

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from pentad.rooms.agents.codecs import agentvault
@@ -31,7 +32,7 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return agentvault.decode_message(json.dumps(body).encode())
+    return CODEC.decode_send(Raw(json.dumps({"message": body}).encode())).message
 
 
 def test_a_message_gets_an_id_and_is_written_back_the_same() -> None:

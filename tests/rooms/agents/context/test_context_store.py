@@ -120,6 +120,6 @@ async def test_five_megabytes_fit_64_kib_and_the_rest_is_fetched_and_verified(co
     }  # fmt: skip
     context = read_context({"mcp_context": json.loads(exact_json({"items": plan.items}))})
     assert context is not None
-    resolution = Resolver(Alone(), contents, None).opened(LOCAL, context.items)
+    resolution = Resolver(Alone(), contents, None).open(LOCAL, context.items)
     for name, item in items.items():
         assert await resolution.content(name) == item["content"]

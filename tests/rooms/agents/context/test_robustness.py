@@ -57,7 +57,7 @@ def test_any_value_is_accepted_or_refused_with_reasons(context: Any):
     try:
         found = read_context({"mcp_context": context})
         assert found is not None
-        assert len(found.sha256) == 64
+        assert len(items_hash(found.items)) == 64
         after_turn(found.items, found.items, found.turn)
     except PentadError as error:
         refusal = error

@@ -13,7 +13,7 @@ from pentad.kernel.principal import LOCAL
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.context.integrity import check_seal, sealed
-from pentad.rooms.agents.context.outbound import prepared
+from pentad.rooms.agents.context.outbound import prepare_context
 from pentad.rooms.agents.keys import card_keys, context_keys
 from pentad.rooms.agents.models import Message, Part
 from pentad.settings.model import Settings
@@ -94,10 +94,10 @@ def test_a_file_that_is_not_there_is_named_by_its_setting_and_not_by_its_path(re
 
 def test_a_seal_is_passed_on_as_long_as_it_holds() -> None:
     seal = sealed(ITEMS)
-    assert prepared({"items": ITEMS, "integrity": seal}).context == {"items": ITEMS, "integrity": seal}
+    assert prepare_context({"items": ITEMS, "integrity": seal}).context == {"items": ITEMS, "integrity": seal}
     with pytest.raises(Conflict):
-        prepared({"items": {"a": ITEMS["a"]}, "integrity": seal})
+        prepare_context({"items": {"a": ITEMS["a"]}, "integrity": seal})
     secret = {"c": {"content": "ghp_" + "a1B2c3D4e5F6" * 3, "mediaType": "text/plain"}}
-    masked = prepared({"items": secret, "integrity": sealed(secret)}).context
+    masked = prepare_context({"items": secret, "integrity": sealed(secret)}).context
     assert masked is not None
     assert "integrity" not in masked, "what was sealed is not what is sent"

@@ -274,7 +274,9 @@ async def test_an_operator_and_the_tasks_page_say_why_push_notifications_were_st
     task = await agents.tasks.send(gone, "echo", hello, dialect="1.0")
     assert isinstance(task, Task)
     config = PushConfig(id="mine", url="https://example.org/hook", dialect="1.0")
-    await app.database.write(lambda tx: insert_config(tx, app.secret_box, app.jobs, task.id, config, told=0, now=1.0))
+    await app.database.write(
+        lambda tx: insert_config(tx, app.secret_box, app.jobs, task.id, config, delivered=0, now=1.0)
+    )
     async with asyncio.timeout(10):
         while (await agents.tasks.push.statuses(task.id))[0].state != "stopped":
             await asyncio.sleep(0.01)

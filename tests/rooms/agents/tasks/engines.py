@@ -16,7 +16,7 @@ from pentad.rooms.agents.models import Event, Message, Part, Task
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
 from pentad.rooms.agents.tasks.push_store import PUSH_JOB
-from pentad.rooms.agents.tasks.task_log import TURN
+from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
 from pentad.storage.migration_files import MigrationSet
 from tests.stores import Stores
 
@@ -102,7 +102,9 @@ async def engine(
     known = {"puppet": hosted(puppet)} if agents is None else agents
     clock = clock or SystemClock()
     queue = JobQueue(database, clock)
-    tasks = Tasks(database, clock, known, limits, jobs=queue, contexts=PlainContexts(), **more)
+    options = {name: more.pop(name) for name in ("secret_box", "owner_now") if name in more}
+    log = TaskLog(database, clock, limits or TaskLimits(), PlainContexts(), queue, **options)
+    tasks = Tasks(log, known, **more)
     wanted = {TURN, PUSH_JOB} if tasks.deliveries is not None else {TURN}
     workers = Workers(queue)
     workers.add([job for job in jobs_of(lambda tasks: tasks) if job.name in wanted], tasks)

@@ -210,9 +210,8 @@ async def test_limits_are_refused_by_name(stores: Stores) -> None:
     limits = TaskLimits(message_bytes=400, artifact_bytes=600, task_bytes=5_000, task_messages=8, open_tasks=3)
     from tests.rooms.agents.tasks.engines import puppet
 
-    async with engine(
-        stores, {"puppet": hosted(puppet), "big": big, "listener": hosted(_listener, "listener")}, limits=limits
-    ) as tasks:
+    agents = {"puppet": hosted(puppet), "big": hosted(_big, "big"), "listener": hosted(_listener, "listener")}
+    async with engine(stores, agents, limits=limits) as tasks:
         with pytest.raises(LimitExceeded) as refused:
             await send(tasks, "x" * 400)
         assert refused.value.details["reason"] == "message-limit"
@@ -349,7 +348,7 @@ async def test_a_send_that_is_given_up_stops_an_agent_that_no_task_was_stored_fo
             ended.set()
 
     async with engine(stores, {"endless": hosted(endless)}) as tasks:
-        await tasks._submission._quotas.spend(ADA.id)
+        await tasks._submission._quotas.add(ADA.id)
         sending = asyncio.create_task(send(tasks, "go", agent="endless"))
         await asyncio.sleep(0)
         sending.cancel()

@@ -66,7 +66,7 @@ async def _states(tasks, task_id: str) -> list[str]:
 async def _crash(tasks: Tasks) -> None:
     """The process is gone: nothing is said any more, nothing renewed, nothing released."""
     await tasks.recovery.stop()
-    tasks._log._end()
+    tasks._log._stop_listening()
     for run in list(tasks._log.runs.values()):
         run.stored = False
         run.stop()

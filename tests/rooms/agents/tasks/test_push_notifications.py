@@ -251,7 +251,7 @@ async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores
     fetcher = HttpFetcher(resolver=Rebound("93.184.216.34", "127.0.0.1"))
     async with engine(stores, fetcher=fetcher) as tasks:
         assert tasks.deliveries is not None
-        tasks.deliveries.register("1.0", shown)
+        tasks.deliveries.encode = lambda _dialect, task, event: shown(task, event)
         task = await send(tasks, "hello", push=PushConfig(url="https://rebinds.example/hook", dialect="1.0"))
         await _failed(tasks, task.id)
         (found,) = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task.id))

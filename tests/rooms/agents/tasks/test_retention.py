@@ -88,14 +88,14 @@ async def test_the_context_of_a_conversation_goes_with_the_last_of_its_tasks(sto
         over, waiting, begun = await sent(tasks, "hello"), await sent(tasks, "ask"), "not yet a task"
         for number in range(3):
             for context in (over.context_id, waiting.context_id):
-                await contexts.take(ADA.id, context, {"a": {"content": f"{context} {number}"}})
-        await contexts.take(ODA.id, waiting.context_id, {"a": {"content": "of somebody else with the same name"}})
+                await contexts.add_turn(ADA.id, context, {"a": {"content": f"{context} {number}"}})
+        await contexts.add_turn(ODA.id, waiting.context_id, {"a": {"content": "of somebody else with the same name"}})
         clock.ahead = 29 * DAY
         await tasks.retention.sweep()
         assert await rows(database, "agent_contexts") == 7
 
         clock.ahead = 31 * DAY
-        await contexts.take(ADA.id, begun, {"a": {"content": "new"}})
+        await contexts.add_turn(ADA.id, begun, {"a": {"content": "new"}})
         await tasks.retention.sweep()
         with pytest.raises(NotFound):
             await contexts.read(ADA.id, over.context_id)
@@ -133,9 +133,9 @@ async def test_a_content_the_conversation_goes_on_with_is_as_good_as_brought_aga
     body = b"of the first turn"
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
         await contents.keep(ADA, {bytes_hash(body): (body, None)})
-        await contexts.take(ADA.id, "talk", {"doc": {"ref": address(bytes_hash(body))}})
+        await contexts.add_turn(ADA.id, "talk", {"doc": {"ref": address(bytes_hash(body))}})
         clock.ahead = 20 * DAY
-        await contexts.take(ADA.id, "talk", {"note": {"content": "of the second"}})
+        await contexts.add_turn(ADA.id, "talk", {"note": {"content": "of the second"}})
         clock.ahead = 40 * DAY
         await tasks.retention.sweep()
         assert (await contents.read(ADA, address(bytes_hash(body)))).body == body

@@ -21,7 +21,7 @@ from pentad.rooms.agents.codecs import http_json
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
-from pentad.rooms.agents.codecs.base import Codec, ListQuery, Operation, PushQuery, SendRequest, TaskQuery, Update
+from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest, TaskQuery, Update
 from pentad.rooms.agents.codecs.errors import Fault, decode_rpc_error, invalid_answer, not_offered
 from pentad.rooms.agents.models import (
     RESTING,
@@ -29,10 +29,8 @@ from pentad.rooms.agents.models import (
     Json,
     Message,
     MessageEvent,
-    PushConfig,
     StatusEvent,
     Task,
-    TaskPage,
 )
 
 T = TypeVar("T")
@@ -86,40 +84,9 @@ class ProtocolClient:
         params = self._codec.encode_query(TaskQuery(task_id=task_id, history_length=history_length))
         return self._named(await self._call("get", params, self._codec.decode_task))
 
-    async def list(self, query: ListQuery) -> TaskPage:
-        self._method("list")
-        page = await self._call("list", self._codec.encode_list_query(query), self._codec.decode_page)
-        for task in page.tasks:
-            self._named(task)
-        return page
-
     async def cancel(self, task_id: str) -> Task:
         params = self._codec.encode_query(TaskQuery(task_id=task_id))
         return self._named(await self._call("cancel", params, self._codec.decode_task))
-
-    async def set_push(self, task_id: str, config: PushConfig) -> PushConfig:
-        self._method("set_push")
-        return await self._call("set_push", self._codec.encode_push(config, task_id), self._decode_push)
-
-    async def get_push(self, task_id: str, config_id: str) -> PushConfig:
-        return await self._call("get_push", self._push_query("get_push", task_id, config_id), self._decode_push)
-
-    async def list_push(self, task_id: str) -> "list[PushConfig]":
-        params = self._push_query("list_push", task_id, None)
-        return await self._call("list_push", params, self._codec.decode_push_list)
-
-    async def delete_push(self, task_id: str, config_id: str) -> None:
-        await self._call("delete_push", self._push_query("delete_push", task_id, config_id), bytes)
-
-    async def extended_card(self) -> dict[str, Any]:
-        return await self._call("card", {}, msgspec.json.Decoder(dict[str, Any]).decode)
-
-    def _push_query(self, operation: Operation, task_id: str, config_id: str | None) -> Json:
-        self._method(operation)
-        return self._codec.encode_push_query(PushQuery(task_id=task_id, config_id=config_id))
-
-    def _decode_push(self, raw: bytes) -> PushConfig:
-        return self._codec.decode_push(raw).config
 
     def _named(self, answer: T) -> T:
         if isinstance(answer, Task):

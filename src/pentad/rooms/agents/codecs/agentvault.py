@@ -23,6 +23,7 @@ from pentad.rooms.agents.codecs.base import (
     SendRequest,
     TaskQuery,
     Update,
+    methods_of,
     parse_state,
     parse_time,
 )
@@ -168,7 +169,6 @@ _SENT: Final = msgspec.json.Decoder(SentIn)
 _CANCELED: Final = msgspec.json.Decoder(CanceledIn)
 _TASK: Final = msgspec.json.Decoder(TaskIn)
 _STATUS: Final = msgspec.json.Decoder(StatusIn)
-_MESSAGE: Final = msgspec.json.Decoder(MessageIn)
 _MESSAGE_EVENT: Final = msgspec.json.Decoder(MessageEventIn)
 _ARTIFACT_EVENT: Final = msgspec.json.Decoder(ArtifactEventIn)
 
@@ -184,12 +184,7 @@ class AgentVaultCodec(Codec):
     """The AgentVault profile over JSON-RPC. `file_url` says where the bytes of files are served."""
 
     dialect: ClassVar[Dialect] = "agentvault"
-    methods: ClassVar[Mapping[Operation, str]] = {
-        "send": "tasks/send",
-        "subscribe": "tasks/sendSubscribe",
-        "get": "tasks/get",
-        "cancel": "tasks/cancel",
-    }
+    methods: ClassVar[Mapping[Operation, str]] = methods_of("agentvault")
     replays_events: ClassVar[bool] = True
     named_events: ClassVar[bool] = True
     reports_internal_status: bool = True
@@ -411,11 +406,6 @@ def merged_task(task: Task, vault: Json, history_length: int | None = None) -> J
     ours = V03.encode_task(task, history_length)
     shown = zip(vault["artifacts"], ours.get("artifacts", []), strict=True)
     return {**vault, **ours, "artifacts": [{**one, **other} for one, other in shown], "metadata": task.metadata}
-
-
-def decode_message(raw: bytes) -> Message:
-    """A message that is not part of a request."""
-    return message_of(typed(_MESSAGE, raw, "message"), "")
 
 
 def message_of(wire: MessageIn, at: str = "message.") -> Message:

@@ -255,7 +255,7 @@ class AgentEndpoint:
     def _negotiate(self, request: AgentRequest, operation: Operation, method: str, scope: Scope) -> _Headers:
         """Check the version and the extensions the client names; the header with the active extensions."""
         headers, spoken = request.exchange.headers, request.codec.dialect
-        version = _requested_version(headers, scope.get("query_string", b""))
+        version = requested_version(headers, scope.get("query_string", b""))
         if isinstance(request.codec, SharedCodec):
             request.codec.version = version
         if spoken == "agentvault":
@@ -267,11 +267,11 @@ class AgentEndpoint:
             extensions = required_extensions(self._cards.extensions_of(agent))
             known = self._extensions[agent.name] = extensions, any(extensions.values())
         offered, some_required = known
-        asked = _requested_extensions(headers)
+        asked = requested_extensions(headers)
         if not asked and not some_required:
             return []
         demanded = offered if required_action(operation) == "write" else dict.fromkeys(offered, False)
-        active = _active_extensions(asked, demanded)
+        active = active_extensions(asked, demanded)
         return [(_EXTENSIONS_HEADER, ", ".join(active).encode("latin-1"))] if active else []
 
     async def _stream(
@@ -373,7 +373,7 @@ def error_response(error: PentadError, path: str) -> tuple[int, bytes]:
     return error.http_status, _encode(rest)
 
 
-def _requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | None:
+def requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | None:
     """The requested version, or None; a Fault if it is not supported.
 
     It is in the header `A2A-Version` or in the query; only major and minor count. Without one, the method decides;
@@ -394,7 +394,7 @@ def _requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | No
     return spoken
 
 
-def _requested_extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
+def requested_extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
     """The extensions a client wants to use, without duplicates."""
     given = headers.get(_EXTENSIONS_HEADER) or headers.get(_OLD_EXTENSIONS_HEADER)
     if not given:
@@ -403,7 +403,7 @@ def _requested_extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(uri for uri in asked if uri))[:_MAX_EXTENSIONS]
 
 
-def _active_extensions(asked: Sequence[str], offered: Mapping[str, bool]) -> tuple[str, ...]:
+def active_extensions(asked: Sequence[str], offered: Mapping[str, bool]) -> tuple[str, ...]:
     """The active extensions among those asked for; a Fault if a required one is missing. `offered` says which are
     required."""
     missing = [uri for uri, required in offered.items() if required and uri not in asked]

@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Raw
@@ -19,7 +19,15 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.exchange import HttpExchange
 from pentad.rooms.agents.cards import Cards, input_modes, takes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
-from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest
+from pentad.rooms.agents.codecs.base import (
+    Codec,
+    ListQuery,
+    Operation,
+    PushQuery,
+    SendRequest,
+    TaskPushConfig,
+    TaskQuery,
+)
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI, with_issues
@@ -29,6 +37,7 @@ from pentad.rooms.agents.tasks.engine import Tasks
 
 _TASK_ID: Final = "task_id"
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
+Q = TypeVar("Q", SendRequest, TaskQuery, ListQuery, PushQuery, TaskPushConfig)
 Surface = Literal["", "av", "a2a"]
 """The path a request came in on: one that names a dialect, or an agent's own, which all dialects share."""
 
@@ -146,8 +155,7 @@ class Operations:
     async def _prepare(self, request: AgentRequest, params: Raw) -> tuple[SendRequest, Message, dict[str, Any]]:
         """The request, the message to store, and the options send and start share."""
         codec = request.codec
-        sent = codec.decode_send(params)
-        request.select_tenant(sent.tenant)
+        sent = _select(request, codec.decode_send(params))
         _check_types(request.agent, sent.message)
         message = await self._accept(request, sent.message, codec.dialect)
         options: dict[str, Any] = {
@@ -160,15 +168,13 @@ class Operations:
         return sent, message, options
 
     async def get(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_query(params))
         await self._accept_context(request, query.task_id, query.metadata)
         task = await self.tasks.get(request.caller, query.task_id, agent=request.agent.name)
         return request.codec.encode_task(await self._present(request.caller, task), query.history_length)
 
     async def list(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_list_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_list_query(params))
         page = await self.tasks.list(
             request.caller,
             context_id=query.context_id,
@@ -181,8 +187,7 @@ class Operations:
         return request.codec.encode_page(page, query)
 
     async def cancel(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_query(params))
         await self._accept_context(request, query.task_id, query.metadata)
         agent = request.agent.name
         try:
@@ -196,8 +201,7 @@ class Operations:
     async def subscribe(self, request: AgentRequest, params: Raw) -> Result:
         """The task and its further events, or the events after one. A dialect that replays starts with the first."""
         codec, after = request.codec, request.after
-        query = codec.decode_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, codec.decode_query(params))
         if codec.replays_events:
             after = after or 0
             await self._accept_context(request, query.task_id, query.metadata)
@@ -213,29 +217,25 @@ class Operations:
         return Stream(task.id, task.context_id, events, resumed=after is not None)
 
     async def set_push(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_set_push(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_set_push(params))
         agent = request.agent.name
         config = await self.tasks.push.set(request.caller, query.task_id, query.config, agent=agent)
         return request.codec.encode_push(config, query.task_id)
 
     async def get_push(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_push_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_push_query(params))
         wanted, agent = query.config_id or None, request.agent.name
         config = await self.tasks.push.get(request.caller, query.task_id, wanted, agent=agent)
         return request.codec.encode_push(config, query.task_id)
 
     async def list_push(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_push_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_push_query(params))
         configs = await self.tasks.push.list(request.caller, query.task_id, agent=request.agent.name)
         return request.codec.encode_push_list([*configs], query.task_id)
 
     async def delete_push(self, request: AgentRequest, params: Raw) -> Result:
         """Deleting a config that is already gone succeeds."""
-        query = request.codec.decode_delete_push(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_delete_push(params))
         try:
             agent = request.agent.name
             await self.tasks.push.delete(request.caller, query.task_id, query.config_id or "", agent=agent)
@@ -260,6 +260,12 @@ class Operations:
             dialect = codec.spoken if isinstance(codec, SharedCodec) else codec.dialect
             message = Message(id=uuid7_text(), role="user", parts=(), task_id=task_id, metadata=metadata)
             await self._accept(request, message, dialect)
+
+
+def _select(request: AgentRequest, query: Q) -> Q:
+    """The decoded request, after its tenant was selected."""
+    request.select_tenant(query.tenant)
+    return query
 
 
 def _check_types(agent: HostedAgent, message: Message) -> None:

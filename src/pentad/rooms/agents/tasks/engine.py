@@ -9,14 +9,10 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
-from pentad.access.owners import OwnerNow, owner_as_saved
-from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.access.secrets import secret_keys
 from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
-from pentad.jobs.queue import JobQueue
-from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, InvalidInput
-from pentad.kernel.ports import Database, Fetcher
+from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
@@ -32,7 +28,6 @@ from pentad.rooms.agents.models import (
     Task,
     TaskPage,
 )
-from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.store import Listing, list_heads
 from pentad.rooms.agents.tasks.errors import not_cancelable
 from pentad.rooms.agents.tasks.push_notifications import RETRIES, PushConfigs, PushDeliveries
@@ -53,36 +48,26 @@ class Tasks:
 
     def __init__(
         self,
-        database: Database,
-        clock: Clock,
+        log: TaskLog,
         agents: Mapping[str, HostedAgent],
-        limits: TaskLimits | None = None,
         *,
-        jobs: JobQueue,
-        contexts: MessageContexts,
         fetcher: Fetcher | None = None,
         push_key: bytes = b"",
         push_private: bool = False,
         site: str = "",
         sign: Callable[[bytes], str] | None = None,
-        secret_box: SecretBox = PLAIN,
-        owner_now: OwnerNow = owner_as_saved,
     ) -> None:
-        limits = limits or TaskLimits()
         self.agents = agents
-        self.limits = limits
-        self._log = TaskLog(database, clock, limits, contexts, jobs, secret_box, owner_now)
-        self._submission = Submission(self._log, agents, limits)
-        self.recovery = Recovery(self._log, self._submission, agents, limits)
-        self.retention = Retention(self._log, limits.keep_days)
+        self._log = log
+        self._submission = Submission(log, agents)
+        self.recovery = Recovery(log, self._submission, agents)
+        self.retention = Retention(log)
         private = agents.keys() if push_private else {name for name, one in agents.items() if one.push_private}
-        self.push = PushConfigs(self._log, fetcher, private)
-        self.deliveries = (
-            None
-            if fetcher is None
-            else PushDeliveries(self._log, fetcher, push_key, site=site, sign=sign, private=private)
-        )
+        self.push = PushConfigs(log, fetcher, private)
+        self.deliveries: PushDeliveries | None = None
         """Sends push notifications, if this server can make requests."""
+        if fetcher is not None:
+            self.deliveries = PushDeliveries(log, fetcher, push_key, site=site, sign=sign, private=private)
 
     async def open(self) -> None:
         """Listen for events of other processes, and look after the turns that run here."""
@@ -242,13 +227,20 @@ async def open_tasks(
     sign: Callable[[bytes], str],
 ) -> AsyncGenerator[Tasks]:
     """Open the engine for the lifetime of the room. Push notifications name the `site` and are signed by `sign`."""
-    keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
+    database, clock, box = platform.database, platform.clock, platform.secret_box
+    keys = await secret_keys(database, _PUSH_KEY, box=box, clock=clock)
+    log = TaskLog(
+        database, clock, platform.settings, contexts, platform.jobs, secret_box=box, owner_now=platform.owner_now
+    )
     tasks = Tasks(
-        platform.database, platform.clock, agents, platform.settings,
-        jobs=platform.jobs, contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
-        push_private=platform.settings.push_private, site=site, sign=sign,
-        secret_box=platform.secret_box, owner_now=platform.owner_now,
-    )  # fmt: skip
+        log,
+        agents,
+        fetcher=platform.fetcher,
+        push_key=keys[0],
+        push_private=platform.settings.push_private,
+        site=site,
+        sign=sign,
+    )
     await tasks.open()
     try:
         yield tasks

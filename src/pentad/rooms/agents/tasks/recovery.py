@@ -23,7 +23,6 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.agents import store
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, apply_events
-from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.store import Head, decode_caller
 from pentad.rooms.agents.tasks.submission import Submission
 from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
@@ -42,13 +41,11 @@ _logger = logging.getLogger(__name__)
 class Recovery:
     """The turns that this process takes over, and a look at those it runs."""
 
-    def __init__(
-        self, log: TaskLog, submission: Submission, agents: Mapping[str, HostedAgent], limits: TaskLimits
-    ) -> None:
+    def __init__(self, log: TaskLog, submission: Submission, agents: Mapping[str, HostedAgent]) -> None:
         self._log = log
         self._submission = submission
         self._agents = agents
-        self._limits = limits
+        self._limits = log.limits
         self._started = log.clock.now()
         self._strays: set[str] = set()
         self._background = Background()

@@ -30,9 +30,9 @@ _DELETE: Final = (
 class Retention:
     """Deletes on a schedule, in one process at a time."""
 
-    def __init__(self, log: TaskLog, days: float | None) -> None:
+    def __init__(self, log: TaskLog) -> None:
         self._log = log
-        self._days = days
+        self._days = log.limits.keep_days
 
     async def sweep(self) -> int:
         """Delete everything old enough, in batches; returns the number of tasks."""

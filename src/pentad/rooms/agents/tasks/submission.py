@@ -33,7 +33,6 @@ from pentad.rooms.agents.models import (
     Task,
     apply_events,
 )
-from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.store import COUNT_ALL, COUNT_OPEN, Appended, Encoded, encode_body, encode_caller
 from pentad.rooms.agents.tasks.errors import (
     agent_not_found,
@@ -59,10 +58,10 @@ _MAX_OWNERS: Final = 10_000
 class Submission:
     """Starts and continues tasks in one process."""
 
-    def __init__(self, log: TaskLog, agents: Mapping[str, HostedAgent], limits: TaskLimits) -> None:
+    def __init__(self, log: TaskLog, agents: Mapping[str, HostedAgent]) -> None:
         self._log = log
         self._agents = agents
-        self._limits = limits
+        self._limits = limits = log.limits
         self._stepping = 0
         self._quotas = TaskQuotas(log.database, log.clock, max_open=limits.open_tasks, max_total=limits.tasks)
 

@@ -47,6 +47,7 @@ class TaskLog:
         limits: TaskLimits,
         contexts: MessageContexts,
         jobs: JobQueue,
+        *,
         secret_box: SecretBox = PLAIN,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:
@@ -56,6 +57,7 @@ class TaskLog:
         self.clock = clock
         self.jobs = jobs
         self.origin = jobs.worker
+        self.limits = limits
         self.bounds = Bounds(limits.task_messages, limits.task_bytes)
         self.hub = Hub()
         self.cache = TaskCache()
