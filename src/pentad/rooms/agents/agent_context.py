@@ -36,7 +36,7 @@ from pentad.rooms.agents.context.refs import ReadArtifact, Resolution, Resolver
 from pentad.rooms.agents.context.validation import read_context
 from pentad.rooms.agents.context.versions import ContextVersions, Items, after_turn
 from pentad.rooms.agents.keys import context_keys
-from pentad.rooms.agents.models import TERMINAL, Message, Part, Task
+from pentad.rooms.agents.models import TERMINAL, Message, Part, Task, json_object
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import Tasks
 
@@ -162,8 +162,7 @@ class ContextIntake:
         return message if context is None else replace(message, metadata=_with_context(message.metadata, context))
 
     def _agent_context(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
-        found: Any = context.get("items")
-        items = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        items = json_object(context.get("items"))
         return AgentContext({**context, "items": items}, self.resolver.open(caller, items))
 
     async def _conversation(self, caller: Principal, message: Message) -> str | None:
@@ -204,8 +203,7 @@ async def with_context_hash(versions: ContextVersions, caller: Principal, task: 
 
 def context_hash(task: Task) -> str | None:
     """The context hash in the metadata of a task."""
-    found: Any = (task.metadata or {}).get(EFFECTIVE_KEY)
-    sha256: Any = cast("dict[str, Any]", found).get("sha256") if isinstance(found, dict) else None
+    sha256: Any = json_object((task.metadata or {}).get(EFFECTIVE_KEY)).get("sha256")
     return sha256 if isinstance(sha256, str) else None
 
 
@@ -219,8 +217,7 @@ def _first_version(task: Task) -> tuple[int, str] | None:
 
 
 def _message_hash(message: Message) -> str:
-    context: Any = (message.metadata or {})[PLAIN_KEY]
-    found = cast("dict[str, Any]", context) if isinstance(context, dict) else {}
+    found = json_object((message.metadata or {})[PLAIN_KEY])
     return str(found["sha256"]) if is_marker(found) else items_hash(found.get("items") or {})
 
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from pentad.rooms.agents.client.card_endpoints import best_interface
 from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetch_card
 from pentad.rooms.agents.context.extension import PLAIN_KEY, with_issues
 from pentad.rooms.agents.keys import card_keys
-from pentad.rooms.agents.models import RESTING, Event, Message, Part, Task
+from pentad.rooms.agents.models import RESTING, Event, Message, Part, Task, json_object
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -271,6 +271,4 @@ async def _cancel_remote(remote: RemoteAgent, task_id: str | None) -> None:
 
 
 def _streams(remote: RemoteAgent) -> bool:
-    given: Any = remote.card.get("capabilities")
-    streaming = isinstance(given, dict) and cast("dict[str, Any]", given).get("streaming") is True
-    return remote.dialect == "agentvault" or streaming
+    return remote.dialect == "agentvault" or json_object(remote.card.get("capabilities")).get("streaming") is True

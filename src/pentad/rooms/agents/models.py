@@ -7,7 +7,7 @@ an interrupted task waits for its caller.
 Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
 
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -146,6 +146,22 @@ class TaskPage(Struct, frozen=True, kw_only=True):
     tasks: list[Task]
     total: int
     next: str | None = None
+
+
+def json_object(value: Any) -> Json:
+    """The value if it is an object, otherwise an empty one. Foreign JSON may be anything."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def json_objects(value: Any) -> list[Json]:
+    """The objects in a list; empty if it is not a list."""
+    entries = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Json", entry) for entry in entries if isinstance(entry, dict)]
+
+
+def json_text(value: Any) -> str:
+    """The value if it is a text, otherwise an empty one."""
+    return value if isinstance(value, str) else ""
 
 
 def apply_event(task: Task, event: Event) -> Task:

@@ -58,7 +58,7 @@ async def test_a_class_a_function_and_a_generator_are_hosted_alike(stores: Store
 async def test_an_agent_is_described_by_its_class() -> None:
     agent = hosted(MyAgent())
     assert (agent.title, agent.description, agent.version) == ("MyAgent", "Counts letters.", "1.0.0")
-    assert (agent.restartable, agent.tags, agent.style) == (True, ["letters"], "native")
+    assert (agent.restartable, agent.tags) == (True, ["letters"])
     assert await agent.methods["letters/count"]("four") == 4
     assert hosted(shout).description == "Says it louder."
 

@@ -7,7 +7,7 @@ different in AgentVault: a send returns only an id, and everything else arrives 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -31,6 +31,7 @@ from pentad.rooms.agents.models import (
     MessageEvent,
     StatusEvent,
     Task,
+    json_object,
 )
 
 T = TypeVar("T")
@@ -274,9 +275,8 @@ def open_client(transport: Transport, interface: Interface, extensions: tuple[st
     return ProtocolClient(transport, interface, codec, extensions)
 
 
-def _members(raw: bytes) -> dict[str, Any]:
+def _members(raw: bytes) -> Json:
     try:
-        found: Any = msgspec.json.decode(raw)
+        return json_object(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from pentad.kernel import errors
 from pentad.kernel.errors import PentadError, without_secrets
 from pentad.kernel.incidents import noted
-from pentad.rooms.agents.models import Dialect
+from pentad.rooms.agents.models import Dialect, json_object, json_objects
 
 Kind = Literal[
     "parse",
@@ -216,7 +216,7 @@ def rest_error(fault: Fault) -> dict[str, Any]:
 
 def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
     """The `error` member of a JSON-RPC response as one of Pentad's errors."""
-    members = _object(error)
+    members = json_object(error)
     code = members.get("code")
     codes = _AGENTVAULT_CODES if dialect == "agentvault" else _A2A_CODES
     kind = codes.get(code) if isinstance(code, int) else None
@@ -225,7 +225,7 @@ def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
 
 def decode_http_error(peer: str, status: int, body: Any, retry_after: str | None) -> PentadError:
     """An HTTP error as one of Pentad's errors; `body` is its JSON, or its text."""
-    error = _object(_object(body).get("error"))
+    error = json_object(json_object(body).get("error"))
     kind: Kind | None = None
     for reason in _reasons(error.get("details")):
         kind = kind or _A2A_REASONS.get(reason)
@@ -266,9 +266,9 @@ def _remote_problems(data: Any) -> list[dict[str, str]]:
     """The fields a remote agent complains about, in the form of our own errors."""
     found: list[dict[str, str]] = []
     for entry in cast("list[Any]", data) if isinstance(data, list) else [data]:
-        members = _object(entry)
+        members = json_object(entry)
         for violation in members.get("fieldViolations") or members.get("violations") or [entry]:
-            named = _object(violation)
+            named = json_object(violation)
             if isinstance(named.get("field"), str):
                 description = str(named.get("description", ""))
                 found.append({"path": named["field"][:_MAX_TEXT], "message": description[:_MAX_TEXT]})
@@ -276,12 +276,7 @@ def _remote_problems(data: Any) -> list[dict[str, str]]:
 
 
 def _reasons(details: Any) -> list[str]:
-    entries = [_object(entry) for entry in cast("list[Any]", details)] if isinstance(details, list) else []
-    return [str(entry.get("reason")) for entry in entries if entry.get("@type") == ERROR_INFO]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return [str(entry.get("reason")) for entry in json_objects(details) if entry.get("@type") == ERROR_INFO]
 
 
 def _details(fault: Fault) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 
@@ -24,8 +23,6 @@ SHA256: Final = "x-sha256"
 SIZE: Final = "x-size"
 PROVENANCE: Final = "x-provenance"
 ALGORITHMS: Final = ("Ed25519", "EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
-MOST_ENTRIES: Final = 32
-"""The maximum for one item. A longer provenance continues in a new one that names the last entry."""
 
 
 def exact_json(value: Any) -> bytes:
@@ -128,17 +125,6 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
             continue
         return
     raise _tampered("the signature is by none of the known keys", ["/integrity/jws"])
-
-
-def with_provenance(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str, Any]:
-    """The item with one more provenance entry: who did what, the item's hash then, and the previous entry."""
-    metadata = dict(cast("Mapping[str, Any]", item.get("metadata") or {}))
-    chain = _chain(metadata.get(PROVENANCE))
-    entry: dict[str, Any] = {"who": who, "when": iso(when), "what": what, "sha256": _bare_hash(item)}
-    if chain:
-        entry["after"] = _sha256(canonical(chain[-1]))
-    metadata[PROVENANCE] = [*chain, entry][-MOST_ENTRIES:]
-    return {**item, "metadata": metadata}
 
 
 def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.kernel.errors import Misconfigured
@@ -19,7 +19,6 @@ from pentad.kernel.names import did_you_mean
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Message
 
-Style = Literal["native", "function", "agentvault"]
 NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _CHUNKS: Final = "output"
 BUILT_IN: Final[Mapping[str, str]] = {"echo": "pentad.rooms.agents.hosting.built_in_agents:Echo"}
@@ -32,7 +31,6 @@ class HostedAgent:
 
     name: str
     run: Callable[[Turn], Awaitable[Any]]
-    style: Style
     agent: Any
     title: str = ""
     description: str = ""
@@ -76,7 +74,6 @@ def url_name(text: str) -> str:
 def _of_class(agent: BaseA2AAgent, name: str | None) -> HostedAgent:
     kind = type(agent)
     run, accept, cancel = agent.run, None, None
-    style: Style = "native"
     if kind.run is BaseA2AAgent.run:
         if kind.handle_task_send is BaseA2AAgent.handle_task_send:
             raise Misconfigured(
@@ -85,14 +82,13 @@ def _of_class(agent: BaseA2AAgent, name: str | None) -> HostedAgent:
             )
         from pentad.rooms.agents.hosting.agentvault_adapter import AgentVaultAdapter
 
-        adapter, style = AgentVaultAdapter(agent), "agentvault"
+        adapter = AgentVaultAdapter(agent)
         run, accept, cancel = adapter.run, adapter.accept, adapter.cancel
     elif inspect.isasyncgenfunction(kind.run):
         run = _chunked(agent.run)
     return HostedAgent(
         name=url_name(name or kind.name or kind.__name__),
         run=run,
-        style=style,
         agent=agent,
         title=kind.title or kind.name or kind.__name__,
         description=kind.description or inspect.getdoc(kind) or "",
@@ -130,7 +126,6 @@ def _of_function(function: Callable[..., Any], name: str | None) -> HostedAgent:
     return HostedAgent(
         name=url_name(name or own),
         run=run,
-        style="function",
         agent=function,
         title=own,
         description=inspect.getdoc(function) or "",
