@@ -222,8 +222,8 @@ def _message_hash(message: Message) -> str:
 
 
 def _artifact_reader(tasks: Callable[[], Tasks]) -> ReadArtifact:
-    async def read(who: Principal, task_id: str, artifact_id: str) -> tuple[bytes, str | None]:
-        task = await tasks().get(who, task_id)
+    async def read(caller: Principal, task_id: str, artifact_id: str) -> tuple[bytes, str | None]:
+        task = await tasks().get(caller, task_id)
         for artifact in task.artifacts:
             if artifact_id in (artifact.id, artifact.name):
                 return _artifact_content(artifact.parts)

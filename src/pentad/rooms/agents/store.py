@@ -265,41 +265,41 @@ class HeadPage:
     next: str | None
 
 
-def list_heads(rows: Rows, wanted: Listing) -> HeadPage:
-    if not 1 <= wanted.page_size <= MAX_PAGE:
+def list_heads(rows: Rows, listing: Listing) -> HeadPage:
+    if not 1 <= listing.page_size <= MAX_PAGE:
         raise InvalidInput(f"A page has 1 to {MAX_PAGE} tasks.", details={"reason": "page-size"})
-    where, params = _conditions(wanted)
+    where, params = _conditions(listing)
     total = int(rows.value(f"SELECT count(*) FROM agent_tasks WHERE {where}", *params))  # noqa: S608  own words
-    if wanted.cursor is not None:
-        at, task_id = _read_cursor(wanted.cursor)
+    if listing.cursor is not None:
+        at, task_id = _read_cursor(listing.cursor)
         where += " AND (updated_at, id) < (?, ?)"
         params += [at, task_id]
     found = rows.all(
         f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ?",  # noqa: S608  own words
-        *params, wanted.page_size + 1,
+        *params, listing.page_size + 1,
     )  # fmt: skip
-    heads = [Head(*row) for row in found[: wanted.page_size]]
-    more = len(found) > wanted.page_size
+    heads = [Head(*row) for row in found[: listing.page_size]]
+    more = len(found) > listing.page_size
     return HeadPage(heads, total, _cursor(heads[-1]) if more else None)
 
 
-def _conditions(wanted: Listing) -> tuple[str, list[Value]]:
+def _conditions(listing: Listing) -> tuple[str, list[Value]]:
     where, params = "1 = 1", list[Value]()
-    if wanted.state is not None:
-        if wanted.state not in STATES:
+    if listing.state is not None:
+        if listing.state not in STATES:
             raise InvalidInput(
-                f"{wanted.state!r} is not a state of a task.", hint=f"States are {', '.join(STATES)}.",
+                f"{listing.state!r} is not a state of a task.", hint=f"States are {', '.join(STATES)}.",
                 details={"reason": "no-such-state"},
             )  # fmt: skip
         where += " AND state = ?"
-        params.append(wanted.state)
-    for column, value in (("owner", wanted.owner), ("context", wanted.context_id), ("agent", wanted.agent)):
+        params.append(listing.state)
+    for column, value in (("owner", listing.owner), ("context", listing.context_id), ("agent", listing.agent)):
         if value is not None:
             where += f" AND {column} = ?"
             params.append(value)
-    if wanted.since is not None:
+    if listing.since is not None:
         where += " AND updated_at > ?"
-        params.append(wanted.since)
+        params.append(listing.since)
     return where, params
 
 

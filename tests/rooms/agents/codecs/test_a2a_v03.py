@@ -67,7 +67,7 @@ def test_data_that_is_no_object_is_wrapped_and_an_unusual_type_kept() -> None:
 def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list[str]) -> None:
     with pytest.raises(Fault) as caught:
         read({**MESSAGE, **change})
-    assert [violation.field for violation in caught.value.violations] == fields
+    assert [violation.field for violation in caught.value.violations] == [f"message.{field}" for field in fields]
 
 
 def test_a_task_says_its_kind_and_state() -> None:

@@ -77,7 +77,7 @@ def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list
     with pytest.raises(Fault) as caught:
         read({**MESSAGE, **change})
     assert caught.value.kind == "invalid-params"
-    assert [violation.field for violation in caught.value.violations] == fields
+    assert [violation.field for violation in caught.value.violations] == [f"message.{field}" for field in fields]
 
 
 def test_a_task_shows_its_state_what_it_made_and_what_was_said() -> None:

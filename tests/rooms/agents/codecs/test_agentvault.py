@@ -79,7 +79,7 @@ def test_a_role_the_others_have_no_word_for_comes_back(role: str) -> None:
 def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list[str]) -> None:
     with pytest.raises(Fault) as caught:
         read({**MESSAGE, **change})
-    assert [violation.field for violation in caught.value.violations] == fields
+    assert [violation.field for violation in caught.value.violations] == [f"message.{field}" for field in fields]
 
 
 def test_a_task_has_every_member_the_profile_requires() -> None:

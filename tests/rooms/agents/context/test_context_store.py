@@ -10,7 +10,7 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import Alone
 from pentad.rooms.agents.context import context_store
-from pentad.rooms.agents.context.budget import planned
+from pentad.rooms.agents.context.budget import plan_context
 from pentad.rooms.agents.context.context_store import ContentStore, forget_old_content
 from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 from pentad.rooms.agents.context.refs import Resolver
@@ -112,7 +112,7 @@ async def test_five_megabytes_fit_64_kib_and_the_rest_is_fetched_and_verified(co
         "copy": {"mediaType": "text/plain", "content": words},
     }
     assert len(exact_json({"items": items})) > 5_000_000
-    plan = planned(items, max_bytes=65_536)
+    plan = plan_context(items, max_bytes=65_536)
     await contents.keep(LOCAL, plan.to_keep)
     assert len(exact_json({"items": plan.items})) == plan.size <= 65_536
     assert {one.name: one.fate for one in plan.decisions} == {

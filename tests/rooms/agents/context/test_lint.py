@@ -1,10 +1,12 @@
 """The linter over the table of contexts, and what it says beyond codes."""
 
 import json
+from typing import Any
 
 import pytest
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_patch import json_patch
 from pentad.kernel.schema import pointer
 from pentad.rooms.agents.context.findings import WEIGHTS, Report
 from pentad.rooms.agents.context.integrity import items_hash
@@ -110,3 +112,46 @@ def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
 def test_depth_counts_from_the_content():
     assert lint(one(mediaType="application/json", content=nested(32))).depth == 34
     assert pointer(("items", "it")) == lint(one(mediaType="application/json", content=nested(33))).issues[0].path
+
+
+ITEM = {"mediaType": "text/plain", "content": "x"}
+
+
+@pytest.mark.requirement("agents:context:proposals")
+@pytest.mark.parametrize(
+    ("context", "mended"),
+    [
+        ({"Items": {"a": ITEM}}, {"items": {"a": ITEM}}),
+        (one(mediatype="text/plain", content="x"), one(**ITEM)),
+        (one(text="x", mediaType="text/plain"), one(**ITEM)),
+        (one(**ITEM, metadata={"kind": "Text"}), one(**ITEM, metadata={"kind": "text"})),
+        (one(**ITEM, metadata={"x-priority": "0.5"}), one(**ITEM, metadata={"x-priority": 0.5})),
+        (one(**ITEM, metadata={"x-sensitivity": "Public"}), one(**ITEM, metadata={"x-sensitivity": "public"})),
+        (
+            one(**ITEM, metadata={"x-expires": "2031-05-17 12:00 UTC"}),
+            one(**ITEM, metadata={"x-expires": "2031-05-17T12:00:00Z"}),
+        ),
+    ],
+)
+def test_what_is_certainly_meant_comes_as_a_patch_that_mends_the_context(context: Any, mended: Any):
+    (issue,) = [issue for issue in lint(context, "strict").as_json()["issues"] if "patch" in issue]
+    assert issue["certain"]
+    assert json_patch(context, issue["patch"]) == mended
+    assert lint(mended, "strict").valid
+
+
+@pytest.mark.requirement("agents:context:proposals")
+def test_a_name_that_is_near_is_suggested_and_nothing_is_overwritten():
+    (unsure,) = lint(one(**ITEM, metadata={"kind": "texture"})).as_json()["issues"]
+    assert (unsure["suggestions"][0], "patch" in unsure) == ("text", False)
+    (taken,) = lint(one(**ITEM, text="y")).as_json()["issues"]
+    assert (taken["suggestions"], "patch" in taken) == (["content"], False), "there is a content already"
+
+
+@pytest.mark.requirement("agents:context:proposals")
+def test_an_error_about_a_message_has_patches_that_point_into_the_message():
+    with pytest.raises(InvalidInput) as refused:
+        read_context({"mcp_context": one(text="x", mediaType="text/plain")})
+    problem = next(one for one in refused.value.details["problems"] if "patch" in one)
+    base = "/metadata/mcp_context/items/it"
+    assert problem["patch"] == [{"op": "move", "from": f"{base}/text", "path": f"{base}/content"}]

@@ -133,8 +133,6 @@ async def test_without_an_address_the_refusal_says_what_to_set(database: Databas
         prepare_context(TOO_LARGE, links=nowhere)
     assert "public_url" in str(refused.value.hint)
     assert [one["path"] for one in refused.value.details["problems"]] == ["/items/doc"]
-    dropped = prepare_context(TOO_LARGE, on_invalid="drop", links=nowhere)
-    assert (dropped.context, dropped.dropped) == (None, True)
 
 
 async def test_nothing_is_lent_to_an_agent_that_follows_no_such_references(lending: TemporaryLinks) -> None:

@@ -37,7 +37,7 @@ async def engines(stores: Stores) -> AsyncIterator[list[Tasks]]:
 async def test_whatever_is_done_a_terminal_state_stays_and_the_task_is_the_fold_of_a_log_without_gaps(
     engines: list[Tasks], first: str, rounds: list[list[tuple[int, str]]]
 ) -> None:
-    begun = await engines[0].start(ADA, "puppet", said(first), dialect="1.0")
+    begun = await engines[0].send(ADA, "puppet", said(first), dialect="1.0", wait=None)
     assert isinstance(begun, Task)
     over: Task | None = None
     for together in rounds:

@@ -96,8 +96,8 @@ class ProtocolClient:
 
     def _method(self, operation: Operation) -> str:
         if (method := self._codec.methods.get(operation)) is None:
-            wanted = V10.methods[operation]
-            raise not_offered(self._peer, f"{wanted}: its dialect is {self._codec.dialect}")
+            missing = V10.methods[operation]
+            raise not_offered(self._peer, f"{missing}: its dialect is {self._codec.dialect}")
         return method
 
     async def _call(self, operation: Operation, params: Json, decode: Callable[[bytes], T]) -> T:
@@ -261,9 +261,9 @@ class _EventNumbering:
             return []
         number = int(event.id) if event.id.isdecimal() else 0
         held, self._held = self._held, []
-        if held and isinstance(update.body, StatusEvent) and isinstance(said := held[-1].body, MessageEvent):
+        if held and isinstance(update.body, StatusEvent) and isinstance(first := held[-1].body, MessageEvent):
             held.pop()
-            update = Update(update.task_id, update.context_id, StatusEvent(update.body.state, said.message), update.at)
+            update = Update(update.task_id, update.context_id, StatusEvent(update.body.state, first.message), update.at)
         return [StreamItem(Event(number, one.at, one.body), self._task_id, event.id) for one in (*held, update)]
 
 

@@ -177,10 +177,10 @@ class Transport:
 
     def _http_error(self, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
         try:
-            said: Any = _any.decode(self.bounded(body))
+            content: Any = _any.decode(self.bounded(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            said = body[:_ERROR_BYTES].decode("utf-8", "replace")
-        return decode_http_error(self.peer, status, said, headers.get("retry-after"))
+            content = body[:_ERROR_BYTES].decode("utf-8", "replace")
+        return decode_http_error(self.peer, status, content, headers.get("retry-after"))
 
 
 def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:

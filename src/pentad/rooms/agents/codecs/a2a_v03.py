@@ -206,9 +206,9 @@ class A2aV03(A2aCodec):
         data: Any = wire.data
         if kind == "data" and isinstance(data, dict):
             return Part(data=data, metadata=wire.metadata)
-        wanted = {"text": "a text", "file": "a file", "data": "an object in `data`"}.get(kind)
-        said = f"A part of kind {kind} has {wanted}." if wanted else "A part is of kind text, file or data."
-        problems.append(Violation(at, said))
+        expected = {"text": "a text", "file": "a file", "data": "an object in `data`"}.get(kind)
+        description = f"A part of kind {kind} has {expected}." if expected else "A part is of kind text, file or data."
+        problems.append(Violation(at, description))
         return Part(text="")
 
     def encode_part(self, part: Part) -> Json:
@@ -269,14 +269,14 @@ def _file_of(wire: FileIn, metadata: Json | None, at: str, problems: list[Violat
 
 
 def _push_of(wire: PushConfigIn) -> PushConfig:
-    who = wire.authentication
+    login = wire.authentication
     return PushConfig(
         url=wire.url,
         dialect="0.3",
         id=wire.id or "",
         token=wire.token or None,
-        scheme=who.schemes[0] if who and who.schemes else None,
-        credentials=who.credentials if who else None,
+        scheme=login.schemes[0] if login and login.schemes else None,
+        credentials=login.credentials if login else None,
     )
 
 

@@ -343,14 +343,14 @@ HTTP: Final = A2aHttp()
 
 
 def _push_of(wire: PushConfigIn) -> PushConfig:
-    who = wire.authentication
+    login = wire.authentication
     return PushConfig(
         url=wire.url,
         dialect="1.0",
         id=wire.id or "",
         token=wire.token or None,
-        scheme=who.scheme if who else None,
-        credentials=who.credentials if who else None,
+        scheme=login.scheme if login else None,
+        credentials=login.credentials if login else None,
     )
 
 

@@ -255,11 +255,11 @@ def _known(kind: Kind) -> tuple[type[PentadError], str]:
 
 
 def _raised(peer: str, error: type[PentadError], reason: str, code: Any, message: Any, data: Any) -> PentadError:
-    said = message[:_MAX_TEXT] if isinstance(message, str) and message else "it gives no reason"
-    details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": said}
+    text = message[:_MAX_TEXT] if isinstance(message, str) and message else "it gives no reason"
+    details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": text}
     if problems := _remote_problems(data):
         details["problems"] = problems
-    return error(f"{peer} refuses ({code}): {said}", details=details)
+    return error(f"{peer} refuses ({code}): {text}", details=details)
 
 
 def _remote_problems(data: Any) -> list[dict[str, str]]:
@@ -290,8 +290,8 @@ def _details(fault: Fault) -> list[dict[str, Any]]:
 
 
 def _kind(error: PentadError) -> Kind:
-    if (told := _REASONS.get(str(error.details.get("reason")))) is not None:
-        return told
+    if (kind := _REASONS.get(str(error.details.get("reason")))) is not None:
+        return kind
     for cause, kind in _CLASSES:
         if isinstance(error, cause):
             return kind

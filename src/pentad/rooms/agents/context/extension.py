@@ -78,10 +78,10 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
 def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The metadata of a task, with what was found in the context of its first message."""
-    told = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
-    if not told:
+    found = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
+    if not found:
         return None if metadata is None else dict(metadata)
-    return {**(metadata or {}), **told}
+    return {**(metadata or {}), **found}
 
 
 def masked_json(report: Sequence[Masked]) -> list[dict[str, str]]:
@@ -96,8 +96,8 @@ def found_json(report: Sequence[Masked]) -> list[dict[str, str]]:
 
 def secrets_metadata(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
     """The metadata about the secrets of a context."""
-    said = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
-    return {key: places for key, places in said.items() if places}
+    made = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
+    return {key: places for key, places in made.items() if places}
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -35,28 +35,28 @@ def exact_json(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def bytes_hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
 def items_hash(items: Mapping[str, Any]) -> str:
     """The hash of a whole context."""
-    return _sha256(canonical({"items": dict(items)}))
+    return bytes_hash(canonical({"items": dict(items)}))
 
 
 def item_hash(item: Mapping[str, Any]) -> str:
     """The hash of one item."""
-    return _sha256(canonical(dict(item)))
+    return bytes_hash(canonical(dict(item)))
 
 
 def content_hash(content: Any) -> str:
     """The hash of inline content: a text's UTF-8, or the canonical form of anything else."""
-    return _sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else canonical(content))
+    return bytes_hash(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else canonical(content))
 
 
 def content_bytes(content: Any) -> bytes:
     """Content as bytes: a text as UTF-8, anything else as exact JSON without rounding."""
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else exact_json(content)
-
-
-def bytes_hash(body: bytes) -> str:
-    return _sha256(body)
 
 
 def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "Ed25519") -> dict[str, Any]:
@@ -77,17 +77,17 @@ def check_seal(items: Mapping[str, Any], integrity: Any, keys: "Sequence[Key]" =
     """
     if not isinstance(integrity, Mapping):
         raise InvalidInput("`integrity` is an object.", details=_details("bad-integrity", "/integrity"))
-    said = cast("Mapping[str, Any]", integrity)
-    each = said.get("items")
+    given = cast("Mapping[str, Any]", integrity)
+    each = given.get("items")
     known = cast("Mapping[str, Any]", each) if isinstance(each, Mapping) else None
     if known is not None:
         wrong = [name for name in {**known, **items} if known.get(name) != _hash_or_none(items.get(name))]
         if wrong:
             raise _tampered(f"{', '.join(sorted(wrong)[:5])}", [f"/items/{name}" for name in wrong])
-    if said.get("sha256") != items_hash(items):
+    if given.get("sha256") != items_hash(items):
         raise _tampered("the context as a whole", ["/items"])
     if keys:
-        verify_signature(items, said.get("jws"), keys)
+        verify_signature(items, given.get("jws"), keys)
 
 
 def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "Ed25519") -> str:
@@ -139,7 +139,7 @@ def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...],
     for at, entry in enumerate(chain):
         if not all(isinstance(entry.get(member), str) for member in ("who", "when", "what", "sha256")):
             problems.append(((PROVENANCE, at), "An entry has who, when, what and sha256."))
-        elif at and entry.get("after") != _sha256(canonical(chain[at - 1])):
+        elif at and entry.get("after") != bytes_hash(canonical(chain[at - 1])):
             problems.append(((PROVENANCE, at, "after"), "The entry does not follow the one before it."))
     if not problems and chain[-1]["sha256"] != _bare_hash(item):
         problems.append(((PROVENANCE, len(chain) - 1, "sha256"), "The item was changed after its last entry."))
@@ -154,18 +154,14 @@ def _chain(value: Any) -> list[dict[str, Any]]:
 
 def _bare_hash(item: Mapping[str, Any]) -> str:
     """The hash of an item without its provenance."""
-    said = cast("Mapping[str, Any]", item.get("metadata") or {})
-    metadata = {key: value for key, value in said.items() if key != PROVENANCE}
+    given = cast("Mapping[str, Any]", item.get("metadata") or {})
+    metadata = {key: value for key, value in given.items() if key != PROVENANCE}
     bare = {key: value for key, value in item.items() if key != "metadata"}
     return item_hash({**bare, "metadata": metadata} if metadata else bare)
 
 
 def _hash_or_none(item: Any) -> str | None:
     return item_hash(cast("Mapping[str, Any]", item)) if isinstance(item, Mapping) else None
-
-
-def _sha256(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
 
 
 def _details(rule: str, *paths: str) -> dict[str, Any]:

@@ -85,12 +85,12 @@ def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping
 
 def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[str]]:
     """The items that are still valid, and the names of expired ones."""
-    gone: list[str] = []
+    expired: list[str] = []
     for name, item in items.items():
         until = expiry(cast("dict[str, Any]", item.get("metadata") or {}).get(EXPIRES))
         if until is not None and until <= now:
-            gone.append(name)
-    return removed(items, gone), gone
+            expired.append(name)
+    return removed(items, expired), expired
 
 
 class ContextVersions:
@@ -206,22 +206,22 @@ def _at(rows: Rows, owner: str, context_id: str, version: int | None) -> tuple[i
 
 def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
     """Delete the versions up to a number, and what only they used."""
-    gone = tx.all(
+    expired = tx.all(
         "SELECT body FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto
     )
     tx.run("DELETE FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto)
-    for (body,) in gone:
+    for (body,) in expired:
         drop_unused(tx, body)
 
 
 def forget_contexts(tx: Transaction, until: float, most: int) -> int:
     """Delete contexts of conversations without tasks or recent turns; returns how many."""
-    gone = tx.all(
+    expired = tx.all(
         "SELECT owner, context, max(version) FROM agent_contexts AS c WHERE NOT EXISTS"
         " (SELECT 1 FROM agent_tasks AS t WHERE t.context = c.context AND t.owner = c.owner)"
         " GROUP BY owner, context HAVING max(changed_at) < ? LIMIT ?",
         until, most,
     )  # fmt: skip
-    for owner, context_id, version in gone:
+    for owner, context_id, version in expired:
         _trim(tx, owner, context_id, version)
-    return len(gone)
+    return len(expired)

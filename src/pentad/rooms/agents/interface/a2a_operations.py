@@ -224,8 +224,8 @@ class Operations:
 
     async def get_push(self, request: AgentRequest, params: Raw) -> Result:
         query = _select(request, request.codec.decode_push_query(params))
-        wanted, agent = query.config_id or None, request.agent.name
-        config = await self.tasks.push.get(request.caller, query.task_id, wanted, agent=agent)
+        config_id, agent = query.config_id or None, request.agent.name
+        config = await self.tasks.push.get(request.caller, query.task_id, config_id, agent=agent)
         return request.codec.encode_push(config, query.task_id)
 
     async def list_push(self, request: AgentRequest, params: Raw) -> Result:
@@ -272,8 +272,8 @@ def _check_types(agent: HostedAgent, message: Message) -> None:
     if modes := input_modes(agent):
         for part in message.parts:
             if part.media_type is not None and not takes(modes, part.media_type):
-                wanted = ", ".join(modes)
-                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {wanted}.")
+                accepted = ", ".join(modes)
+                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {accepted}.")
 
 
 class CustomMethod:

@@ -98,14 +98,14 @@ async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
 async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     """A task: its state, its results, and every event."""
     task = await agents.tasks.get(visit.principal, visit.path["task"])
-    shown = task_view(task, task.agent, _BUDGET)
+    view = task_view(task, task.agent, _BUDGET)
     blocks: list[ui.Block] = []
     if task.state in INTERRUPTED:
-        blocks.append(ui.Note(f"It waits for {shown.waiting_for}."))
+        blocks.append(ui.Note(f"It waits for {view.waiting_for}."))
     elif task.state in TERMINAL and task.state != "completed":
         blocks.append(ui.Note(f"The task is {task.state}.", "bad"))
-    if shown.text:
-        blocks.append(ui.Prose(shown.text))
+    if view.text:
+        blocks.append(ui.Prose(view.text))
     blocks.append(
         ui.Facts(
             [
@@ -119,7 +119,7 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
             ]
         )
     )
-    blocks += [ui.Section(one.name or one.id, _made(one)) for one in shown.artifacts]
+    blocks += [ui.Section(one.name or one.id, _made(one)) for one in view.artifacts]
     if pushes := await agents.tasks.push.statuses(task.id):
         columns = ("Configuration", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
         rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
@@ -193,13 +193,13 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
 
 
 def _title(task: Task) -> str:
-    said = next((one.text for one in task.history if one.role == "user" and one.text), "")
-    line = " ".join(said.split())
+    text = next((one.text for one in task.history if one.role == "user" and one.text), "")
+    line = " ".join(text.split())
     return f"{task.agent}: {line if len(line) <= 60 else line[:57] + '...'}" if line else task.agent
 
 
-def _card(wanted: str) -> ui.Place:
-    return ui.Place(("cards", wanted))
+def _card(name: str) -> ui.Place:
+    return ui.Place(("cards", name))
 
 
 def _pretty(value: Any) -> str:

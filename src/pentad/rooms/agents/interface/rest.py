@@ -112,10 +112,10 @@ class _Routes:
             return 200, await self._list(query, exchange)
         if rest == "by-hri" or rest.startswith("id/"):
             _require_method(method, "GET")
-            wanted = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
-            if not wanted:
+            readable_id = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
+            if not readable_id:
                 raise InvalidInput("hri is missing.", hint="Ask for /by-hri?hri=organisation/name.")
-            return 200, card_json(await self._registry.by_readable(wanted))
+            return 200, card_json(await self._registry.by_readable(readable_id))
         return await self._one(method, rest, exchange)
 
     async def _one(self, method: str, card_id: str, exchange: HttpExchange) -> Answer:
@@ -143,7 +143,7 @@ class _Routes:
         tags = tuple(query.get("tags", ()))
         if len(tags) > _MOST_TAGS:
             raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MOST_TAGS} are read.")
-        wanted = CardQuery(
+        cards = CardQuery(
             phrase=_text(query, "search", _LONGEST_SEARCH) or "",
             tags=tags,
             has_tee=_flag(query, "has_tee"),
@@ -156,7 +156,7 @@ class _Routes:
             active_only=active_only,
             owner=exchange.principal.id if owned else None,
         )
-        found = await self._registry.search(wanted, limit=limit, offset=offset)
+        found = await self._registry.search(cards, limit=limit, offset=offset)
         return {
             "items": [_summary(one) for one in found.cards],
             "pagination": {
@@ -210,11 +210,11 @@ def _summary(one: CardRecord) -> dict[str, Any]:
 
 
 def _require(exchange: HttpExchange, action: Action) -> None:
-    who = exchange.principal
-    if who.kind == "anonymous":
+    caller = exchange.principal
+    if caller.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
-    if not who.may("agents", action):
-        raise Forbidden(f"{who.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
+    if not caller.may("agents", action):
+        raise Forbidden(f"{caller.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
 
 
 def _require_method(method: str, allowed: str) -> None:

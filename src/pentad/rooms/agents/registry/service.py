@@ -1,4 +1,4 @@
-"""The registry: who may register, change and remove cards, and how to find them. Everyone may read cards.
+"""The registry: registers, changes, removes and finds cards. Everyone may read cards.
 
 Hosted agents are always listed. Their cards are created on demand, not stored, so they are always current.
 """
@@ -83,25 +83,25 @@ class CardRegistry:
 
     async def by_readable(self, readable_id: str) -> CardRecord:
         """An active card by readable id, in any case."""
-        wanted = readable_id.lower()
+        lower = readable_id.lower()
         for one in self._hosts():
-            if one.metadata.readable_id.lower() == wanted:
+            if one.metadata.readable_id.lower() == lower:
                 return one
         found = await self._database.read(lambda rows: store.by_readable(rows, readable_id))
         if found is None:
             raise NotFound(f"No card has the readable id {readable_id[:200]!r}.", hint="Search the registry for it.")
         return found
 
-    async def search(self, wanted: CardQuery, *, limit: int = 100, offset: int = 0) -> CardPage:
+    async def search(self, query: CardQuery, *, limit: int = 100, offset: int = 0) -> CardPage:
         """Cards of hosted agents first, then registered ones, last changed first."""
-        hosted = [one for one in self._hosts() if wanted.fits(one.metadata, one.owner)]
-        shown = hosted[offset : offset + limit]
-        rest, start = limit - len(shown), max(0, offset - len(hosted))
+        hosted = [one for one in self._hosts() if query.fits(one.metadata, one.owner)]
+        listed = hosted[offset : offset + limit]
+        rest, start = limit - len(listed), max(0, offset - len(hosted))
 
         def work(rows: Any) -> CardPage:
-            total = store.count(rows, wanted)
-            kept = store.page(rows, wanted, rest, start) if rest else []
-            return CardPage([*shown, *kept], total + len(hosted))
+            total = store.count(rows, query)
+            stored = store.page(rows, query, rest, start) if rest else []
+            return CardPage([*listed, *stored], total + len(hosted))
 
         return await self._database.read(work)
 

@@ -69,7 +69,7 @@ class CardQuery:
     @property
     def features(self) -> Mapping[str, bool]:
         given = {TEE: self.has_tee, MCP: self.has_mcp}
-        return {name: wanted for name, wanted in given.items() if wanted is not None}
+        return {name: required for name, required in given.items() if required is not None}
 
     @property
     def texts(self) -> list[str]:
@@ -84,7 +84,7 @@ class CardQuery:
         return (
             all(text in words for text in self.texts)
             and all(mark in metadata.marks for mark in self.marks)
-            and all((("feature", name) in metadata.marks) == wanted for name, wanted in self.features.items())
+            and all((("feature", name) in metadata.marks) == required for name, required in self.features.items())
         )
 
     def where(self) -> tuple[str, list[Value]]:
@@ -102,8 +102,8 @@ class CardQuery:
         for kind, value in self.marks:
             conditions.append(_HAS_MARK)
             params += [kind, value]
-        for name, wanted in self.features.items():
-            conditions.append(_HAS_MARK if wanted else f"NOT {_HAS_MARK}")
+        for name, required in self.features.items():
+            conditions.append(_HAS_MARK if required else f"NOT {_HAS_MARK}")
             params += ["feature", name]
         return " AND ".join(conditions) or "1 = 1", params
 
@@ -164,14 +164,14 @@ def by_readable(rows: Rows, readable_id: str) -> CardRecord | None:
     )
 
 
-def count(rows: Rows, wanted: CardQuery) -> int:
-    where, params = wanted.where()
+def count(rows: Rows, query: CardQuery) -> int:
+    where, params = query.where()
     return int(rows.value(f"SELECT count(*) FROM agent_cards WHERE {where}", *params))  # noqa: S608  own conditions
 
 
-def page(rows: Rows, wanted: CardQuery, limit: int, offset: int) -> list[CardRecord]:
+def page(rows: Rows, query: CardQuery, limit: int, offset: int) -> list[CardRecord]:
     """Matching cards, last changed first."""
-    where, params = wanted.where()
+    where, params = query.where()
     found = rows.all(
         f"SELECT {_COLUMNS} FROM agent_cards WHERE {where}"  # noqa: S608  own conditions
         " ORDER BY updated_at DESC, id DESC LIMIT ? OFFSET ?",

@@ -167,8 +167,8 @@ class Tasks:
         """The caller's tasks, last changed first."""
         return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor))
 
-    async def _page(self, wanted: Listing) -> TaskPage:
-        found = await self._log.database.read(lambda rows: list_heads(rows, wanted))
+    async def _page(self, listing: Listing) -> TaskPage:
+        found = await self._log.database.read(lambda rows: list_heads(rows, listing))
         tasks = await self._log.tasks(found.heads)
         return TaskPage(tasks=tasks, total=found.total, next=found.next)
 

@@ -82,15 +82,15 @@ class Hub:
                 self._evict()
         else:
             self._rings.move_to_end(task_id)
-        kept = ring.events
-        if kept and kept[-1].seq + 1 != events[0].seq:
-            kept.clear()  # a gap: events of another process lie between, or two commits came in the wrong order
+        recent = ring.events
+        if recent and recent[-1].seq + 1 != events[0].seq:
+            recent.clear()  # a gap: events of another process lie between, or two commits came in the wrong order
             self._size -= ring.size
             ring.size = 0
-        kept.extend(events)
+        recent.extend(events)
         ring.size += size
         self._size += size
-        if len(kept) > _RING_EVENTS:
+        if len(recent) > _RING_EVENTS:
             self._shorten(ring)
         while self._size > _ALL_BYTES and self._rings:
             self._evict()

@@ -203,7 +203,7 @@ class Submission:
         return found
 
     def _run(self, hosted: HostedAgent, task: Task, message: Message, caller: Principal) -> Run:
-        return Run(self._log, hosted, task, message, caller, most_bytes=self._limits.artifact_bytes)
+        return Run(self._log, hosted, task, message, caller, max_bytes=self._limits.artifact_bytes)
 
     def _encode_message(self, message: Message) -> Encoded:
         if not message.parts:

@@ -1,7 +1,7 @@
 """The task log as one process sees it: commits, then publishes, and reads through a cache.
 
-This is the only module that knows both the store and everyone in this process who must learn of an event: followers in
-the hub and the run of the task. A running turn is a job that this process holds. If the process dies, another one
+This is the only module that knows both the store and those in this process that need an event: the followers in the
+hub and the run of the task. A running turn is a job that this process holds. If the process dies, another one
 claims it.
 """
 
@@ -278,15 +278,15 @@ class TaskLog:
         return appended.events
 
     async def find_batch(self, run: Run, batch: Sequence[Encoded]) -> list[Event] | None:
-        wanted = [one.json for one in batch]
+        bodies = [one.json for one in batch]
         after = run.seen
 
         def work(rows: Rows) -> list[Event] | None:
             events = store.events_after(rows, run.task.id, after, _ALL)
             texts = [encode_body(event.body).json for event in events]
-            for start in range(len(texts) - len(wanted) + 1):
-                if texts[start : start + len(wanted)] == wanted:
-                    return events[start : start + len(wanted)]
+            for start in range(len(texts) - len(bodies) + 1):
+                if texts[start : start + len(bodies)] == bodies:
+                    return events[start : start + len(bodies)]
             return None
 
         events = await self.database.read(work)

@@ -88,7 +88,7 @@ class Run:
         message: Message,
         caller: Principal,
         *,
-        most_bytes: int,
+        max_bytes: int,
         resumed: bool = False,
         answers: Sequence[Message] = (),
     ) -> None:
@@ -107,7 +107,7 @@ class Run:
         self.creating: asyncio.Future[None] | None = None
         self.handle: asyncio.Task[None] | None = None
         self._log = log
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._said = 0
         self._answers = deque(answers)
         self._asking: asyncio.Future[Message] | None = None
@@ -283,11 +283,11 @@ class Run:
         try:
             one = encode_body(body)
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
-            raise InvalidInput(f"The agent said something that is not JSON: {error}.") from error
-        if len(one.json) > self._most_bytes:
+            raise InvalidInput(f"The agent sent something that is not JSON: {error}.") from error
+        if len(one.json) > self._max_bytes:
             raise LimitExceeded(
-                f"The agent said {len(one.json)} bytes at once; the most is {self._most_bytes}.",
-                hint="Give it out in chunks, or by its address.",
+                f"The agent sent {len(one.json)} bytes at once; the maximum is {self._max_bytes}.",
+                hint="Send it in chunks, or as a URL.",
                 details={"reason": "message-limit"},
             )
         self.outbox.append(one)
