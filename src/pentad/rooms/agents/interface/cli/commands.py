@@ -1,4 +1,4 @@
-"""`pentad agents`: find agents, hand them tasks, look after the tasks, register cards; here, or on a server with --url.
+"""`pentad agents`: find agents, send them tasks, manage tasks, register cards; here, or on a server with --url.
 
 Without --url it works on the store, as its owner: the agents of the settings run in this process, and tasks of a server
 on the same store can be watched and canceled too.
