@@ -19,7 +19,7 @@ from pentad.rooms.agents.context.integrity import (
     check_seal,
     item_hash,
     items_hash,
-    sealed,
+    seal_items,
     verify_signature,
 )
 
@@ -45,11 +45,11 @@ def with_provenance(item: dict[str, Any], who: str, when: float, what: str) -> d
 def test_a_hash_survives_peers_that_make_floats_and_sort_keys():
     there = {name: dict(reversed(item.items())) for name, item in reversed(FLOATS.items())}
     assert items_hash(ITEMS) == items_hash(there)
-    check_seal(there, sealed(ITEMS))
+    check_seal(there, seal_items(ITEMS))
 
 
 def test_a_seal_names_what_was_changed():
-    seal = json.loads(json.dumps(sealed(ITEMS)))
+    seal = json.loads(json.dumps(seal_items(ITEMS)))
     for change in ("a", "new", "gone"):
         other: dict[str, Any] = copy.deepcopy(ITEMS)
         if change == "a":
@@ -79,7 +79,7 @@ def test_a_seal_names_what_was_changed():
 )
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_a_signature_proves_who_sealed_it(key: Any, algorithm: str):
-    seal = sealed(ITEMS, key, algorithm)
+    seal = seal_items(ITEMS, key, algorithm)
     assert ".." in seal["jws"], "detached: the items are not in it"
     other = OKPKey.generate_key("Ed25519")
     check_seal(FLOATS, seal, [other, key])
@@ -115,4 +115,4 @@ def test_provenance_tells_who_did_what_and_notices_changes():
     st.dictionaries(st.text(max_size=3), st.dictionaries(st.text(max_size=3), st.integers(), max_size=2), max_size=3)
 )
 def test_a_seal_fits_what_was_sealed(items: dict[str, Any]):
-    check_seal(items, sealed(items))
+    check_seal(items, seal_items(items))

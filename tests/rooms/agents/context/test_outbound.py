@@ -7,7 +7,15 @@ import pytest
 from joserfc.jwk import OKPKey
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
-from pentad.rooms.agents.context.extension import BASE, PLAIN_KEY, URI, carried, declaration, params_of, sent_context
+from pentad.rooms.agents.context.extension import (
+    BASE,
+    PLAIN_KEY,
+    URI,
+    declaration,
+    metadata_with,
+    params_of,
+    sent_context,
+)
 from pentad.rooms.agents.context.limits import ContextLimits
 from pentad.rooms.agents.context.outbound import prepare_context
 from pentad.rooms.agents.context.redaction import Policy, Rule
@@ -37,7 +45,7 @@ def test_the_card_tells_the_limits():
 
 
 def test_a_context_goes_under_both_keys_and_comes_back():
-    metadata = carried({"client_request_id": "7"}, DOCUMENT)
+    metadata = metadata_with({"client_request_id": "7"}, DOCUMENT)
     assert metadata == {"client_request_id": "7", URI: DOCUMENT, PLAIN_KEY: DOCUMENT}
     context = read_context(json.loads(json.dumps(metadata)))
     assert context is not None

@@ -14,9 +14,9 @@ from pentad.rooms.agents.context.versions import (
     ContextVersions,
     after_turn,
     forget_contexts,
-    merged,
-    patched,
-    removed,
+    merge_items,
+    patch_items,
+    remove_items,
     same_items,
 )
 from tests.rooms.agents.context.conftest import Turned
@@ -33,18 +33,18 @@ two = {"mediaType": "text/plain", "content": "two"}
 
 @given(items, items, items)
 def test_merging_has_a_neutral_element_and_is_idempotent_and_associative(a: Any, b: Any, c: Any):
-    assert merged(a, {}) == merged({}, a) == a
-    assert merged(merged(a, b), b) == merged(a, b)
-    assert merged(merged(a, b), c) == merged(a, merged(b, c))
+    assert merge_items(a, {}) == merge_items({}, a) == a
+    assert merge_items(merge_items(a, b), b) == merge_items(a, b)
+    assert merge_items(merge_items(a, b), c) == merge_items(a, merge_items(b, c))
 
 
 @given(items, patches)
 def test_patching_is_idempotent_and_touches_what_it_names(a: Any, patch: Any):
-    once = patched(a, patch)
-    assert patched(once, patch) == once
-    assert {name: once[name] for name in once if name not in patch} == removed(a, list(patch))
+    once = patch_items(a, patch)
+    assert patch_items(once, patch) == once
+    assert {name: once[name] for name in once if name not in patch} == remove_items(a, list(patch))
     assert all(name not in once for name, change in patch.items() if change is None)
-    assert patched(a, {}) == a
+    assert patch_items(a, {}) == a
 
 
 @given(items, items)
@@ -61,7 +61,7 @@ def test_numbers_differ_by_value_and_truth_is_no_number():
 
 def test_a_patch_changes_members_and_null_removes_them():
     item = {"mediaType": "text/plain", "content": "x", "metadata": {"a": 1, "b": {"c": 2}}}
-    assert patched({"it": item, "gone": item}, {"it": {"metadata": {"a": None, "b": {"d": 3}}}, "gone": None}) == {
+    assert patch_items({"it": item, "gone": item}, {"it": {"metadata": {"a": None, "b": {"d": 3}}}, "gone": None}) == {
         "it": {"mediaType": "text/plain", "content": "x", "metadata": {"b": {"c": 2, "d": 3}}}
     }
 

@@ -15,7 +15,7 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.codecs.errors import fault_of, rpc_error
 from pentad.rooms.agents.context.findings import Level
-from pentad.rooms.agents.context.integrity import items_hash, sealed
+from pentad.rooms.agents.context.integrity import items_hash, seal_items
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Message, Part, Task
@@ -71,16 +71,16 @@ async def test_what_stands_beside_the_items_is_kept_as_it_came(agents: Agents) -
 async def test_a_seal_over_contents_that_were_put_into_the_store_is_not_kept(agents: Agents) -> None:
     small, large = {"a": {"content": "x"}}, {"a": {"content": "x" * 100_000}}
 
-    assert "integrity" in await kept(agents, {"items": small, "integrity": sealed(small)})
-    assert "integrity" not in await kept(agents, {"items": large, "integrity": sealed(large)})
+    assert "integrity" in await kept(agents, {"items": small, "integrity": seal_items(small)})
+    assert "integrity" not in await kept(agents, {"items": large, "integrity": seal_items(large)})
 
 
 @pytest.mark.parametrize("level", ["lenient", "standard", "strict"])
 async def test_a_broken_seal_is_a_field_violation_at_every_level(agents: Agents, level: Level) -> None:
     items = {"a": {"content": "x", "mediaType": "text/plain", "kind": "text"}}
-    await kept(agents, {"items": items, "integrity": sealed(items)}, level)
+    await kept(agents, {"items": items, "integrity": seal_items(items)}, level)
     with pytest.raises(Conflict) as refused:
-        await kept(agents, {"items": {"a": {**items["a"], "content": "y"}}, "integrity": sealed(items)}, level)
+        await kept(agents, {"items": {"a": {**items["a"], "content": "y"}}, "integrity": seal_items(items)}, level)
 
     fault = fault_of(refused.value)
     assert rpc_error(fault, "agentvault")["code"] == -32602

@@ -44,7 +44,9 @@ def params_of(card: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def carried(metadata: Mapping[str, Any] | None, context: Mapping[str, Any], *, extended: bool = True) -> dict[str, Any]:
+def metadata_with(
+    metadata: Mapping[str, Any] | None, context: Mapping[str, Any], *, extended: bool = True
+) -> dict[str, Any]:
     """Metadata with the context: under the plain key, and under the URI for agents that support the extension."""
     own: dict[str, Any] = {URI: dict(context)} if extended else {}
     return {**(metadata or {}), **own, PLAIN_KEY: dict(context)}

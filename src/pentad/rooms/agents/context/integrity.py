@@ -59,7 +59,7 @@ def content_bytes(content: Any) -> bytes:
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else exact_json(content)
 
 
-def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "Ed25519") -> dict[str, Any]:
+def seal_items(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "Ed25519") -> dict[str, Any]:
     """The member `integrity` of a context: its hash, each item's, and a signature if there is a key."""
     integrity: dict[str, Any] = {
         "sha256": items_hash(items),

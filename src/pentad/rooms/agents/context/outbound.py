@@ -13,11 +13,11 @@ from msgspec import Struct
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.secrets.documents import Masked
 from pentad.rooms.agents.context.context_store import MAX_CONTENT_BYTES, StoredContent, plan_storage
-from pentad.rooms.agents.context.extension import URI, carried
+from pentad.rooms.agents.context.extension import URI, metadata_with
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
-from pentad.rooms.agents.context.integrity import SHA256, check_seal, sealed
+from pentad.rooms.agents.context.integrity import SHA256, check_seal, seal_items
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import Policy, redacted
+from pentad.rooms.agents.context.redaction import Policy, redact_items
 from pentad.rooms.agents.context.validation import validate
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class OutgoingContext(Struct, frozen=True):
 
     def metadata(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The message's metadata with the context in it."""
-        return carried(given, self.context, extended=self.extended)
+        return metadata_with(given, self.context, extended=self.extended)
 
     @property
     def extensions(self) -> list[str]:
@@ -88,7 +88,7 @@ def prepare_context(
     items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
     if seal_given is not None:
         check_seal(items, seal_given)
-    clean = redacted(items, target, policy or Policy())
+    clean = redact_items(items, target, policy or Policy())
     sent: dict[str, Any] = {"items": clean.items}
     if "turn" in shaped:
         sent["turn"] = shaped["turn"]
@@ -98,7 +98,7 @@ def prepare_context(
         if not left.valid:
             raise _refusal(left, None)
     if seal or key is not None:
-        sent["integrity"] = sealed(sent["items"], key, _algorithm(key))
+        sent["integrity"] = seal_items(sent["items"], key, _algorithm(key))
     elif seal_given is not None and sent["items"] == items:  # or what was sealed is not what is sent
         sent["integrity"] = seal_given
     return OutgoingContext(sent, extended, issues.found, clean.report)

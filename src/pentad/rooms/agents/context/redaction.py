@@ -78,7 +78,7 @@ class Redacted(Struct, frozen=True):
     report: list[Masked]
 
 
-def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
+def redact_items(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
     """The items as `target` may see them. Forbidden, with the places, if the policy denies it."""
     text = _shallow(dict(items))
     # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.

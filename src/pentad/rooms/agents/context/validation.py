@@ -18,7 +18,7 @@ from pentad.rooms.agents.context.extension import sent_context
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
 from pentad.rooms.agents.context.integrity import check_seal
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import STORAGE_POLICY, STORE, Policy, redacted
+from pentad.rooms.agents.context.redaction import STORAGE_POLICY, STORE, Policy, redact_items
 from pentad.rooms.agents.context.shape import EXTRA_MEMBERS, shape
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def read_context(
     if "integrity" in given or keys:
         # The lenient level leaves out members its sender has sealed.
         check_seal(given.get("items", {}) if level == "lenient" else items, given.get("integrity", {}), keys)
-    clean = redacted(items, STORE, policy)
+    clean = redact_items(items, STORE, policy)
     warnings = tuple([issue for issue in issues.found if issue.severity == "warning"])
     turn = given.get("turn")
     turn = cast("Mapping[str, Any]", turn) if isinstance(turn, Mapping) else None

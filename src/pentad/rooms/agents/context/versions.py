@@ -43,17 +43,17 @@ class Version(Struct, frozen=True):
     expired: list[str]
 
 
-def merged(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
+def merge_items(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
     """The items with the given ones put in."""
     return {**items, **given}
 
 
-def patched(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
+def patch_items(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
     """The items with the given ones merged in, member by member; null removes an item."""
     return cast("Items", merge_patch(dict(items), dict(given)))
 
 
-def removed(items: Mapping[str, Any], names: list[str]) -> Items:
+def remove_items(items: Mapping[str, Any], names: list[str]) -> Items:
     """The items without these names. Unknown names are ignored, as a removal may be repeated."""
     return {name: item for name, item in items.items() if name not in names}
 
@@ -77,10 +77,10 @@ def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping
         issues.add("bad-turn", (_TURN, "remove"), "`remove` is a list of names.", "Name the items to remove.")
     if not issues.valid:
         raise refusal(issues.errors)
-    left = removed(items, cast("list[str]", names))
+    left = remove_items(items, cast("list[str]", names))
     if mode == "replace":
         return dict(given)
-    return patched(left, given) if mode == "patch" else merged(left, given)
+    return patch_items(left, given) if mode == "patch" else merge_items(left, given)
 
 
 def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[str]]:
@@ -90,7 +90,7 @@ def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[s
         until = expiry(cast("dict[str, Any]", item.get("metadata") or {}).get(EXPIRES))
         if until is not None and until <= now:
             expired.append(name)
-    return removed(items, expired), expired
+    return remove_items(items, expired), expired
 
 
 class ContextVersions:

@@ -58,9 +58,9 @@ def lint(file: str, level: "Level", as_json: bool) -> int:
 @json_option
 def hash_of(file: str, as_json: bool) -> int:
     """Print the hash of a context, over its canonical form (RFC 8785)."""
-    from pentad.rooms.agents.context.integrity import sealed
+    from pentad.rooms.agents.context.integrity import seal_items
 
-    seal = sealed(_items(file))
+    seal = seal_items(_items(file))
     if as_json:
         print_json(seal)
     else:
@@ -75,9 +75,9 @@ def hash_of(file: str, as_json: bool) -> int:
 @out_option
 def redact(file: str, target: str, as_json: bool, out: Path | None) -> int:
     """Print a context without its secrets; stderr lists what was masked."""
-    from pentad.rooms.agents.context.redaction import redacted
+    from pentad.rooms.agents.context.redaction import redact_items
 
-    clean = redacted(_items(file), target)
+    clean = redact_items(_items(file), target)
     report = [{"path": one.path, "what": one.what, "action": one.action} for one in clean.report]
     if as_json:
         print_json({"context": {"items": clean.items}, "masked": report})
