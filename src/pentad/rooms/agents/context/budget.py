@@ -37,6 +37,10 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     why: str = ""
     ref: str | None = None
 
+    def as_json(self) -> dict[str, Any]:
+        made = {"name": self.name, "fate": self.fate, "bytes": self.size, "sent": self.sent}
+        return made | {key: value for key, value in (("why", self.why), ("ref", self.ref)) if value}
+
 
 class Plan(Struct, frozen=True):
     """A context that fits, a decision for each item, and the contents to store for its references."""
@@ -49,10 +53,7 @@ class Plan(Struct, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """The plan without the contents."""
-        items = [
-            {key: value for key, value in _decision_json(one).items() if value is not None} for one in self.decisions
-        ]
-        return {"bytes": self.size, "max_bytes": self.max_bytes, "items": items}
+        return {"bytes": self.size, "max_bytes": self.max_bytes, "items": [one.as_json() for one in self.decisions]}
 
 
 def plan_context(
@@ -200,14 +201,3 @@ def _size(name: str, item: Any) -> int:
 
 def _mark(missing: int) -> str:
     return f"\n[... {missing} bytes more]"
-
-
-def _decision_json(decision: Decision) -> dict[str, Any]:
-    return {
-        "name": decision.name,
-        "fate": decision.fate,
-        "bytes": decision.size,
-        "sent": decision.sent,
-        "why": decision.why or None,
-        "ref": decision.ref,
-    }

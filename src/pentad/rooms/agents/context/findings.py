@@ -31,7 +31,7 @@ Level = Literal["lenient", "standard", "strict"]
 Severity = Literal["error", "warning"]
 
 LEVELS: Final[tuple[Level, ...]] = ("lenient", "standard", "strict")
-MOST_ISSUES: Final = 200
+MAX_ISSUES: Final = 200
 """More issues than this are only counted."""
 _NO_OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -154,7 +154,7 @@ class Issues:
         severity = WEIGHTS[code][self._at]
         if severity is None:
             return
-        if len(self.found) >= MOST_ISSUES:
+        if len(self.found) >= MAX_ISSUES:
             self.more += 1
             if severity == _W or not self._makes_room():
                 return
@@ -198,7 +198,7 @@ class Issues:
         self, name: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_OTHER_NAMES
     ) -> tuple[list[str], bool]:
         # The search is slow, and a stranger may send a million unknown names.
-        return nearest_names(name, known, renamed) if len(self.found) < MOST_ISSUES else ([], False)
+        return nearest_names(name, known, renamed) if len(self.found) < MAX_ISSUES else ([], False)
 
     def _add_nearest(
         self, code: str, place: Place, message: str, near: list[str], patch: Patch, otherwise: str

@@ -19,9 +19,9 @@ from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import secret_places
 from pentad.rooms.agents.context.validation import validate
 
-MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 _DEEPEST_TEXT: Final = 128
-_MOST_KEYS: Final = 500_000
+_MAX_KEYS: Final = 500_000
 _LONGEST_NUMBER: Final = 300
 
 
@@ -50,9 +50,9 @@ def lint_text(
 
 def parse(text: bytes, issues: Issues) -> Any:
     """The value of a JSON text: size-limited, with exact integers; duplicate keys and NaN are reported."""
-    if len(text) > MOST_BYTES:
-        raise ValueError(f"The text has more than {MOST_BYTES} bytes")
-    check_bounds(text, depth=_DEEPEST_TEXT, keys=_MOST_KEYS)
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"The text has more than {MAX_BYTES} bytes")
+    check_bounds(text, depth=_DEEPEST_TEXT, keys=_MAX_KEYS)
 
     def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)

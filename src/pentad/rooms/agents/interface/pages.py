@@ -15,7 +15,7 @@ from pentad.rooms.agents.service import Agents
 
 _AT_ONCE: Final = 25
 _RECENT: Final = 8
-_MOST_EVENTS: Final = 500
+_MAX_EVENTS: Final = 500
 _REFRESH: Final = 3.0
 _BUDGET: Final = 100_000
 _TASKS: Final = (
@@ -148,7 +148,7 @@ PAGES: Final[ui.Pages[Agents]] = ui.Pages(
 
 
 async def _events(agents: Agents, task: Task) -> list[ui.Block]:
-    events = await agents.platform.database.read(lambda rows: store.events_after(rows, task.id, 0, _MOST_EVENTS))
+    events = await agents.platform.database.read(lambda rows: store.events_after(rows, task.id, 0, _MAX_EVENTS))
     rows = [(str(one.seq), ui.when(one.at), _kind(one.body), describe_event(one.body)) for one in events]
     columns = (
         ui.Column("No", numeric=True),

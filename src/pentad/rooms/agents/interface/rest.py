@@ -39,10 +39,10 @@ LINT_PATH: Final = "/api/v1/utils/lint-context"
 _UNTYPED: Final = "application/octet-stream"
 _NO_CONTENT: Final = 204
 _DEPTH: Final = 32
-_MOST_KEYS: Final = 20_000
+_MAX_KEYS: Final = 20_000
 _LONGEST_SEARCH: Final = 100
 _LONGEST_TYPE: Final = 50
-_MOST_TAGS: Final = 20
+_MAX_TAGS: Final = 20
 
 Query = Mapping[str, list[str]]
 Answer = tuple[int, Any]
@@ -141,8 +141,8 @@ class _Routes:
         if not active_only and not owned:
             _require(exchange, "read")
         tags = tuple(query.get("tags", ()))
-        if len(tags) > _MOST_TAGS:
-            raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MOST_TAGS} are read.")
+        if len(tags) > _MAX_TAGS:
+            raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MAX_TAGS} are read.")
         cards = CardQuery(
             phrase=_text(query, "search", _LONGEST_SEARCH) or "",
             tags=tags,
@@ -225,7 +225,7 @@ def _require_method(method: str, allowed: str) -> None:
 def _body(exchange: HttpExchange) -> dict[str, Any]:
     if len(exchange.body) > MAX_BYTES + 1024:
         raise InvalidInput(f"The body has {len(exchange.body)} bytes.", hint=f"A card has at most {MAX_BYTES}.")
-    check_bounds(exchange.body, depth=_DEPTH, keys=_MOST_KEYS)
+    check_bounds(exchange.body, depth=_DEPTH, keys=_MAX_KEYS)
     try:
         given = msgspec.json.decode(exchange.body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

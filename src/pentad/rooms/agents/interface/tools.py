@@ -35,7 +35,7 @@ from pentad.rooms.agents.models import Event, Part, Task
 from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
 
-_MOST_AGENTS: Final = 100
+_MAX_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
 _QUICK_SECONDS: Final = 0.25
 """How long a client with task support waits. A result within this time needs no second request."""
@@ -61,7 +61,7 @@ class ListArguments(Arguments):
     tee: Annotated[bool | None, Field(description="Whether it claims to run in a trusted environment.")] = None
     tee_type: Annotated[str | None, Field(max_length=50)] = None
     extension: Annotated[str | None, Field(description="The URI of an extension it declares.", max_length=500)] = None
-    limit: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 20
+    limit: Annotated[int, Field(ge=1, le=_MAX_AGENTS)] = 20
     offset: Annotated[int, Field(ge=0, le=2**31)] = 0
 
 

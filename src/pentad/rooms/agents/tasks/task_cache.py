@@ -9,8 +9,8 @@ from typing import Final
 
 from pentad.rooms.agents.models import Event, Task, apply_events
 
-_MOST_TASKS: Final = 2_048
-_MOST_BYTES: Final = 32 * 1024 * 1024
+_MAX_TASKS: Final = 2_048
+_MAX_BYTES: Final = 32 * 1024 * 1024
 
 
 class _Entry:
@@ -63,6 +63,6 @@ class TaskCache:
 
     def _grew(self, size: int) -> None:
         self._size += size
-        while self._size > _MOST_BYTES or len(self._entries) > _MOST_TASKS:
+        while self._size > _MAX_BYTES or len(self._entries) > _MAX_TASKS:
             _, oldest = self._entries.popitem(last=False)
             self._size -= oldest.size
