@@ -78,3 +78,11 @@ def test_a_hash_survives_the_numbers_of_protobuf():
             there.update({"items": report.value.get("items", {})})
             back = MessageToDict(there)
             assert items_hash(back.get("items", {})) == report.sha256
+
+
+def test_an_issue_may_be_as_deep_as_its_context():
+    content: Any = float("nan")
+    for _ in range(20_000):
+        content = [content]
+    report = lint({"items": {"a": {"content": content}}}, "lenient")
+    assert [issue.code for issue in report.issues] == ["not-finite"]

@@ -158,10 +158,11 @@ class Issues:
             self.more += 1
             if severity == _W or not self._makes_room():
                 return
-        writable = _writable(place)
-        if writable != place:
+        keys = steps(place)  # compared as a list: places are nested tuples, and a stranger's may be deep
+        writable = [_writable(key) for key in keys]
+        if writable != keys:
             proposal = {}  # a patch could not name the place
-        self.found.append(Issue(finding(code, message, writable, **proposal), severity, hint))
+        self.found.append(Issue(finding(code, message, below(None, writable), **proposal), severity, hint))
 
     def add_name(
         self,
@@ -275,8 +276,6 @@ def below(place: Place, keys: Iterable[str | int]) -> Place:
     return place
 
 
-def _writable(place: Place) -> Place:
-    """The place without halves of surrogate pairs, which cannot be written as UTF-8."""
-    return below(
-        None, [key if isinstance(key, int) else key.encode("utf-8", "replace").decode() for key in steps(place)]
-    )
+def _writable(key: str | int) -> str | int:
+    """The key without halves of surrogate pairs, which cannot be written as UTF-8."""
+    return key if isinstance(key, int) else key.encode("utf-8", "replace").decode()
