@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.secrets.names import is_secret_name
 from pentad.logs import safe_value
-from pentad.rooms.agents.context.redaction import redacted as redacted_context
+from pentad.rooms.agents.context.redaction import redact_items as redacted_context
 from pentad.rooms.directory.translate.formats import import_format, import_record
 from pentad.rooms.metrics.collectors.anypoint.response_projection import redact as redacted_answer
 from pentad.settings.catalogue import catalogue, list_settings

@@ -17,9 +17,9 @@ from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.agents.card_signing import CardSigner, derived_key
 from pentad.rooms.agents.client.card_verification import verify
+from pentad.rooms.agents.keys import RING as CARDS
+from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.service import Agents
-from pentad.rooms.agents.signing_keys import RING as CARDS
-from pentad.rooms.agents.signing_keys import open_card_ring
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.trust.keys import new_private_key, read_private_key
 from pentad.rooms.directory.trust.server_key import FILE

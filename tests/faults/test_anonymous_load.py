@@ -36,7 +36,7 @@ TRIES = 3
 """A machine that is busy with something else for a moment is no fault of the server: only what comes again counts."""
 PATIENCE = 30.0
 ALWAYS = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/llms.txt", "/.well-known/agent-card.json"}
-AGENT = "pentad.rooms.agents.demo_agents:TreeSurvey"
+AGENT = "pentad.rooms.agents.interface.demo:TreeSurvey"
 CALL = json.dumps(
     {
         "jsonrpc": "2.0",

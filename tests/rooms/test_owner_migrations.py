@@ -8,7 +8,7 @@ import pytest
 
 from pentad.app import CORE_SETS
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.agents.tasks.callers import unpacked
+from pentad.rooms.agents.store import decode_caller
 from pentad.storage.migrations import MigrationSet
 from pentad.storage.sql_text import split_statements
 from tests.stores import Stores
@@ -81,7 +81,7 @@ async def test_what_keys_made_goes_to_their_owners_and_keys_without_owner_keep_t
     await db.write(again)
     tasks = await db.read(lambda rows: rows.all("SELECT owner, caller FROM agent_tasks ORDER BY id"))
     assert [row[0] for row in tasks] == ["user:ada", "key:cccc", "user:bob"]
-    assert [unpacked(bytes(row[1])).id for row in tasks] == ["user:ada", "key:cccc", "user:bob"]
+    assert [decode_caller(bytes(row[1])).id for row in tasks] == ["user:ada", "key:cccc", "user:bob"]
     for table in ("agent_content_owners", "agent_contexts"):
         rows = await db.read(lambda rows, table=table: rows.all(f"SELECT owner FROM {table} ORDER BY owner"))
         assert [row[0] for row in rows] == ["key:cccc", "user:ada"]

@@ -1,6 +1,6 @@
-"""Agents by the names the AgentVault library gives them: write one, find one, hand it tasks with context.
+"""AgentVault's library under its own names: write agents, find them, send them tasks with context.
 
-Everything is imported when it is first used: `import pentad.agentvault` costs next to nothing.
+Everything is imported on first use, so `import pentad.agentvault` costs next to nothing.
 """
 
 from importlib import import_module

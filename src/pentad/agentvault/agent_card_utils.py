@@ -1,6 +1,6 @@
-"""Cards from a dictionary, a file or an address.
+"""Cards from a dictionary, a file or a URL.
 
-`strict=True` refuses what the original takes by mistake (`http://localhost.evil.example/`) and names members it drops.
+`strict=True` rejects what AgentVault accepts by mistake (`http://localhost.evil.example/`) and names members it drops.
 """
 
 import json
@@ -25,7 +25,7 @@ _KEYS: Final = 10_000
 
 
 def parse_agent_card_from_dict(data: dict[str, Any], *, strict: bool = False) -> AgentCard:
-    """The card a dictionary holds; AgentCardValidationError says what is wrong with it."""
+    """The card in a dictionary; AgentCardValidationError with every problem."""
     try:
         return AgentCard.model_validate(data, by_alias=True, by_name=False, context=STRICT if strict else None)
     except ValidationError as error:
@@ -51,8 +51,8 @@ def load_agent_card_from_file(file_path: str | Path, *, strict: bool = False) ->
 async def fetch_agent_card_from_url(
     url: str, http_client: "Fetcher | None" = None, *, strict: bool = False
 ) -> AgentCard:
-    """The card at an address. Without a fetcher of the caller's the address is the caller's own word: it is trusted."""
-    answer = await _fetched(url, http_client)
+    """The card at a URL. Without an `http_client` the URL is trusted, because the caller chose it."""
+    answer = await _fetch(url, http_client)
     if not 200 <= answer.status < 300:
         raise AgentCardFetchError(
             f"The card at {url} was answered with HTTP {answer.status}.",
@@ -70,7 +70,7 @@ async def fetch_agent_card_from_url(
     return parse_agent_card_from_dict(data, strict=strict)
 
 
-async def _fetched(url: str, fetcher: "Fetcher | None") -> "Fetched":
+async def _fetch(url: str, fetcher: "Fetcher | None") -> "Fetched":
     headers = {"Accept": "application/json"}
     try:
         if fetcher is not None:
@@ -87,7 +87,7 @@ async def _fetched(url: str, fetcher: "Fetcher | None") -> "Fetched":
 
 
 def _read(body: bytes) -> Any:
-    """JSON within bounds; ValueError for anything else."""
+    """JSON within limits; ValueError for anything else."""
     try:
         check_bounds(body, depth=_DEPTH, keys=_KEYS)
         return json.loads(body)

@@ -1,21 +1,29 @@
-"""The client of the AgentVault profile: hand a task to an agent, talk to it, follow it, end it.
+"""The client of the AgentVault profile: send an agent tasks, continue, follow and cancel them.
 
-What the original does silently is said here: a context that is not one raises (`on_invalid="drop"` sends the task
-without it), an unknown task raises, `terminate_task` tells whether the task was cancelled. Secrets in a context are
-masked before it is sent (`redact=False` sends them), and `last_report` has the places.
+It reports what AgentVault's client ignores: an invalid context raises (`on_invalid="drop"` sends the task without it),
+an unknown task raises, `terminate_task` returns whether the task was cancelled. Secrets in a context are masked before
+it is sent (`redact=False` sends them), and `last_report` has the places.
+
+Requests and responses are limited in size and depth. A response must match its request: version and id are checked.
 """
 
+import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from pentad.agentvault.calls import Request, call, parsed, subscribe
 from pentad.agentvault.credentials import Credentials, Scheme
-from pentad.agentvault.exceptions import A2AMessageError, A2ARemoteAgentError
+from pentad.agentvault.exceptions import (
+    A2AConnectionError,
+    A2AError,
+    A2AMessageError,
+    A2ARemoteAgentError,
+    A2ATimeoutError,
+)
 from pentad.agentvault.mcp_utils import KEY, MCPContext, checked_context, format_mcp_context, reason
 from pentad.agentvault.models.a2a_protocol import (
     RECEIVED,
@@ -29,15 +37,19 @@ from pentad.agentvault.models.a2a_protocol import (
     TaskStatusUpdateEvent,
 )
 from pentad.agentvault.models.agent_card import AgentCard
-from pentad.kernel.errors import LimitExceeded
+from pentad.kernel.errors import DeadlineExceeded, InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.ids import uuid7
+from pentad.kernel.json import check_bounds
+from pentad.kernel.limits import KIB, MIB
 from pentad.kernel.secrets.documents import Masked, scrub_json
+from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
     from pentad.kernel.ports import Fetcher
-    from pentad.net.event_stream import ServerEvent
+
 
 OnInvalid = Literal["raise", "drop"]
 _EVENTS: Final[Mapping[str, type[A2AEvent]]] = {
@@ -48,6 +60,16 @@ _EVENTS: Final[Mapping[str, type[A2AEvent]]] = {
 }
 _UNAUTHORIZED: Final = 401
 
+MAX_BYTES: Final = 16 * MIB
+MAX_DEPTH: Final = 128
+MAX_KEYS: Final = 200_000
+_ERROR_BYTES: Final = 64 * KIB
+_SHOWN: Final = 200
+_TOO_LARGE_STATUS: Final = 413
+_TOO_LARGE: Final = (
+    "The message is too large for the agent, and this client has no server the agent could fetch the rest from: keep"
+    " large items of the context where the agent can read them, and send a `ref` to each."
+)
 M = TypeVar("M", bound=BaseModel)
 _log: Final = logging.getLogger(__name__)
 
@@ -55,8 +77,8 @@ _log: Final = logging.getLogger(__name__)
 class AgentVaultClient:
     """Talks to agents by their cards.
 
-    Without an `http_client` it opens connections of its own and goes wherever a card says, as the cards are the
-    caller's; with one (a Pentad fetcher) that one's policy decides.
+    Without an `http_client` it opens its own connections and trusts the URLs of cards, because the caller chose them.
+    With one (a Pentad fetcher), the policy of that one decides.
     """
 
     def __init__(
@@ -68,7 +90,7 @@ class AgentVaultClient:
         redact: bool = True,
     ) -> None:
         self.last_report: list[Masked] = []
-        """What was masked in the context of the message sent last: where, and by which detector."""
+        """What was masked in the last context that was sent: the places and detectors."""
         self._own: HttpFetcher | None = None
         if http_client is None:
             http_client = self._own = HttpFetcher(FetchPolicy(timeout=default_timeout))
@@ -87,7 +109,7 @@ class AgentVaultClient:
         await self.close()
 
     async def close(self) -> None:
-        """End the connections this client opened itself."""
+        """Close the connections this client opened."""
         if self._own is not None:
             await self._own.close()
 
@@ -99,8 +121,8 @@ class AgentVaultClient:
         mcp_context: dict[str, Any] | MCPContext | None = None,
         webhook_url: str | None = None,
     ) -> str:
-        """Start a task; its id."""
-        params: dict[str, Any] = {"message": self._written(initial_message, mcp_context)}
+        """Start a task; returns its id."""
+        params: dict[str, Any] = {"message": self._message_json(initial_message, mcp_context)}
         if webhook_url is not None:
             params["webhookUrl"] = webhook_url
         answer = await self._call(agent_card, key_manager, "req-init-", "tasks/send", params)
@@ -114,8 +136,8 @@ class AgentVaultClient:
         key_manager: "KeyManager",
         mcp_context: dict[str, Any] | MCPContext | None = None,
     ) -> bool:
-        """Say more in a task; True once the agent has taken it."""
-        params = {"id": _task_id(task_id), "message": self._written(message, mcp_context)}
+        """Send a message to a task; returns True when the agent has accepted it."""
+        params = {"id": _task_id(task_id), "message": self._message_json(message, mcp_context)}
         answer = await self._call(agent_card, key_manager, "req-send-", "tasks/send", params)
         if (taken := _as(TaskSendResult, answer).id) != task_id:
             raise A2AMessageError(f"The message to task {task_id!r} was taken for task {taken!r}.")
@@ -128,8 +150,8 @@ class AgentVaultClient:
         key_manager: "KeyManager",
         mcp_context: dict[str, Any] | MCPContext | None = None,
     ) -> Task:
-        """The task as it stands."""
-        params = self._about(task_id, mcp_context)
+        """The task as it is now."""
+        params = self._task_params(task_id, mcp_context)
         return _as(Task, await self._call(agent_card, key_manager, "req-get-", "tasks/get", params))
 
     async def terminate_task(
@@ -139,8 +161,8 @@ class AgentVaultClient:
         key_manager: "KeyManager",
         mcp_context: dict[str, Any] | MCPContext | None = None,
     ) -> bool:
-        """Cancel a task; whether it was cancelled."""
-        params = self._about(task_id, mcp_context)
+        """Cancel a task; returns whether it was cancelled."""
+        params = self._task_params(task_id, mcp_context)
         answer = await self._call(agent_card, key_manager, "req-cancel-", "tasks/cancel", params)
         return _as(TaskCancelResult, answer).success
 
@@ -152,7 +174,7 @@ class AgentVaultClient:
         mcp_context: dict[str, Any] | MCPContext | None = None,
     ) -> AsyncGenerator[A2AEvent]:
         """The events of a task, until the agent ends the stream."""
-        request = Request("req-sub-", "tasks/sendSubscribe", self._about(task_id, mcp_context))
+        request = Request("req-sub-", "tasks/sendSubscribe", self._task_params(task_id, mcp_context))
         headers = await self._login(agent_card, key_manager)
         stream = subscribe(
             self._fetcher, str(agent_card.url), request, headers, seconds=self._seconds, trusted=self._own is not None
@@ -190,29 +212,29 @@ class AgentVaultClient:
         ]
         return await self._credentials.headers(card.human_readable_id, schemes, keys, renew=renew)
 
-    def _written(self, message: Message, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
+    def _message_json(self, message: Message, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
         try:
             body = message.model_dump(mode="json", by_alias=True, exclude_none=True)
         except (ValueError, RecursionError) as error:
             raise A2AMessageError(f"The message cannot be written as JSON: {reason(error)}") from error
-        return self._bringing(body, context)
+        return self._with_context(body, context)
 
-    def _about(self, task_id: str, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
-        """A request about a task, which brings a context in its own metadata."""
-        return self._bringing({"id": _task_id(task_id)}, context)
+    def _task_params(self, task_id: str, context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
+        """The params of a request about a task, with a context in its metadata."""
+        return self._with_context({"id": _task_id(task_id)}, context)
 
-    def _bringing(self, body: dict[str, Any], context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
+    def _with_context(self, body: dict[str, Any], context: dict[str, Any] | MCPContext | None) -> dict[str, Any]:
         if isinstance(context, MCPContext):
             context = context.model_dump(by_alias=True, exclude_unset=True)
         if context and (sent := self._formatted(context)) is not None:
             body["metadata"] = {**body.get("metadata", {}), KEY: sent}
         self.last_report = []
         if self._redact and (metadata := body.get("metadata")) and KEY in metadata:
-            metadata[KEY] = self._cleaned(metadata[KEY])
+            metadata[KEY] = self._masked(metadata[KEY])
         return body
 
-    def _cleaned(self, context: Any) -> Any:
-        """The context without secrets, and without a seal that would not hold any more."""
+    def _masked(self, context: Any) -> Any:
+        """The context without secrets, and without a seal that no longer matches."""
         try:
             clean, self.last_report = scrub_json(context)
         except LimitExceeded as error:
@@ -222,7 +244,7 @@ class AgentVaultClient:
             _log.warning("Secrets in the MCP context are masked before it is sent: %s", places)
             sealed = cast("dict[str, Any]", clean) if isinstance(clean, dict) else {}
             if sealed.pop("integrity", None) is not None:
-                _log.warning("The seal of the MCP context is not sent: it does not hold for what was masked.")
+                _log.warning("The seal of the MCP context is not sent: it does not match the masked context.")
         return cast("Any", clean)
 
     def _formatted(self, context: dict[str, Any]) -> dict[str, Any] | None:
@@ -248,14 +270,14 @@ def _as(model: type[M], answer: Any) -> M:
         raise A2AMessageError(f"The agent's answer is not a {model.__name__}: {reason(error)}") from error
 
 
-def _event(url: str, event: "ServerEvent") -> A2AEvent | None:
-    """The event, or None (and a log line) for one of a kind or shape that is not known: others may follow."""
+def _event(url: str, event: ServerEvent) -> A2AEvent | None:
+    """The event; None, with a log line, if it is unknown or invalid, because others may follow."""
     try:
-        data = parsed(url, event.data)
+        data = parse(url, event.data)
     except A2AMessageError:
         data = event.data if event.name == "error" else None
     if event.name == "error":
-        _raise(data)
+        _raise_stream_error(data)
     model = _EVENTS.get(event.name)
     if model is None or data is None:
         _log.warning("An event %.40r of an agent is not known or not JSON; it is skipped.", event.name)
@@ -267,11 +289,125 @@ def _event(url: str, event: "ServerEvent") -> A2AEvent | None:
         return None
 
 
-def _raise(data: Any) -> None:
+def _raise_stream_error(data: Any) -> None:
     members: dict[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {"message": data}
     code, message = members.get("code"), members.get("message")
     raise A2ARemoteAgentError(
         message if isinstance(message, str) else "The agent ended the stream with an error.",
         status_code=code if isinstance(code, int) else None,
         response_body=cast("Any", data),
+    )
+
+
+class Request:
+    """A JSON-RPC request with a unique id."""
+
+    def __init__(self, prefix: str, method: str, params: Mapping[str, Any]) -> None:
+        self.id = f"{prefix}{uuid7()}"
+        envelope = {"jsonrpc": "2.0", "method": method, "params": params, "id": self.id}
+        try:
+            self.body = json.dumps(envelope, ensure_ascii=False, allow_nan=False).encode()
+            if len(self.body) > MAX_BYTES:
+                raise LimitExceeded(f"it is larger than {MAX_BYTES} bytes")
+            check_bounds(self.body, depth=MAX_DEPTH, keys=MAX_KEYS)
+        except LimitExceeded as error:
+            raise A2AMessageError(f"The message is not sent: {error.message}") from None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise A2AMessageError(f"The message cannot be written as JSON: {error}") from error
+
+
+async def call(
+    fetcher: "Fetcher", url: str, request: Request, headers: Mapping[str, str], *, seconds: float, trusted: bool
+) -> Any:
+    """The result of a call. Raises errors of the agent, the network and the response."""
+    try:
+        answer = await fetcher.fetch(
+            url,
+            method="POST",
+            headers={"Content-Type": "application/json", "Accept": "application/json", **headers},
+            body=request.body,
+            max_bytes=MAX_BYTES,
+            timeout=seconds,
+            trusted=trusted,
+        )
+    except PentadError as error:
+        raise failure(error) from error
+    return result(url, answer.status, answer.body, request.id)
+
+
+async def subscribe(
+    fetcher: "Fetcher", url: str, request: Request, headers: Mapping[str, str], *, seconds: float, trusted: bool
+) -> AsyncGenerator[ServerEvent]:
+    """The events of a streaming call. A response that is not a stream is usually an error, and is raised."""
+    sent = {"Content-Type": "application/json", "Accept": CONTENT_TYPE, "Cache-Control": "no-store", **headers}
+    try:
+        async with fetcher.stream(
+            url, method="POST", headers=sent, body=request.body, timeout=seconds, idle=seconds, trusted=trusted
+        ) as answer:
+            if answer.status == 200 and answer.headers.get("content-type", "").startswith(CONTENT_TYPE):
+                async with aclosing(events(answer.chunks, keep_unfinished=True)) as stream:
+                    async for event in stream:
+                        yield event
+                return
+            body = await answer.beginning(_ERROR_BYTES)
+    except PentadError as error:
+        raise failure(error) from error
+    result(url, answer.status, body, request.id)
+    raise A2AMessageError(f"{url} answered a subscription with something that is not a stream.")
+
+
+def result(url: str, status: int, body: bytes, request_id: str) -> Any:
+    """The result in a JSON-RPC response."""
+    if not 200 <= status < 300:
+        text = body.decode("utf-8", "replace")
+        advice = f" {_TOO_LARGE}" if status == _TOO_LARGE_STATUS else ""
+        raise A2ARemoteAgentError(
+            f"{url} answered with HTTP {status}: {text[:_SHOWN]}{advice}", status_code=status, response_body=text
+        )
+    answer = parse(url, body)
+    if not isinstance(answer, dict):
+        raise A2AMessageError(f"{url} answered with JSON that is not an object.")
+    members = cast("dict[str, Any]", answer)
+    failed = members.get("error") is not None
+    if not failed and "result" not in members:
+        raise A2AMessageError(f"{url} answered with neither a result nor an error.")
+    if members.get("jsonrpc") != "2.0":
+        raise A2AMessageError(f"{url} did not answer in JSON-RPC 2.0.")
+    if members.get("id") != request_id and not (failed and members.get("id") is None):
+        raise A2AMessageError(f"{url} answered another request than the one it was sent.")
+    if failed:
+        _raise_rpc_error(url, members["error"])
+    return members["result"]
+
+
+def parse(url: str, text: bytes | str) -> Any:
+    """JSON from a peer, within limits."""
+    body = text if isinstance(text, bytes) else text.encode()
+    try:
+        check_bounds(body, depth=MAX_DEPTH, keys=MAX_KEYS)
+        return json.loads(body)
+    except LimitExceeded as error:
+        raise A2AMessageError(f"{url} answered with too much: {error.message}") from None
+    except (ValueError, RecursionError) as error:
+        raise A2AMessageError(f"{url} answered with something that is not JSON.") from error
+
+
+def failure(error: PentadError) -> A2AError:
+    """An error of the fetcher as one of this library."""
+    if isinstance(error, DeadlineExceeded):
+        return A2ATimeoutError(error.sentence())
+    if isinstance(error, InvalidInput):
+        return A2AMessageError(error.sentence())
+    return A2AConnectionError(error.sentence())
+
+
+def _raise_rpc_error(url: str, error: Any) -> NoReturn:
+    if not isinstance(error, dict):
+        raise A2AMessageError(f"{url} answered with an error that is not an object.")
+    members = cast("dict[str, Any]", error)
+    code, message = members.get("code"), members.get("message")
+    raise A2ARemoteAgentError(
+        message if isinstance(message, str) else "The agent gave no reason.",
+        status_code=code if isinstance(code, int) else None,
+        response_body=members.get("data"),
     )

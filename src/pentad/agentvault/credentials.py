@@ -1,8 +1,7 @@
-"""Credentials for one call to an agent: which of its schemes is used, and the headers that say so.
+"""Credentials for calls to an agent: chooses one of its schemes and creates the headers.
 
-The order is that of the original (a key, then OAuth, then nothing) with bearer keys before nothing. A token is asked
-for once and used until shortly before it ends; one that does not say when is used for five minutes. No secret is ever
-part of an error.
+The order is that of AgentVault (a key, then OAuth, then nothing), with bearer keys before nothing. A token is used
+until shortly before it expires, or for five minutes if it does not say when. No secret is ever part of an error.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from pentad.kernel.ports import Fetched, Fetcher
 
 EARLY_SECONDS: Final = 60.0
-UNSAID_SECONDS: Final = 300.0
+DEFAULT_SECONDS: Final = 300.0
 _TOKEN_BYTES: Final = 64 * KIB
 _SHOWN: Final = 200
 _SUPPORTED: Final = ("apiKey", "oauth2", "bearer", "none")
@@ -30,7 +29,7 @@ _SUPPORTED: Final = ("apiKey", "oauth2", "bearer", "none")
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One way to log in, as a card declares it. `service` is the id keys are kept under."""
+    """One way to log in, as a card declares it. `service` is the id of the keys."""
 
     kind: Literal["apiKey", "oauth2", "bearer", "none"]
     service: str
@@ -46,7 +45,7 @@ class _Token:
 
 
 class Credentials:
-    """Chooses schemes and keeps tokens."""
+    """Chooses schemes and caches tokens."""
 
     def __init__(self, fetcher: "Fetcher", *, trusted: bool, clock: Clock | None = None) -> None:
         self._fetcher = fetcher
@@ -58,16 +57,16 @@ class Credentials:
     async def headers(
         self, agent: str, schemes: Sequence[Scheme], keys: "KeyManager", *, renew: bool = False
     ) -> dict[str, str]:
-        """The headers of a call. `renew`: the last token was refused, so a new one is asked for."""
+        """The headers of a call. `renew`: the last token was rejected, so request a new one."""
         by_kind = {scheme.kind: scheme for scheme in reversed(schemes)}
         if (scheme := by_kind.get("apiKey")) is not None:
-            return {scheme.header: _needed(keys.get_key(scheme.service), agent, scheme)}
+            return {scheme.header: _require(keys.get_key(scheme.service), agent, scheme)}
         if (scheme := by_kind.get("oauth2")) is not None:
             return {"Authorization": f"Bearer {await self._token(agent, scheme, keys, renew)}"}
         if (scheme := by_kind.get("bearer")) is not None:
             key = keys.get_key(scheme.service)
             if key is not None or "none" not in by_kind:
-                return {"Authorization": f"Bearer {_needed(key, agent, scheme)}"}
+                return {"Authorization": f"Bearer {_require(key, agent, scheme)}"}
         if "none" in by_kind:
             return {}
         raise A2AAuthenticationError(
@@ -83,7 +82,7 @@ class Credentials:
         if scheme.token_url is None:
             raise A2AAuthenticationError(f"The card of {agent} names no token endpoint.")
         name = (scheme.token_url, client_id, scheme.scopes)
-        async with self._asking:  # calls that need the same token at once ask for it once
+        async with self._asking:  # concurrent calls request the same token once
             known = self._tokens.get(name)
             if known is None or renew or known.until <= self._clock.monotonic():
                 known = self._tokens[name] = await self._new_token(scheme.token_url, client_id, secret, scheme)
@@ -109,8 +108,8 @@ class Credentials:
 
     def _read_token(self, url: str, answer: "Fetched", secret: str) -> _Token:
         if not 200 <= answer.status < 300:
-            said = answer.body.decode("utf-8", "replace").replace(secret, "***")[:_SHOWN]
-            raise A2AAuthenticationError(f"No token from {url}: HTTP {answer.status}: {said}")
+            text = answer.body.decode("utf-8", "replace").replace(secret, "***")[:_SHOWN]
+            raise A2AAuthenticationError(f"No token from {url}: HTTP {answer.status}: {text}")
         try:
             found: Any = json.loads(answer.body)
         except (ValueError, RecursionError) as error:
@@ -128,11 +127,11 @@ def _lifetime(expires_in: Any) -> float:
     try:
         seconds = float(expires_in)
     except (TypeError, ValueError):
-        return UNSAID_SECONDS
-    return max(0.0, seconds - EARLY_SECONDS) if seconds == seconds else UNSAID_SECONDS
+        return DEFAULT_SECONDS
+    return max(0.0, seconds - EARLY_SECONDS) if seconds == seconds else DEFAULT_SECONDS
 
 
-def _needed(key: str | None, agent: str, scheme: Scheme) -> str:
+def _require(key: str | None, agent: str, scheme: Scheme) -> str:
     if not key:
         raise A2AAuthenticationError(
             f"There is no key for {scheme.service!r}, which {agent} asks for (scheme {scheme.kind})."

@@ -1,4 +1,4 @@
-"""The exceptions of the library, in the tree the original has.
+"""The exceptions of the library, in the same tree as in AgentVault.
 
 * AgentVaultError
   * AgentCardError                    a card cannot be used
@@ -19,7 +19,7 @@ SHOWN: Final = 100
 
 
 class AgentVaultError(Exception):
-    """Base of all."""
+    """The base of all errors."""
 
 
 class AgentCardError(AgentVaultError):
@@ -54,8 +54,8 @@ class KeyManagementError(AgentVaultError):
     """Keys cannot be read or stored."""
 
 
-class _Answered(AgentVaultError):
-    """An error that another party gave as its answer."""
+class _ErrorResponse(AgentVaultError):
+    """An error that another party returned."""
 
     def __init__(self, message: str, status_code: int | None = None, response_body: Any | None = None) -> None:
         super().__init__(message)
@@ -63,19 +63,19 @@ class _Answered(AgentVaultError):
         self.response_body = response_body
 
     def __str__(self) -> str:
-        facts: list[str] = []
+        details: list[str] = []
         if self.status_code is not None:
-            facts.append(f"status_code={self.status_code}")
+            details.append(f"status_code={self.status_code}")
         if self.response_body is not None:
             body = repr(self.response_body)
-            facts.append(f"response_body={body if len(body) <= SHOWN else body[:SHOWN] + '...'}")
+            details.append(f"response_body={body if len(body) <= SHOWN else body[:SHOWN] + '...'}")
         message = super().__str__()
-        return f"{message} ({', '.join(facts)})" if facts else message
+        return f"{message} ({', '.join(details)})" if details else message
 
 
-class AgentCardFetchError(_Answered, AgentCardError):
+class AgentCardFetchError(_ErrorResponse, AgentCardError):
     """A card could not be fetched."""
 
 
-class A2ARemoteAgentError(_Answered, A2AError):
+class A2ARemoteAgentError(_ErrorResponse, A2AError):
     """The agent answered with an error; `status_code` is the HTTP status or the code of the RPC error."""

@@ -1,7 +1,7 @@
-"""Keys of the agents one talks to: from a file, from the environment, from the system's keyring, in that order.
+"""Keys for agents: from a file, from the environment, from the system's keyring, in that order.
 
-Ids are compared without case. The keyring is asked only when a key is wanted and only where it was switched on; it
-needs the package `keyring`, which is not part of Pentad. Nothing here logs or shows a key.
+Ids are case-insensitive. The keyring is used only if it is switched on, and needs the package `keyring`, which is not
+part of Pentad. Nothing here logs a key.
 """
 
 import json
@@ -35,7 +35,7 @@ class Keyring(Protocol):
 
 
 class KeyManager:
-    """API keys and OAuth client credentials by the id of the service they are for."""
+    """API keys and OAuth client credentials by service id."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class KeyManager:
         return self._credentials(service_id)[0].get(_CLIENT_SECRET)
 
     def get_oauth_config_status(self, service_id: str) -> str:
-        """Whether both, one or none of the OAuth credentials are there, and from where."""
+        """Whether the OAuth credentials are complete, partial or missing, and where they come from."""
         found, source = self._credentials(service_id)
         if not found or source is None:
             return "Not Configured"
@@ -116,7 +116,7 @@ class KeyManager:
             keyring = self._enabled_keyring()
             values = {member: self._get(keyring, f"{OAUTH_SERVICE}{name}", member) for member in _SUFFIXES.values()}
             whole = {member: value for member, value in values.items() if value}
-            if len(whole) == len(values):  # half of them is of no use to anybody
+            if len(whole) == len(values):  # one half alone is useless
                 found = self._oauth[name] = (whole, "keyring")
         return found or ({}, None)
 
@@ -137,7 +137,7 @@ class KeyManager:
     def _load_json_file(self, text: str) -> None:
         data: Any = json.loads(text)
         if not isinstance(data, dict):
-            raise ValueError("not an object")  # noqa: TRY004  a file that is wrong, whatever is wrong with it
+            raise ValueError("not an object")  # noqa: TRY004  one kind of error for all invalid files
         for name, entry in cast("dict[str, Any]", data).items():
             members: dict[str, Any] = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {"apiKey": entry}
             self._add_key(name, members.get("apiKey"), "file")
@@ -162,7 +162,7 @@ class KeyManager:
             self._keys.setdefault(name.lower(), (value, source))
 
     def _add_oauth(self, name: str, member: str, value: Any, source: Source) -> None:
-        """One half of a pair; what an earlier source has said about a service stands."""
+        """Add one half of a pair. An earlier source of a service wins."""
         if not (name and isinstance(value, str) and value):
             return
         found, known = self._oauth.setdefault(name.lower(), ({}, source))
@@ -187,13 +187,13 @@ class KeyManager:
     def _get(self, keyring: Keyring, service: str, user: str) -> str | None:
         try:
             return keyring.get_password(service, user)
-        except Exception as error:  # every backend of the keyring has errors of its own
+        except Exception as error:  # every keyring backend has its own errors
             raise KeyManagementError(f"The keyring could not be read ({type(error).__name__}).") from error
 
     def _set(self, keyring: Keyring, service: str, user: str, value: str) -> None:
         try:
             keyring.set_password(service, user, value)
-        except Exception as error:  # every backend of the keyring has errors of its own
+        except Exception as error:  # every keyring backend has its own errors
             raise KeyManagementError(f"The keyring could not be written ({type(error).__name__}).") from error
 
 

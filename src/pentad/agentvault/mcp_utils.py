@@ -1,7 +1,7 @@
 """The context of a task: named items with content or a reference, in a message's metadata under `mcp_context`.
 
-`format_mcp_context` gives exactly what the original gives, `None` included: it drops what it does not know, with a line
-in the log. Who must not lose anything asks `lost_members` first, as the client does.
+`format_mcp_context` returns exactly what AgentVault's library returns, including `None`: it drops unknown members and
+logs a warning. To lose nothing, call `lost_members` first, as the client does.
 """
 
 import logging
@@ -14,16 +14,16 @@ from pentad.kernel.schema import pointer
 from pentad.kernel.secrets.text import scrub_text
 
 KEY: Final = "mcp_context"
-"""Where a message's metadata carries the context."""
+"""The metadata key of the context."""
 CARRIED_ROOT_MEMBERS: Final = ("integrity", "turn")
 CARRIED_ITEM_MEMBERS: Final = ("kind",)
-"""What a Pentad peer adds to a context and the original drops."""
+"""What Pentad adds to a context and AgentVault's library drops."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class MCPItem(BaseModel):
-    """One piece of context. Nothing is required; small things are content, large ones a reference."""
+    """One item of a context: small ones have content, large ones a reference. Nothing is required."""
 
     id: str | None = None
     media_type: str | None = Field(default=None, alias="mediaType")
@@ -33,13 +33,13 @@ class MCPItem(BaseModel):
 
 
 class MCPContext(BaseModel):
-    """The items by their names."""
+    """The items by name."""
 
     items: dict[str, MCPItem] = Field(default_factory=dict[str, MCPItem])
 
 
 def format_mcp_context(context_data: dict[str, Any]) -> dict[str, Any] | None:
-    """The context as it is sent, or None (and a log line) for what is none."""
+    """The context to send; None, with a log line, if it is not valid."""
     if not isinstance(context_data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  callers pass anything
         _log.error("An MCP context is a dictionary, not %s.", type(context_data).__name__)
         return None
@@ -56,19 +56,19 @@ def format_mcp_context(context_data: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def reason(error: Exception) -> str:
-    """What a validation found, without repeating the values: they may be secret."""
+    """The errors of a validation, without the values: they may be secret."""
     if isinstance(error, ValidationError):
         return "; ".join(f"{pointer(_place(one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
     return "it is nested too deeply" if isinstance(error, RecursionError) else "it cannot be written as JSON"
 
 
 def _place(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """Where a validation found something; that it was the key of a member is not part of the place."""
+    """The place of an error, without pydantic's marker for keys."""
     return loc[:-1] if loc and loc[-1] == "[key]" else loc
 
 
 def get_mcp_context(message: Any) -> dict[str, Any] | None:
-    """The context a message came with, as it is; None where there is none or it is not a dictionary."""
+    """The context of a message, unchanged; None if there is none or it is not a dictionary."""
     metadata = getattr(message, "metadata", None)
     if not isinstance(metadata, dict):
         return None
@@ -82,7 +82,7 @@ def get_mcp_context(message: Any) -> dict[str, Any] | None:
 
 
 def checked_context(context: Any) -> dict[str, Any]:
-    """The context as it is sent, with nothing lost; ValueError says what is wrong with it and where."""
+    """The context to send, with nothing lost; ValueError with every problem and its place."""
     if not isinstance(context, dict):
         raise ValueError("an MCP context is a dictionary")  # noqa: TRY004  one kind of error for all that is wrong with a context
     given = cast("dict[str, Any]", context)
@@ -99,7 +99,7 @@ def checked_context(context: Any) -> dict[str, Any]:
 
 
 def lost_members(context: Mapping[str, Any]) -> list[str]:
-    """JSON pointers of the members that formatting drops without a word."""
+    """JSON pointers of the members that formatting drops silently."""
     known = {"items", *CARRIED_ROOT_MEMBERS}
     lost = [pointer((str(name),)) for name in context if name not in known]
     wire = {field.alias or name for name, field in MCPItem.model_fields.items()} | set(CARRIED_ITEM_MEMBERS)

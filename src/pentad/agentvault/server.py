@@ -1,8 +1,8 @@
-"""The class agents are made of, under the names the AgentVault server SDK gives them.
+"""The base class of agents, with the names of the AgentVault server SDK.
 
-An agent overrides `run` (Pentad's way: one coroutine a turn) or the `handle_*` methods (AgentVault's way: the agent
-keeps its tasks itself). Which one was overridden decides how it is hosted; everything else (log, streaming, push,
-cards, dialects) is the host's business. Nothing here knows a server or a store.
+An agent overrides `run` (Pentad's way: one coroutine per turn) or the `handle_*` methods (AgentVault's way: the agent
+manages its own tasks). The host does everything else: log, streaming, push, cards, dialects. Nothing here knows a
+server or a store.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from pentad.rooms.agents.hosting.turn import Turn
 
 METHOD: Final = "a2a_method_name"
-"""Where `a2a_method` leaves the name on a function."""
+"""The attribute of a function in which `a2a_method` stores the name."""
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 
 
 def a2a_method(name: str) -> Callable[[F], F]:
-    """Offer an async method under a JSON-RPC name of its own; its signature is the schema of its params."""
+    """Offer an async method as a JSON-RPC method; its signature is the schema of its params."""
     if not name:
         raise ValueError("A method needs a name.")
 
@@ -30,40 +30,40 @@ def a2a_method(name: str) -> Callable[[F], F]:
 
 
 class BaseA2AAgent:
-    """An agent. Class attributes describe it; `run`, or the `handle_*` methods, are what it does."""
+    """An agent. Class attributes describe it; `run` or the `handle_*` methods do the work."""
 
     name: ClassVar[str] = ""
-    """What it is called in addresses; made from the class's name where empty."""
+    """The name in URLs; made from the name of the class if empty."""
     title: ClassVar[str] = ""
     description: ClassVar[str] = ""
     version: ClassVar[str] = "1.0.0"
     skills: ClassVar[Sequence[Mapping[str, Any]]] = ()
     tags: ClassVar[Sequence[str]] = ()
     restartable: ClassVar[bool] = False
-    """Whether a turn may run again from its start when the process that ran it is gone."""
+    """Whether a turn may run again from its start if the process that ran it died."""
     push_private: ClassVar[bool] = False
-    """Whether push notifications about its tasks may go to this machine and its network: for agents of test suites."""
+    """Whether push notifications of its tasks may go to private addresses; for test suites."""
 
     def __init__(self, agent_metadata: Mapping[str, Any] | None = None) -> None:
         self.agent_metadata: dict[str, Any] = dict(agent_metadata or {})
 
     async def run(self, turn: "Turn") -> Any:
-        """One turn: what it returns completes the task (text, dict, Message, None)."""
+        """Run one turn. The result (text, dict, Message, None) completes the task."""
         raise NotImplementedError(f"{type(self).__name__} overrides neither run nor handle_task_send.")
 
     async def handle_task_send(self, task_id: str | None, message: Any) -> str:
-        """Take a message: for a new task (`task_id` None) or the next one of a task; the task's id."""
+        """Take a message for a new task (`task_id` is None) or an existing one; returns the id of the task."""
         raise NotImplementedError(f"{type(self).__name__} does not override handle_task_send.")
 
     async def handle_task_get(self, task_id: str) -> Any:
-        """The task as it is."""
+        """The task as it is now."""
         raise NotImplementedError(f"{type(self).__name__} does not override handle_task_get.")
 
     async def handle_task_cancel(self, task_id: str) -> bool:
-        """Stop working on a task; False where that is not possible."""
+        """Stop working on a task; False if that is not possible."""
         raise NotImplementedError(f"{type(self).__name__} does not override handle_task_cancel.")
 
     async def handle_subscribe_request(self, task_id: str) -> AsyncGenerator[Any]:
-        """The events of a task until it is over."""
+        """The events of a task until it ends."""
         raise NotImplementedError(f"{type(self).__name__} does not override handle_subscribe_request.")
-        yield  # what makes it a generator, as those that override it are
+        yield  # makes this a generator, like the methods that override it

@@ -10,14 +10,16 @@ from pentad.kernel.errors import InvalidInput
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.agents.card_signing import CardSigner, derived_key
 from pentad.rooms.agents.cards import Cards
-from pentad.rooms.agents.hosting.echo import Echo
+from pentad.rooms.agents.hosting.built_in_agents import Echo
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface.a2a import AgentEndpoint
+from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Operations
 from pentad.rooms.agents.models import Dialect, Message
-from pentad.rooms.agents.operations import AgentRequest, Operations
-from pentad.rooms.agents.push.words import register_codecs
+from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
+from pentad.rooms.agents.tasks.task_log import TaskLog
+from tests.rooms.agents.tasks.engines import PlainContexts
 from tests.tck.agent import Choosy
 
 NEEDED = "urn:test:needed"
@@ -88,11 +90,8 @@ class Hall:
 @asynccontextmanager
 async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
     agents = {one.name: one for one in map(hosted, (Choosy, Echo, Steps, Own))}
-    tasks = Tasks(
-        platform.database, platform.clock, agents, jobs=platform.jobs, fetcher=platform.fetcher, push_private=True
-    )
-    assert tasks.deliveries is not None
-    register_codecs(tasks.deliveries, "http://localhost")
+    log = TaskLog(platform.database, platform.clock, TaskLimits(), PlainContexts(), platform.jobs)
+    tasks = Tasks(log, agents, fetcher=platform.fetcher, push_private=True, site="http://localhost")
     await tasks.open()
     try:
         yield Hall(platform, tasks, agents)

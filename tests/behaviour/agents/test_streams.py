@@ -12,11 +12,11 @@ from pentad.kernel.errors import Unavailable
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.http_exchange import HttpExchange
 from pentad.rooms.agents.codecs.a2a_v10 import V10
-from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.interface import a2a_streams
+from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Stream
+from pentad.rooms.agents.interface.a2a_streams import EventCache, EventWriter
 from pentad.rooms.agents.models import Event, StatusEvent, Task
-from pentad.rooms.agents.operations import AgentRequest, Stream
 from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire, frames_of
 from tests.behaviour.agents.hall import Steps

@@ -14,6 +14,7 @@ from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.models import Event, Message, Part, StatusEvent, Task
 from tests.interop.agents.tours import foreign_agent
 from tests.interop.environments import a2a_python, agentvault_python
+from tests.rooms.agents.client.serving import remote_at
 
 pytestmark = [pytest.mark.interop, pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -47,7 +48,7 @@ async def fetcher() -> AsyncIterator[HttpFetcher]:
 @pytest.fixture(params=PLACES, ids=" ".join)
 async def agent(request: pytest.FixtureRequest, sites: dict[str, str], fetcher: HttpFetcher) -> RemoteAgent:
     library, path = PLACES[request.param]
-    found = await RemoteAgent.at(f"{sites[library]}{path}", fetcher, trusted=True)
+    found = await remote_at(f"{sites[library]}{path}", fetcher, trusted=True)
     assert (found.dialect, found.interface.binding) == request.param
     return found
 

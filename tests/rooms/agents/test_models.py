@@ -19,11 +19,11 @@ from pentad.rooms.agents.models import (
     Part,
     StatusEvent,
     Task,
-    applied,
-    folded,
+    apply_event,
+    apply_events,
     may_follow,
 )
-from pentad.rooms.agents.tasks.store import encoded
+from pentad.rooms.agents.store import encode_body
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -53,24 +53,24 @@ def blank() -> Task:
 @given(st.lists(bodies, max_size=12), st.integers(0, 12))
 def test_folding_in_two_steps_is_folding_at_once_and_changes_no_earlier_task(said: list[Body], cut: int) -> None:
     events = [Event(number, float(number), body) for number, body in enumerate(said, 1)]
-    first = folded(blank(), events[:cut])
+    first = apply_events(blank(), events[:cut])
     before = msgspec.json.encode(first)
     one_by_one = first
     for event in events[cut:]:
-        one_by_one = applied(one_by_one, event)
-    assert folded(blank(), events) == folded(first, events[cut:]) == one_by_one
+        one_by_one = apply_event(one_by_one, event)
+    assert apply_events(blank(), events) == apply_events(first, events[cut:]) == one_by_one
     assert msgspec.json.encode(first) == before
 
 
 @given(bodies)
 def test_a_body_comes_out_of_the_log_as_it_went_in(body: Any) -> None:
-    assert msgspec.json.decode(encoded(body).json, type=Body) == body
+    assert msgspec.json.decode(encode_body(body).json, type=Body) == body
 
 
 def test_numbers_of_any_size_stay_as_they_were_sent() -> None:
     sent = b"[9007199254740993,123456789012345678901234567890,42,42.0,-0.0,1e5]"
     part = Part(data=msgspec.json.decode(sent))
-    stored = encoded(MessageEvent(Message(id="m", role="user", parts=(part,)))).json
+    stored = encode_body(MessageEvent(Message(id="m", role="user", parts=(part,)))).json
     again = msgspec.json.decode(stored, type=Body).message.parts[0].data
     assert msgspec.json.encode(again) == b"[9007199254740993,123456789012345678901234567890,42,42.0,-0.0,100000.0]"
 
@@ -87,9 +87,9 @@ def test_chunks_lengthen_an_artifact_and_a_new_one_of_its_id_replaces_it() -> No
 
     said = [chunk("one ", append=False), chunk("two", append=True)]
     events = [Event(number, 1.0, body) for number, body in enumerate(said, 1)]
-    task = folded(blank(), events)
+    task = apply_events(blank(), events)
     assert [part.text for part in task.artifacts[0].parts] == ["one ", "two"]
-    task = applied(task, Event(3, 2.0, chunk("new", append=False)))
+    task = apply_event(task, Event(3, 2.0, chunk("new", append=False)))
     assert [part.text for part in task.artifacts[0].parts] == ["new"]
 
 

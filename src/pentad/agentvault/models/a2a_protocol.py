@@ -1,7 +1,7 @@
 """Messages, tasks and events as the AgentVault profile writes them.
 
-Unknown members are ignored, wire names are camel case, and every field may be given by its Python name as well. An
-artifact has its content or an address, not both and not neither; one that a peer sent is taken as it came (`RECEIVED`).
+Unknown members are ignored, wire names are camel case, and every field may also be set by its Python name. An artifact
+has either content or a URL; one that a peer sent is accepted as it is (`RECEIVED`).
 """
 
 from datetime import datetime
@@ -11,14 +11,14 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, ValidationInfo, model_validator
 
 RECEIVED: Final = {"received": True}
-"""The validation context for what a peer sent: nothing can be done about it any more."""
+"""The validation context for objects that a peer sent."""
 
 _NAMED: Final = ConfigDict(populate_by_name=True)
 _FROZEN: Final = ConfigDict(populate_by_name=True, frozen=True)
 
 
 class TaskState(StrEnum):
-    """Where a task stands."""
+    """The states of a task."""
 
     SUBMITTED = "SUBMITTED"
     WORKING = "WORKING"
@@ -38,7 +38,7 @@ class TextPart(BaseModel):
 
 
 class FilePart(BaseModel):
-    """A file behind an http(s) address."""
+    """A file at an http(s) URL."""
 
     model_config = _FROZEN
 
@@ -62,7 +62,7 @@ Part = TextPart | FilePart | DataPart
 
 
 class Artifact(BaseModel):
-    """Something an agent made: its content, or where it is."""
+    """Something an agent made: its content, or its URL."""
 
     model_config = _NAMED
 
@@ -74,14 +74,14 @@ class Artifact(BaseModel):
     metadata: dict[str, Any] | None = None
 
     @model_validator(mode="after")
-    def _has_one_of_content_and_url(self, info: ValidationInfo) -> "Artifact":
+    def _check_content(self, info: ValidationInfo) -> "Artifact":
         if info.context is not RECEIVED and (self.content is None) == (self.url is None):
             raise ValueError("an artifact has either content or a url")
         return self
 
 
 class Message(BaseModel):
-    """What one side said."""
+    """A message of one side."""
 
     model_config = _FROZEN
 
@@ -91,7 +91,7 @@ class Message(BaseModel):
 
 
 class Task(BaseModel):
-    """A task as it stands."""
+    """A task as it is now."""
 
     model_config = _NAMED
 
@@ -133,14 +133,14 @@ class TaskCancelParams(BaseModel):
 
 
 class TaskCancelResult(BaseModel):
-    """Whether the task was cancelled, and if not why."""
+    """Whether the task was cancelled, and why not."""
 
     success: bool = True
     message: str | None = None
 
 
 class TaskStatusUpdateEvent(BaseModel):
-    """A task is in a state now."""
+    """A task has a new state."""
 
     model_config = _NAMED
 
@@ -151,7 +151,7 @@ class TaskStatusUpdateEvent(BaseModel):
 
 
 class TaskMessageEvent(BaseModel):
-    """Somebody said something."""
+    """A new message."""
 
     model_config = _NAMED
 
@@ -161,7 +161,7 @@ class TaskMessageEvent(BaseModel):
 
 
 class TaskArtifactUpdateEvent(BaseModel):
-    """An artifact is there, or is another now."""
+    """An artifact is new or changed."""
 
     model_config = _NAMED
 

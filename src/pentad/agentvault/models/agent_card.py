@@ -1,8 +1,8 @@
-"""The card of an agent: who it is, where it is, what it can do, how to log in.
+"""The card of an agent: its name, URL, skills and login.
 
-Read leniently, a card may have everything the original takes, and loopback addresses too. Read strictly
-(`context=STRICT`), plain http is for this machine alone, the readable id is `org/name`, and members the original drops
-without a word (`supportContact` for `support_contact`) are named.
+A lenient reading accepts everything AgentVault accepts, and loopback addresses. A strict one (`context=STRICT`) allows
+plain http only for this machine, requires a readable id like `org/name`, and names members that AgentVault drops
+silently (`supportContact` for `support_contact`).
 """
 
 import re
@@ -19,7 +19,7 @@ STRICT: Final = {"strict": True}
 _NAMED: Final = ConfigDict(populate_by_name=True)
 _READABLE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_TAKEN_LENIENTLY: Final = ("https://", "http://localhost")
+_LENIENT_PREFIXES: Final = ("https://", "http://localhost")
 _MISSPELT: Final = {
     "provider": {"supportContact": "support_contact"},
     "authSchemes": {"serviceIdentifier": "service_identifier", "token_url": "tokenUrl"},
@@ -32,7 +32,7 @@ def _is_strict(info: ValidationInfo) -> bool:
 
 
 class AgentProvider(BaseModel):
-    """Who runs the agent."""
+    """The provider of the agent."""
 
     name: str
     url: HttpUrl | None = None
@@ -50,7 +50,7 @@ class AgentSkill(BaseModel):
 
 
 class TEEDetails(BaseModel):
-    """The trusted execution environment the agent says it runs in; nobody has verified it."""
+    """The trusted execution environment the agent claims to run in. It is not verified."""
 
     model_config = _NAMED
 
@@ -61,7 +61,7 @@ class TEEDetails(BaseModel):
 
 
 class AgentCapabilities(BaseModel):
-    """What the agent speaks."""
+    """The protocols and features of the agent."""
 
     model_config = _NAMED
 
@@ -84,14 +84,14 @@ class AgentAuthentication(BaseModel):
     service_identifier: str | None = None
 
     @model_validator(mode="after")
-    def _oauth_has_a_token_url(self) -> "AgentAuthentication":
+    def _check_token_url(self) -> "AgentAuthentication":
         if self.scheme == "oauth2" and self.token_url is None:
             raise ValueError("tokenUrl is required for the scheme oauth2")
         return self
 
 
 class AgentCard(BaseModel):
-    """An agent in its own words."""
+    """An agent's description of itself."""
 
     model_config = _NAMED
 
@@ -113,7 +113,7 @@ class AgentCard(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _nothing_is_misspelt(cls, data: Any, info: ValidationInfo) -> Any:
+    def _check_spelling(cls, data: Any, info: ValidationInfo) -> Any:
         if _is_strict(info) and isinstance(data, Mapping):
             for place, wrong, right in _misspelt(cast("Mapping[str, Any]", data)):
                 raise ValueError(f"{place}.{wrong} is called {right}")
@@ -121,22 +121,22 @@ class AgentCard(BaseModel):
 
     @field_validator("url")
     @classmethod
-    def _url_is_safe(cls, url: HttpUrl, info: ValidationInfo) -> HttpUrl:
+    def _check_url(cls, url: HttpUrl, info: ValidationInfo) -> HttpUrl:
         text = str(url)
-        if not (_is_safe(text) or (not _is_strict(info) and text.startswith(_TAKEN_LENIENTLY))):
+        if not (_is_safe(text) or (not _is_strict(info) and text.startswith(_LENIENT_PREFIXES))):
             raise ValueError("the url must be https, or http on localhost, 127.0.0.1 or [::1]")
         return url
 
     @field_validator("human_readable_id")
     @classmethod
-    def _id_is_readable(cls, value: str, info: ValidationInfo) -> str:
+    def _check_readable_id(cls, value: str, info: ValidationInfo) -> str:
         if _is_strict(info) and not _READABLE_ID.fullmatch(value):
             raise ValueError("humanReadableId is written org/name")
         return value
 
     @field_validator("last_updated")
     @classmethod
-    def _date_is_one(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _check_date(cls, value: str | None, info: ValidationInfo) -> str | None:
         if _is_strict(info) and value is not None:
             try:
                 datetime.fromisoformat(value)
@@ -146,7 +146,7 @@ class AgentCard(BaseModel):
 
     @field_validator("skills")
     @classmethod
-    def _skills_differ(cls, value: list[AgentSkill] | None, info: ValidationInfo) -> list[AgentSkill] | None:
+    def _check_skills(cls, value: list[AgentSkill] | None, info: ValidationInfo) -> list[AgentSkill] | None:
         if _is_strict(info) and value and len({skill.id for skill in value}) != len(value):
             raise ValueError("two skills have the same id")
         return value

@@ -1,7 +1,12 @@
-"""The context an agent receives, artifact references inside it, and its hash in the metadata of the task."""
+"""The context of a message: taken in, stored, and given to the agent.
+
+Every way in (dialects, tools, the command line) calls `accept` once. What is stored is what the agent gets. Contents
+that are too large go into the store and the message refers to them; a context that is large as a whole is stored once
+and the log has its hash. From the second turn on, the context of a conversation is stored version by version.
+"""
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -11,17 +16,34 @@ from msgspec.structs import replace
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.context_store import is_marker
-from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
-from pentad.rooms.agents.context.integrity import items_hash
-from pentad.rooms.agents.context.merging import Contexts
-from pentad.rooms.agents.context.refs import Artifacts, Resolution
-from pentad.rooms.agents.context.traversal import exact_json
-from pentad.rooms.agents.models import Message, Part, Task
+from pentad.kernel.schema import pointer
+from pentad.kernel.secrets.documents import Masked, scrub_json
+from pentad.platform import Platform
+from pentad.rooms.agents.context.context_store import (
+    ContentStore,
+    context_marker,
+    is_marker,
+    is_small,
+    large_context,
+    restore_context,
+)
+from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI, secrets_metadata
+from pentad.rooms.agents.context.findings import Issue, Level
+from pentad.rooms.agents.context.integrity import exact_json, items_hash
+from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
+from pentad.rooms.agents.context.redaction import SecretsMode, storage_policy
+from pentad.rooms.agents.context.refs import ReadArtifact, Resolution, Resolver
+from pentad.rooms.agents.context.validation import read_context
+from pentad.rooms.agents.context.versions import ContextVersions, Items, after_turn
+from pentad.rooms.agents.keys import context_keys
+from pentad.rooms.agents.models import TERMINAL, Message, Part, Task, json_object
+from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import Tasks
 
 EFFECTIVE_KEY: Final = f"{URI}/effective"
 """The metadata key of a task with the hash and the version of its context."""
+_KEYS: Final = (URI, PLAIN_KEY)
+_MAX_TASKS: Final = 100
 
 
 class AgentContext(Mapping[str, Any]):
@@ -52,20 +74,165 @@ class AgentContext(Mapping[str, Any]):
         return await self._resolution.content(name)
 
 
-def artifact_reader(tasks: Callable[[], Tasks]) -> Artifacts:
-    """Reads artifacts of the reader's own tasks, as bytes with a media type."""
+class ContextIntake:
+    """Takes contexts in by the operator's limits and level, and gives the engine access to them
+    (`MessageContexts`)."""
 
-    async def read(who: Principal, task_id: str, artifact_id: str) -> tuple[bytes, str | None]:
-        task = await tasks().get(who, task_id)
+    def __init__(
+        self, platform: Platform, contents: ContentStore, versions: ContextVersions, tasks: Callable[[], Tasks]
+    ) -> None:
+        settings: AgentsSettings = platform.settings
+        self.limits: ContextLimits = DEFAULT_LIMITS
+        self.level: Level = settings.context_level
+        self.secrets: SecretsMode = settings.context_secrets
+        """What to do about secrets in incoming and outgoing contexts."""
+        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, _artifact_reader(tasks))
+        self._inline_limits: ContextLimits = _inline_limits(self.limits)
+        self._keys = context_keys(settings.context_keys)
+        self._contents = contents
+        self._versions = versions
+        self._tasks = tasks
+        self._clock = platform.clock
+
+    async def accept(self, caller: Principal, message: Message, level: Level | None = None) -> Message:
+        """The message to store; InvalidInput with every problem of its context."""
+        metadata = message.metadata
+        if not metadata or not (PLAIN_KEY in metadata or URI in metadata):
+            return message
+        try:
+            return await self._accept(caller, message, metadata, level or self.level)
+        except PentadError as error:
+            _point_into_message(error, next(key for key in _KEYS if key in metadata))
+            raise
+
+    async def _accept(self, caller: Principal, message: Message, metadata: Mapping[str, Any], level: Level) -> Message:
+        policy = storage_policy(self.secrets)
+        context = read_context(
+            metadata, level, self._inline_limits, policy, now=self._clock.now(), keys=self._keys
+        )  # fmt: skip
+        if context is None:
+            return message
+        items = context.items
+        stored, masked_outside = _to_store(metadata, items, self.secrets)
+        if not is_small(stored):
+            items, _ = await self._contents.store_large(caller, items, self.limits)
+            stored, masked_outside = _to_store(metadata, items, self.secrets)
+            if (whole := large_context(stored)) is not None:
+                await self._contents.keep(caller, {whole.sha256: (whole.body, whole.media_type)})
+        is_first = message.task_id is None and message.context_id is None
+        conversation = None if is_first else await self._conversation(caller, message)
+        if conversation is not None:
+            earlier = await self._unversioned(caller, conversation)
+            await self._versions.add_turn(
+                caller.id, conversation, items, context.turn, level=level, earlier=earlier
+            )  # fmt: skip
+        made = _with_context(metadata, stored)
+        if level == "lenient" and context.warnings:
+            made[ISSUES_KEY] = _issues_json(context.warnings)
+        made.update(secrets_metadata((*context.masked, *masked_outside)))
+        return replace(message, metadata=made)
+
+    # For the engine (`MessageContexts`)
+
+    def of_message(self, message: Message, caller: Principal) -> AgentContext | None:
+        found: Any = (message.metadata or {}).get(PLAIN_KEY)
+        return self._agent_context(cast("dict[str, Any]", found), caller) if isinstance(found, dict) else None
+
+    async def of_conversation(self, message: Message, caller: Principal) -> AgentContext | None:
+        """The context of the conversation, or the message's own if there is no more."""
+        if message.context_id is None:
+            return self.of_message(message, caller)
+        try:
+            items = (await self._versions.read(caller.id, message.context_id)).items
+        except NotFound:
+            items = await self._merged_messages(caller, message.context_id)
+        return self._agent_context({"items": items}, caller) if items else self.of_message(message, caller)
+
+    def to_log(self, message: Message) -> Message:
+        found: Any = (message.metadata or {}).get(PLAIN_KEY)
+        whole = large_context(found)
+        if message.metadata is None or whole is None:
+            return message
+        return replace(message, metadata=_with_context(message.metadata, context_marker(found, whole)))
+
+    async def from_log(self, message: Message, caller: Principal) -> Message:
+        if not message.metadata or PLAIN_KEY not in message.metadata:
+            return message
+        context = await restore_context(message.metadata[PLAIN_KEY], self._contents, caller)
+        return message if context is None else replace(message, metadata=_with_context(message.metadata, context))
+
+    def _agent_context(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
+        items = json_object(context.get("items"))
+        return AgentContext({**context, "items": items}, self.resolver.open(caller, items))
+
+    async def _conversation(self, caller: Principal, message: Message) -> str | None:
+        """The conversation a message continues; None if it starts one, or cannot continue."""
+        if message.task_id is None:
+            return message.context_id
+        task = await self._tasks().get(caller, message.task_id)
+        continues = task.state not in TERMINAL and message.context_id in (None, task.context_id)
+        return task.context_id if continues else None
+
+    async def _unversioned(self, caller: Principal, conversation: str) -> Items | None:
+        """The context of earlier turns, if no version is stored yet: the first turn stores none."""
+        if await self._versions.latest(caller.id, conversation) is not None:
+            return None
+        return await self._merged_messages(caller, conversation)
+
+    async def _merged_messages(self, caller: Principal, conversation: str) -> Items:
+        """The contexts of a conversation's messages, merged turn by turn."""
+        page = await self._tasks().list(caller, context_id=conversation, page_size=_MAX_TASKS)
+        items: Items = {}
+        for task in sorted(page.tasks, key=lambda one: one.created_at):
+            for message in task.history:
+                if message.role == "user" and PLAIN_KEY in (message.metadata or {}):
+                    context = self.of_message(await self.from_log(message, caller), caller)
+                    if context is not None:
+                        items = after_turn(items, context.items_by_name, context.get("turn"))
+        return items
+
+
+async def with_context_hash(versions: ContextVersions, caller: Principal, task: Task) -> Task:
+    """The task with the hash of its context, if its conversation has one."""
+    found = await versions.latest(caller.id, task.context_id) or _first_version(task)
+    if found is None:
+        return task
+    version, sha256 = found
+    return replace(task, metadata={**(task.metadata or {}), EFFECTIVE_KEY: {"sha256": sha256, "version": version}})
+
+
+def context_hash(task: Task) -> str | None:
+    """The context hash in the metadata of a task."""
+    sha256: Any = json_object((task.metadata or {}).get(EFFECTIVE_KEY)).get("sha256")
+    return sha256 if isinstance(sha256, str) else None
+
+
+def _first_version(task: Task) -> tuple[int, str] | None:
+    """The hash of the first turn's context, if no version is stored yet."""
+    for message in task.history:
+        if message.role == "user" and PLAIN_KEY in (message.metadata or {}):
+            with suppress(PentadError):  # the lenient level accepts values without a canonical form
+                return 1, _message_hash(message)
+    return None
+
+
+def _message_hash(message: Message) -> str:
+    found = json_object((message.metadata or {})[PLAIN_KEY])
+    return str(found["sha256"]) if is_marker(found) else items_hash(found.get("items") or {})
+
+
+def _artifact_reader(tasks: Callable[[], Tasks]) -> ReadArtifact:
+    async def read(caller: Principal, task_id: str, artifact_id: str) -> tuple[bytes, str | None]:
+        task = await tasks().get(caller, task_id)
         for artifact in task.artifacts:
             if artifact_id in (artifact.id, artifact.name):
-                return _joined(artifact.parts)
+                return _artifact_content(artifact.parts)
         raise NotFound(f"The task has no artifact {artifact_id[:100]!r}.", hint="Its artifacts are in the task.")
 
     return read
 
 
-def _joined(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
+def _artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
     """Text parts joined, as chunks are sent; a single part as it is; several parts as JSON."""
     if parts and all(part.text is not UNSET for part in parts):
         return "".join(str(part.text) for part in parts).encode(), parts[0].media_type or "text/plain"
@@ -80,32 +247,48 @@ def _joined(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
     raise InvalidInput(f"The artifact is at {str(part.url)[:200]}.", hint="Refer to that address itself.")
 
 
-async def with_context_hash(contexts: Contexts, caller: Principal, task: Task) -> Task:
-    """The task with the hash of its context, if its conversation has one."""
-    found = await contexts.latest(caller.id, task.context_id) or _alone(task)
-    if found is None:
-        return task
-    version, sha256 = found
-    return replace(task, metadata={**(task.metadata or {}), EFFECTIVE_KEY: {"sha256": sha256, "version": version}})
+def _to_store(
+    metadata: Mapping[str, Any], items: Mapping[str, Any], mode: SecretsMode
+) -> tuple[dict[str, Any], Sequence[Masked]]:
+    """The context to store, and the secrets found outside its items, masked by `mode`."""
+    given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
+    others: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
+    masked: Sequence[Masked] = ()
+    if others and mode != "off":
+        others, masked = scrub_json(others, "allow" if mode == "report" else "mask")
+    if "integrity" in others and items != given.get("items"):
+        del others["integrity"]  # the seal does not match what is stored
+    return ({"items": dict(items), **others} if "items" in given or items else others), masked
 
 
-def context_hash(task: Task) -> str | None:
-    """The context hash in the metadata of a task."""
-    told: Any = (task.metadata or {}).get(EFFECTIVE_KEY)
-    sha256: Any = cast("dict[str, Any]", told).get("sha256") if isinstance(told, dict) else None
-    return sha256 if isinstance(sha256, str) else None
+def _with_context(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata with this context under every key that had one."""
+    present = [key for key in _KEYS if key in metadata]
+    return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, context)}
 
 
-def _alone(task: Task) -> tuple[int, str] | None:
-    """The hash of the first turn's context, if no version is stored yet."""
-    for message in task.history:
-        if message.role == "user" and PLAIN_KEY in (message.metadata or {}):
-            with suppress(PentadError):  # a lenient level takes what has no canonical form
-                return 1, _hash(message)
-    return None
+def _issues_json(issues: Sequence[Issue]) -> list[dict[str, str]]:
+    """What a lenient reading lost or changed, for the sender. Names can be secrets, so they are masked."""
+    made, _ = scrub_json([{"code": one.code, "pointer": one.path, "message": one.message} for one in issues])
+    return made
 
 
-def _hash(message: Message) -> str:
-    context: Any = (message.metadata or {})[PLAIN_KEY]
-    found = cast("dict[str, Any]", context) if isinstance(context, dict) else {}
-    return str(found["sha256"]) if is_marker(found) else items_hash(found.get("items") or {})
+def _point_into_message(error: PentadError, key: str) -> None:
+    """Make the problems of a context, and their patches, point into the message."""
+    base = pointer(("metadata", key))
+    for problem in error.details.get("problems", ()):
+        if not problem["path"].startswith("/metadata/"):
+            problem["path"] = base + problem["path"]
+            for step in problem.get("patch", ()):
+                step.update({name: base + step[name] for name in ("from", "path") if name in step})
+
+
+def _inline_limits(limits: ContextLimits) -> ContextLimits:
+    """The limits for inline content: wider than those for stored content, because the rest goes into the store."""
+    return ContextLimits(
+        items=limits.items,
+        total_bytes=limits.total_bytes * 32,
+        item_bytes=limits.total_bytes * 32,
+        depth=limits.depth,
+        ref_schemes=limits.ref_schemes,
+    )

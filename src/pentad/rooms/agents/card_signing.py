@@ -91,7 +91,7 @@ class CardSigner:
     def signed(self, card: Mapping[str, Any], keys_url: str) -> dict[str, Any]:
         """The card with its signatures."""
         bare = {name: value for name, value in card.items() if name != "signatures"}
-        known = _kept(bare, _V10)
+        known = _known_members(bare, _V10)
         return {**bare, "signatures": [self._signature(bare, keys_url), self._signature(known, keys_url)]}
 
     def detached(self, payload: bytes, keys_url: str) -> str:
@@ -112,30 +112,32 @@ class CardSigner:
         return protected, _b64(_bytes(r) + _bytes(s))
 
 
-def _kept(value: Any, shape: Any) -> Any:
+def _known_members(value: Any, shape: Any) -> Any:
     """The members of a value that a shape names; None if nothing is left."""
     if shape is None:
-        return _full(value)
+        return _without_empty(value)
     if isinstance(shape, list):
         inner = cast("list[Any]", shape)[0]
-        found = [kept for one in value if (kept := _kept(one, inner)) is not None]
+        found = [known for one in value if (known := _known_members(one, inner)) is not None]
         return found or None
     names: dict[str, Any] = shape
     every = names.get("*", False)
-    wanted = {
+    shapes = {
         name: every if every is not False else names[name] for name in value if every is not False or name in names
     }
-    return {name: kept for name, inner in wanted.items() if (kept := _kept(value[name], inner)) is not None} or None
+    return {
+        name: known for name, inner in shapes.items() if (known := _known_members(value[name], inner)) is not None
+    } or None
 
 
-def _full(value: Any) -> Any:
+def _without_empty(value: Any) -> Any:
     """A value without empty members, as protocol buffers readers see it."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
-        return {name: full for name, one in members.items() if (full := _full(one)) is not None} or None
+        return {name: full for name, one in members.items() if (full := _without_empty(one)) is not None} or None
     if isinstance(value, list):
         elements = cast("list[Any]", value)
-        return [full for one in elements if (full := _full(one)) is not None] or None
+        return [full for one in elements if (full := _without_empty(one)) is not None] or None
     return None if value == "" else value
 
 

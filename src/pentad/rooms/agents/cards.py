@@ -29,7 +29,7 @@ _AUTH: Final = [
     {"scheme": "apiKey", "description": "An API key in the header X-Api-Key."},
     {"scheme": "bearer", "description": "An API key or a token in the header Authorization."},
 ]
-_MOST_KEPT: Final = 512
+_MAX_CACHED: Final = 512
 
 
 class Card:
@@ -61,23 +61,23 @@ class Cards:
         self._started = float(int(started))
         self._provider = provider or {}
         self._extensions = extensions
-        self._kept: dict[tuple[str, str], Card] = {}
+        self._cache: dict[tuple[str, str], Card] = {}
 
     def sign_with(self, signer: CardSigner, since: float) -> None:
         """Sign cards again with a key that is in use since `since`."""
         self.signer = signer
         self._started = max(self._started, float(int(since)))
-        self._kept.clear()
+        self._cache.clear()
 
     def served(self, agent: HostedAgent, site: str) -> Card:
         """The public card as bytes."""
-        kept = self._kept.get((agent.name, site))
-        if kept is None:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            kept = Card(msgspec.json.encode(self.public(agent, site)), self._started)
-            self._kept[agent.name, site] = kept
-        return kept
+        cached = self._cache.get((agent.name, site))
+        if cached is None:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            cached = Card(msgspec.json.encode(self.public(agent, site)), self._started)
+            self._cache[agent.name, site] = cached
+        return cached
 
     def public(self, agent: HostedAgent, site: str) -> dict[str, Any]:
         """The public card."""

@@ -1,13 +1,13 @@
 """The canonical task. Every dialect is decoded into it and encoded from it.
 
 Values are exactly what was sent: no number is rounded, no key dropped. Nothing here knows a wire format or a store. A
-task is the fold of its events (`applied`), so the log is the only source of truth. A terminal state never changes; an
-interrupted task waits for its caller.
+task is the fold of its events (`apply_events`), so the log is the only source of truth. A terminal state never changes;
+an interrupted task waits for its caller.
 
 Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
 
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -111,7 +111,7 @@ class Event(Struct, frozen=True):
 
 
 class Task(Struct, kw_only=True):
-    """A task after event `seq`. Treat it as immutable: `applied` returns a new one."""
+    """A task after event `seq`. Treat it as immutable: `apply_event` returns a new one."""
 
     id: str
     context_id: str
@@ -148,12 +148,28 @@ class TaskPage(Struct, frozen=True, kw_only=True):
     next: str | None = None
 
 
-def applied(task: Task, event: Event) -> Task:
+def json_object(value: Any) -> Json:
+    """The value if it is an object, otherwise an empty one. Foreign JSON may be anything."""
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def json_objects(value: Any) -> list[Json]:
+    """The objects in a list; empty if it is not a list."""
+    entries = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Json", entry) for entry in entries if isinstance(entry, dict)]
+
+
+def json_text(value: Any) -> str:
+    """The value if it is a text, otherwise an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def apply_event(task: Task, event: Event) -> Task:
     """The task after one more event."""
-    return folded(task, (event,))
+    return apply_events(task, (event,))
 
 
-def folded(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
+def apply_events(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
     """The task after these events, in order."""
     history, artifacts = list(task.history), _Artifacts(task.artifacts)
     state, status_message, status_at = task.state, task.status_message, task.status_at
@@ -202,7 +218,7 @@ class _Artifacts:
             if old.id == new.id:
                 if body.append:
                     self._grown.setdefault(position, list(old.parts)).extend(new.parts)
-                    self._known[position] = _renewed(old, new)
+                    self._known[position] = _with_changes(old, new)
                 else:
                     self._grown.pop(position, None)
                     self._known[position] = new
@@ -215,7 +231,7 @@ class _Artifacts:
         return self._known
 
 
-def _renewed(old: Artifact, new: Artifact) -> Artifact:
+def _with_changes(old: Artifact, new: Artifact) -> Artifact:
     """The artifact with what a chunk says about it as a whole."""
     if new.name in (None, old.name) and not new.description and not new.metadata and not new.extensions:
         return old

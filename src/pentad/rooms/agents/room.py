@@ -9,10 +9,10 @@ from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
 from pentad.rooms.agents.interface.prompts import PROMPTS
 from pentad.rooms.agents.interface.resources import GUARDS, RESOURCES, listing
 from pentad.rooms.agents.interface.tools import TOOLS
-from pentad.rooms.agents.push.store import CONFIG as PUSH_CONFIG
 from pentad.rooms.agents.service import Agents, open_agents
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import jobs_of
+from pentad.rooms.agents.tasks.push_store import CONFIG_COLUMN
 from pentad.rooms.agents.verbs import VERBS
 
 if TYPE_CHECKING:
@@ -22,19 +22,18 @@ if TYPE_CHECKING:
 def mounts(agents: Agents, _context: MountContext) -> Sequence[Mount]:
     """The agent endpoint, the registry, the context linter and temporary links."""
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
-    from pentad.rooms.agents.interface.context_routes import context_mounts
-    from pentad.rooms.agents.interface.registry_routes import registry_mounts
+    from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Operations
+    from pentad.rooms.agents.interface.rest import context_mounts, registry_mounts
     from pentad.rooms.agents.models import Dialect, Message
-    from pentad.rooms.agents.operations import AgentRequest, Operations
     from pentad.rooms.agents.registry.store import CardRecord
 
     async def accept(request: AgentRequest, message: Message, dialect: Dialect) -> Message:
         return await agents.intake.accept(request.caller, message, "lenient" if dialect == "agentvault" else None)
 
     async def register(exchange: HttpExchange, card: Mapping[str, Any]) -> CardRecord:
-        kept = await agents.registry.register(exchange.principal, card)
-        await agents.list_in_directory(exchange.principal, kept.card)
-        return kept
+        record = await agents.registry.register(exchange.principal, card)
+        await agents.list_in_directory(exchange.principal, record.card)
+        return record
 
     operations = Operations(agents.tasks, agents.cards, accept, agents.with_context_hash)
     endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
@@ -48,7 +47,7 @@ def pages() -> "Pages[Agents]":
 
 
 async def fill(agents: Agents) -> None:
-    from pentad.rooms.agents.demo import fill_demo
+    from pentad.rooms.agents.interface.demo import fill_demo
 
     await fill_demo(agents)
 
@@ -74,7 +73,7 @@ ROOM = Room(
     tasks=CallerTasks,
     jobs=jobs_of(lambda agents: agents.tasks),
     schema="pentad.rooms.agents.schema",
-    sealed=(PUSH_CONFIG,),
+    sealed=(CONFIG_COLUMN,),
     mounts=mounts,
     pages=pages,
     health=health,

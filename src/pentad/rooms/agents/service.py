@@ -12,22 +12,18 @@ from pentad.access.signing_keys import SigningKey, following
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
-from pentad.rooms.agents.agent_context import with_context_hash
+from pentad.rooms.agents.agent_context import ContextIntake, with_context_hash
 from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.extension import declaration
-from pentad.rooms.agents.context.merging import Contexts
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
-from pentad.rooms.agents.context_intake import ContextIntake
-from pentad.rooms.agents.hosting.agent_loader import load_all
-from pentad.rooms.agents.hosting.echo import Echo
-from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
-from pentad.rooms.agents.hosting.tool_proxy import ToolProxy, servers_of, text_of
+from pentad.rooms.agents.context.versions import ContextVersions
+from pentad.rooms.agents.hosting.built_in_agents import Echo, ToolProxy, servers_of, text_of
+from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted, load_all
+from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.models import Task
-from pentad.rooms.agents.push.words import register_codecs
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.settings import AgentsSettings
-from pentad.rooms.agents.signing_keys import open_card_ring
 from pentad.rooms.agents.tasks.engine import Tasks, open_tasks
 from pentad.rooms.agents.tasks.remote_tasks import RemoteTasks
 
@@ -47,12 +43,12 @@ class Agents:
         self.started = platform.clock.now()
         self.agents = hosted_agents(platform)
         self.contents = ContentStore(platform.database, platform.clock)
-        self.contexts = Contexts(platform.database, platform.clock)
+        self.context_versions = ContextVersions(platform.database, platform.clock)
         self.links = TemporaryLinks(
             platform.database, platform.clock, platform.public_url, owner_now=platform.owner_now
         )
         self.remote_tasks = RemoteTasks(platform.database, platform.clock)
-        self.intake = ContextIntake(platform, self.contents, self.contexts, lambda: self.tasks)
+        self.intake = ContextIntake(platform, self.contents, self.context_versions, lambda: self.tasks)
         self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
         self._signing_keys = signing_keys
         self._tasks: Tasks | None = None
@@ -67,15 +63,15 @@ class Agents:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Agents"]:
         """Run the engine inside the block."""
-        async with open_tasks(self.platform, self.agents, contexts=self.intake) as self._tasks:
-            if self._tasks.deliveries is not None:
-                register_codecs(self._tasks.deliveries, own_site(self.platform.site))
-                self._tasks.deliveries.sign = self.signature
+        site = own_site(self.platform.site)
+        async with open_tasks(
+            self.platform, self.agents, contexts=self.intake, site=site, sign=self.signature
+        ) as self._tasks:
             yield self
 
     async def with_context_hash(self, caller: Principal, task: Task) -> Task:
         """A task with the hash of its context, as its owner sees it."""
-        return await with_context_hash(self.contexts, caller, task)
+        return await with_context_hash(self.context_versions, caller, task)
 
     @cached_property
     def cards(self) -> "Cards":
@@ -91,7 +87,7 @@ class Agents:
         )
 
     def sign_with(self, keys: Sequence[SigningKey]) -> None:
-        """Use the current keys of the ring, and sign again what another key had signed."""
+        """Use the current keys of the ring, and sign the cards again."""
         if [one.public for one in keys] == [one.public for one in self._signing_keys]:
             return
         self._signing_keys = keys
@@ -156,10 +152,10 @@ class Agents:
             result = await self.platform.neighbours.call_tool(caller, _IMPORT_TOOL, arguments)
         except PentadError as error:
             return {"status": "not listed", "reason": error.sentence()}
-        said: Mapping[str, Any] = result.get("structuredContent") or {}
-        if result.get("isError") or said.get("error_message") or not said.get("cid"):
-            return {"status": "not listed", "reason": str(said.get("error_message") or text_of(result))}
-        return {"status": "listed", "cid": str(said["cid"])}
+        answer: Mapping[str, Any] = result.get("structuredContent") or {}
+        if result.get("isError") or answer.get("error_message") or not answer.get("cid"):
+            return {"status": "not listed", "reason": str(answer.get("error_message") or text_of(result))}
+        return {"status": "listed", "cid": str(answer["cid"])}
 
 
 @asynccontextmanager

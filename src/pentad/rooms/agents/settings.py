@@ -1,19 +1,16 @@
-"""The settings of the agents room, the limits of its tasks among them."""
+"""The settings of the agents room, including the limits of tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import NO_TABLE, RoomSettings, setting
 
-if TYPE_CHECKING:
-    from pentad.rooms.agents.tasks.store import Bounds
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLimits(RoomSettings):
-    """How large tasks may get and how long they are kept; the defaults suit a team."""
+    """How large tasks may get and how long they are kept."""
 
     removed: ClassVar[Mapping[str, str]] = {
         "lease_seconds": "Turns are jobs: if a process dies, another takes over within seconds, and nothing is to set."
@@ -33,18 +30,12 @@ class TaskLimits(RoomSettings):
         for one in fields(TaskLimits):
             value = getattr(self, one.name)
             if isinstance(value, int | float) and value <= 0:
-                raise Misconfigured(f"rooms.agents.{one.name} has to be more than 0.")
-
-    @property
-    def bounds(self) -> "Bounds":
-        from pentad.rooms.agents.tasks.store import Bounds
-
-        return Bounds(self.task_messages, self.task_bytes)
+                raise Misconfigured(f"rooms.agents.{one.name} must be greater than 0.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentsSettings(TaskLimits):
-    """What an operator can set for agents."""
+    """The room's settings."""
 
     agent: tuple[str, ...] = setting((), "Agents to host, each as my.module:Agent.", core="agent")
     mcp_servers: Mapping[str, Any] = setting(

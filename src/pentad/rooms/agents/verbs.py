@@ -6,6 +6,6 @@ from pentad.terminal.verbs import Verb, Verbs
 
 VERBS: Final[Verbs] = {
     "agents": Verb(
-        "pentad.rooms.agents.interface.cli.commands:agents", "Find agents, hand them tasks, follow and cancel tasks."
+        "pentad.rooms.agents.interface.cli.commands:agents", "Find agents, send them tasks, follow and cancel tasks."
     ),
 }

@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from pentad.app import open_app
 from pentad.http.application import http_application
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.remote_agent import RemoteAgent
+from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetch_card
 from pentad.rooms.agents.models import Dialect, Message, Part
 from pentad.settings.model import Settings
 from tests.net.raw_http import running
@@ -34,11 +35,17 @@ async def fetching() -> AsyncIterator[HttpFetcher]:
         await fetcher.close()
 
 
+async def remote_at(url: str, fetcher: HttpFetcher, *, trusted: bool = False, **options: Any) -> RemoteAgent:
+    """The agent whose card is at a URL, or below it."""
+    card_url, card = await fetch_card(url, fetcher, trusted=trusted)
+    return RemoteAgent(card, fetcher, trusted=trusted, card_url=card_url, **options)
+
+
 async def remote(
     site: str, fetcher: HttpFetcher, agent: str, dialect: Dialect | None = None, binding: str | None = None
 ) -> RemoteAgent:
     """An agent of the server, spoken to in one way."""
-    found = await RemoteAgent.at(f"{site}/agents/{agent}", fetcher, trusted=True)
+    found = await remote_at(f"{site}/agents/{agent}", fetcher, trusted=True)
     card = dict(found.card)
     if binding is not None:
         card["supportedInterfaces"] = [one for one in card["supportedInterfaces"] if one["protocolBinding"] == binding]

@@ -10,12 +10,10 @@ from pentad.app import open_app
 from pentad.http.application import http_application
 from pentad.kernel.errors import Forbidden
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.remote_agent import RemoteAgent
 from pentad.rooms.agents.models import Dialect, Task
 from pentad.settings.model import Settings
-from tests.behaviour.agents.hall import NEEDED
 from tests.net.raw_http import running
-from tests.rooms.agents.client.serving import HALL, fetching, said
+from tests.rooms.agents.client.serving import HALL, fetching, remote_at, said
 
 WAYS: list[tuple[Dialect, str]] = [("1.0", "JSONRPC"), ("1.0", "HTTP+JSON"), ("0.3", "JSONRPC")]
 
@@ -48,12 +46,12 @@ async def test_a_key_opens_the_door_in_every_dialect(
 ):
     site, key = closed
     options: dict[str, Any] = {"trusted": True, "dialect": dialect}
-    agent = await RemoteAgent.at(f"{site}/agents/echo", fetcher, keys=keys(monkeypatch, key), **options)
+    agent = await remote_at(f"{site}/agents/echo", fetcher, keys=keys(monkeypatch, key), **options)
     task = await agent.send(said("hello"))
     assert isinstance(task, Task)
     assert task.state == "completed"
     named = keys(monkeypatch, key, "MINE")
-    other = await RemoteAgent.at(f"{site}/agents/echo", fetcher, keys=named, service="mine", **options)
+    other = await remote_at(f"{site}/agents/echo", fetcher, keys=named, service="mine", **options)
     assert isinstance(await other.send(said("hello")), Task)
 
 
@@ -63,35 +61,14 @@ async def test_a_login_that_is_refused_is_not_our_callers_to_mend(
 ):
     site, _ = closed
     url = f"{site}/agents/echo"
-    nobody = await RemoteAgent.at(url, fetcher, trusted=True)
-    wrong = await RemoteAgent.at(url, fetcher, trusted=True, keys=keys(monkeypatch, "pk_wrong"))
+    nobody = await remote_at(url, fetcher, trusted=True)
+    wrong = await remote_at(url, fetcher, trusted=True, keys=keys(monkeypatch, "pk_wrong"))
     for agent in (nobody, wrong):
         with pytest.raises(Forbidden) as caught:
             await agent.send(said("x"))
         assert (caught.value.details["reason"], caught.value.details["peer_code"]) == ("unauthenticated", 401)
         with pytest.raises(Forbidden):
             _ = [item async for item in agent.stream(said("x"))]
-    empty = await RemoteAgent.at(url, fetcher, trusted=True, keys=KeyManager(use_env_vars=False))
+    empty = await remote_at(url, fetcher, trusted=True, keys=KeyManager(use_env_vars=False))
     with pytest.raises(Forbidden, match="no key for 'pentad/echo'"):
         await empty.send(said("x"))
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(("dialect", "binding"), WAYS, ids=["1.0", "http", "0.3"])
-async def test_the_extended_card_is_more_than_the_public_one(
-    closed: tuple[str, str], fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch, dialect: Dialect, binding: str
-):
-    site, key = closed
-    public = (await RemoteAgent.at(f"{site}/agents/own", fetcher, trusted=True)).card
-    public["supportedInterfaces"] = [one for one in public["supportedInterfaces"] if one["protocolBinding"] == binding]
-    agent = RemoteAgent(
-        public,
-        fetcher,
-        trusted=True,
-        dialect=dialect,
-        keys=keys(monkeypatch, key, "PENTAD/OWN"),
-        extensions=[NEEDED],
-    )
-    card = await agent.extended_card()
-    shown = {skill["id"] for skill in public["skills"]}
-    assert "own/double" in {skill["id"] for skill in card["skills"]} - shown

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.errors import Fault
@@ -28,7 +29,7 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return V03.decode_message(json.dumps(body).encode())
+    return V03.decode_send(Raw(json.dumps({"message": body}).encode())).message
 
 
 def test_a_message_is_read_as_it_was_sent_and_written_back_the_same() -> None:
@@ -66,7 +67,7 @@ def test_data_that_is_no_object_is_wrapped_and_an_unusual_type_kept() -> None:
 def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list[str]) -> None:
     with pytest.raises(Fault) as caught:
         read({**MESSAGE, **change})
-    assert [violation.field for violation in caught.value.violations] == fields
+    assert [violation.field for violation in caught.value.violations] == [f"message.{field}" for field in fields]
 
 
 def test_a_task_says_its_kind_and_state() -> None:
@@ -109,5 +110,5 @@ def test_a_push_config_is_read_and_written() -> None:
     config = {"id": "p", "url": "https://hook.example/", "token": "s"}
     who = {"schemes": ["Bearer"], "credentials": "c"}
     body = {"taskId": "t-1", "pushNotificationConfig": {**config, "authentication": who}}
-    given = V03.decode_push(json.dumps(body).encode())
+    given = V03.decode_set_push(Raw(json.dumps(body).encode()))
     assert V03.encode_push(given.config, "t-1") == body

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.codecs.errors import Fault
@@ -27,7 +28,7 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return V10.decode_message(json.dumps(body).encode())
+    return V10.decode_send(Raw(json.dumps({"message": body}).encode())).message
 
 
 def test_a_message_is_read_as_it_was_sent_and_written_back_the_same() -> None:
@@ -76,7 +77,7 @@ def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list
     with pytest.raises(Fault) as caught:
         read({**MESSAGE, **change})
     assert caught.value.kind == "invalid-params"
-    assert [violation.field for violation in caught.value.violations] == fields
+    assert [violation.field for violation in caught.value.violations] == [f"message.{field}" for field in fields]
 
 
 def test_a_task_shows_its_state_what_it_made_and_what_was_said() -> None:
@@ -150,7 +151,7 @@ def test_a_push_config_is_read_and_written() -> None:
         "token": "s",
         "authentication": {"scheme": "Bearer", "credentials": "c"},
     }
-    config = V10.decode_push(json.dumps(body).encode()).config
+    config = V10.decode_set_push(Raw(json.dumps(body).encode())).config
     assert (config.scheme, config.credentials, config.token, config.dialect) == ("Bearer", "c", "s", "1.0")
     assert V10.encode_push(config, "t-1") == body
 
@@ -170,4 +171,4 @@ PARTS = st.one_of(
 @given(st.lists(PARTS, min_size=1, max_size=4), st.none() | st.dictionaries(st.text(), JSON, min_size=1, max_size=3))
 def test_no_value_changes_on_its_way_through(parts: list[Part], metadata: dict[str, Any] | None) -> None:
     message = Message(id="m", role="agent", parts=tuple(parts), metadata=metadata)
-    assert V10.decode_message(msgspec.json.encode(V10.encode_message(message, None, None))) == message
+    assert read(V10.encode_message(message, None, None)) == message

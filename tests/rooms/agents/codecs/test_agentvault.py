@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from pentad.rooms.agents.codecs import agentvault
@@ -31,7 +32,7 @@ MESSAGE = {
 
 
 def read(body: Any) -> Message:
-    return agentvault.decode_message(json.dumps(body).encode())
+    return CODEC.decode_send(Raw(json.dumps({"message": body}).encode())).message
 
 
 def test_a_message_gets_an_id_and_is_written_back_the_same() -> None:
@@ -78,7 +79,7 @@ def test_a_role_the_others_have_no_word_for_comes_back(role: str) -> None:
 def test_every_field_that_is_wrong_is_named(change: dict[str, Any], fields: list[str]) -> None:
     with pytest.raises(Fault) as caught:
         read({**MESSAGE, **change})
-    assert [violation.field for violation in caught.value.violations] == fields
+    assert [violation.field for violation in caught.value.violations] == [f"message.{field}" for field in fields]
 
 
 def test_a_task_has_every_member_the_profile_requires() -> None:

@@ -10,9 +10,10 @@ from msgspec import Raw
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, PentadError, RateLimited, Unavailable
 from pentad.kernel.limits import Limits
-from pentad.rooms.agents.codecs import json_rpc, negotiation
+from pentad.rooms.agents.codecs import json_rpc
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
-from pentad.rooms.agents.hosting.custom_methods import CustomMethod
+from pentad.rooms.agents.interface.a2a import active_extensions, requested_extensions, requested_version
+from pentad.rooms.agents.interface.a2a_operations import CustomMethod
 from pentad.rooms.agents.models import Dialect
 
 pytestmark = pytest.mark.anyio
@@ -77,24 +78,24 @@ def test_the_same_member_in_two_objects_is_no_repetition() -> None:
 )
 def test_the_version_is_in_the_header_or_the_query(header: bytes | None, query: bytes, found: str | None) -> None:
     headers = {} if header is None else {b"a2a-version": header}
-    assert negotiation.version(headers, query) == found
+    assert requested_version(headers, query) == found
 
 
 @pytest.mark.parametrize("asked", [b"99.0", b"1", b"2.0", b"x", b"0.30"])
 def test_a_version_nobody_speaks_is_refused_with_those_that_are_spoken(asked: bytes) -> None:
     with pytest.raises(Fault) as caught:
-        negotiation.version({b"a2a-version": asked}, b"")
+        requested_version({b"a2a-version": asked}, b"")
     assert caught.value.kind == "version"
     assert caught.value.metadata == {"supported": "0.3,1.0"}
 
 
 def test_extensions_are_granted_where_they_are_offered_and_demanded_where_required() -> None:
-    asked = negotiation.extensions({b"a2a-extensions": b"urn:a, urn:b ,urn:a,,"})
+    asked = requested_extensions({b"a2a-extensions": b"urn:a, urn:b ,urn:a,,"})
     assert asked == ("urn:a", "urn:b")
-    assert negotiation.extensions({b"x-a2a-extensions": b"urn:a"}) == ("urn:a",)
-    assert negotiation.granted(asked, {"urn:b": True, "urn:c": False}) == ("urn:b",)
+    assert requested_extensions({b"x-a2a-extensions": b"urn:a"}) == ("urn:a",)
+    assert active_extensions(asked, {"urn:b": True, "urn:c": False}) == ("urn:b",)
     with pytest.raises(Fault) as caught:
-        negotiation.granted((), {"urn:b": True})
+        active_extensions((), {"urn:b": True})
     assert (caught.value.kind, caught.value.metadata) == ("extension-required", {"extension": "urn:b"})
 
 

@@ -6,7 +6,7 @@ from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.rooms.agents.context.context_store import ContentStore
-from pentad.rooms.agents.context.merging import Contexts
+from pentad.rooms.agents.context.versions import ContextVersions
 from pentad.storage.migrations import MigrationSet
 from tests.stores import Stores
 
@@ -41,5 +41,5 @@ def contents(database: Database, clock: Turned) -> ContentStore:
 
 
 @pytest.fixture
-def contexts(database: Database, clock: Turned) -> Contexts:
-    return Contexts(database, clock)
+def contexts(database: Database, clock: Turned) -> ContextVersions:
+    return ContextVersions(database, clock)

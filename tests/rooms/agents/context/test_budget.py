@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.agents.context.budget import planned
-from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.budget import plan_context
+from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 
 
 def text(content: str, priority: float | None = None) -> dict[str, Any]:
@@ -24,13 +23,13 @@ def fates(plan: Any) -> dict[str, str]:
 
 def test_what_fits_is_left_alone():
     items = {"a": text("x"), "b": {"ref": "https://example.org/"}, "c": text("x")}
-    plan = planned(items, max_bytes=10_000)
+    plan = plan_context(items, max_bytes=10_000)
     assert (plan.items, fates(plan), plan.to_keep) == (items, {"a": "kept", "b": "kept", "c": "kept"}, {})
 
 
 def test_priority_decides_whose_content_stays():
     items = {name: text(name * 1_000, priority) for name, priority in (("a", 0.1), ("b", 0.9), ("c", 0.5))}
-    plan = planned(items, max_bytes=2_000)
+    plan = plan_context(items, max_bytes=2_000)
     assert fates(plan)["b"] == "kept"
     assert fates(plan)["a"] == "referred"
     assert list(plan.items) == ["a", "b", "c"], "in the order they were given"
@@ -41,12 +40,12 @@ def test_an_instruction_goes_before_history():
         "talk": {**text("t" * 900), "metadata": {"kind": "history"}},
         "order": {**text("o" * 900), "metadata": {"kind": "instruction"}},
     }
-    assert fates(planned(items, max_bytes=1_400)) == {"talk": "referred", "order": "kept"}
+    assert fates(plan_context(items, max_bytes=1_400)) == {"talk": "referred", "order": "kept"}
 
 
 def test_a_long_text_is_cut_with_a_mark_and_leads_to_the_whole():
     whole = "é\n" * 5_000
-    plan = planned({"a": text(whole)}, max_bytes=2_000)
+    plan = plan_context({"a": text(whole)}, max_bytes=2_000)
     item = plan.items["a"]
     shown, _, mark = item["content"].rpartition("\n[... ")
     assert whole.startswith(shown)
@@ -58,18 +57,18 @@ def test_a_long_text_is_cut_with_a_mark_and_leads_to_the_whole():
 
 def test_where_nobody_keeps_contents_nothing_is_referred_to():
     items = {"a": text("a" * 5_000), "b": {"mediaType": "image/png", "content": "AAAA" * 1_000}, "c": text("c")}
-    plan = planned(items, max_bytes=2_000, refer=False)
+    plan = plan_context(items, max_bytes=2_000, refer=False)
     assert fates(plan) == {"a": "shortened", "b": "left-out", "c": "kept"}
     assert "ref" not in plan.items["a"]
     assert plan.to_keep == {}
-    (gone,) = plan.left_out
+    (gone,) = (one for one in plan.decisions if one.fate == "left-out")
     assert (gone.name, gone.sent, gone.why) == ("b", 0, "it does not fit and cannot be referred to")
 
 
 def test_when_not_even_references_fit_the_least_important_go_and_are_named():
     items = {f"i{n:02}": text("x" * 500 + str(n), n / 100) for n in range(50)}
-    plan = planned(items, max_bytes=2_000)
-    gone = [one.name for one in plan.left_out]
+    plan = plan_context(items, max_bytes=2_000)
+    gone = [one.name for one in plan.decisions if one.fate == "left-out"]
     assert gone
     assert gone == sorted(gone)
     assert set(gone) | set(plan.items) == set(items)
@@ -81,11 +80,11 @@ def test_when_not_even_references_fit_the_least_important_go_and_are_named():
 
 def test_tokens_are_four_bytes_and_the_smaller_budget_holds():
     items = {"a": text("a" * 9_000)}
-    assert planned(items, max_tokens=500).max_bytes == 2_000
-    assert planned(items, max_tokens=500, max_bytes=1_000).max_bytes == 1_000
+    assert plan_context(items, max_tokens=500).max_bytes == 2_000
+    assert plan_context(items, max_tokens=500, max_bytes=1_000).max_bytes == 1_000
     for wrong in ({}, {"max_bytes": 10}, {"max_tokens": 1}):
         with pytest.raises(InvalidInput):
-            planned(items, **wrong)
+            plan_context(items, **wrong)
 
 
 contents = (
@@ -106,7 +105,7 @@ items = st.dictionaries(
 
 @given(items, st.integers(64, 3_000), st.booleans())
 def test_a_plan_always_fits_and_accounts_for_every_item(given_items: dict[str, Any], budget: int, refer: bool):
-    plan = planned(given_items, max_bytes=budget, refer=refer)
+    plan = plan_context(given_items, max_bytes=budget, refer=refer)
     assert len(exact_json({"items": plan.items})) == plan.size <= budget
     assert [one.name for one in plan.decisions] == list(given_items)
     for one in plan.decisions:

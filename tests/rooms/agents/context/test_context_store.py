@@ -10,12 +10,12 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import Alone
 from pentad.rooms.agents.context import context_store
-from pentad.rooms.agents.context.budget import planned
-from pentad.rooms.agents.context.context_store import ContentStore
-from pentad.rooms.agents.context.inbound import accepted
-from pentad.rooms.agents.context.integrity import bytes_hash
+from pentad.rooms.agents.context.budget import plan_context
+from pentad.rooms.agents.context.context_store import ContentStore, forget_old_content
+from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 from pentad.rooms.agents.context.refs import Resolver
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.validation import read_context
+from tests.rooms.agents.context.conftest import Turned
 
 pytestmark = pytest.mark.anyio
 
@@ -45,33 +45,36 @@ async def test_what_is_too_large_is_kept_and_comes_back_exactly(contents: Conten
         assert (kept.body, kept.media_type) == (body, media)
     assert made["text"]["metadata"]["a"] == 1
     assert json.loads((await contents.read(LOCAL, made["json"]["ref"])).body) == BIG, "every number as it was"
-    assert accepted({"mcp_context": {"items": made}}) is not None
+    assert read_context({"mcp_context": {"items": made}}) is not None
 
 
 async def test_many_middling_items_spill_until_all_fit(contents: ContentStore):
     items = {f"i{n}": {"mediaType": "text/plain", "content": f"{n} " * 10_000} for n in range(30)}
     made, names = await contents.store_large(LOCAL, items)
     assert 0 < len(names) < 30
-    assert accepted({"mcp_context": {"items": made}}) is not None
+    assert read_context({"mcp_context": {"items": made}}) is not None
 
 
-async def test_only_who_kept_it_can_read_it_and_it_is_kept_once(contents: ContentStore, database: Database):
+async def test_only_who_kept_it_can_read_it_and_it_is_kept_once(
+    contents: ContentStore, database: Database, clock: Turned
+):
     body = b"the same for both"
     bodies = {bytes_hash(body): (body, "text/plain")}
     uri = context_store.address(bytes_hash(body))
     await contents.keep(LOCAL, bodies)
     with pytest.raises(NotFound):
         await contents.read(OTHER, uri)
+    clock.at += 60
     await contents.keep(OTHER, bodies)
     await contents.keep(OTHER, bodies)
     count = await database.read(lambda rows: rows.value("SELECT count(*) FROM agent_contents"))
     assert count == 1
-    assert await contents.forget(LOCAL, uri) is True
-    assert await contents.forget(LOCAL, uri) is False
+    assert await database.write(lambda tx: forget_old_content(tx, clock.at, 10)) == 1
+    assert await database.write(lambda tx: forget_old_content(tx, clock.at, 10)) == 0
     with pytest.raises(NotFound):
         await contents.read(LOCAL, uri)
     assert (await contents.read(OTHER, uri)).body == body
-    await contents.forget(OTHER, uri)
+    assert await database.write(lambda tx: forget_old_content(tx, clock.at + 1, 10)) == 1
     assert await database.read(lambda rows: rows.value("SELECT count(*) FROM agent_contents")) == 0
 
 
@@ -109,14 +112,14 @@ async def test_five_megabytes_fit_64_kib_and_the_rest_is_fetched_and_verified(co
         "copy": {"mediaType": "text/plain", "content": words},
     }
     assert len(exact_json({"items": items})) > 5_000_000
-    plan = planned(items, max_bytes=65_536)
+    plan = plan_context(items, max_bytes=65_536)
     await contents.keep(LOCAL, plan.to_keep)
     assert len(exact_json({"items": plan.items})) == plan.size <= 65_536
     assert {one.name: one.fate for one in plan.decisions} == {
         "instruction": "kept", "log": "shortened", "table": "referred", "picture": "referred", "copy": "same",
     }  # fmt: skip
-    context = accepted({"mcp_context": json.loads(exact_json({"items": plan.items}))})
+    context = read_context({"mcp_context": json.loads(exact_json({"items": plan.items}))})
     assert context is not None
-    resolution = Resolver(Alone(), contents, None).opened(LOCAL, context.items)
+    resolution = Resolver(Alone(), contents, None).open(LOCAL, context.items)
     for name, item in items.items():
         assert await resolution.content(name) == item["content"]

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from pentad.rooms.agents.context.findings import Issues
 from pentad.rooms.agents.context.lint import lint
-from pentad.rooms.agents.context.shape import formatted
+from pentad.rooms.agents.context.shape import shape
+
+
+def formatted(value: Any) -> dict[str, Any] | None:
+    """The context as the lenient level would send it, or None."""
+    issues = Issues("lenient")
+    shaped = shape(value, issues)
+    return shaped if issues.valid else None
 
 
 class Item(BaseModel):

@@ -1,15 +1,17 @@
 """The linter over the table of contexts, and what it says beyond codes."""
 
 import json
+from typing import Any
 
 import pytest
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_patch import json_patch
 from pentad.kernel.schema import pointer
 from pentad.rooms.agents.context.findings import WEIGHTS, Report
-from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.lint import lint, lint_text
+from pentad.rooms.agents.context.validation import read_context
 from tests.rooms.agents.context.cases import CASES, DOCUMENT, Case, nested, one, text, tool
 
 NOW = 1_800_000_000.0
@@ -31,7 +33,7 @@ def test_a_context_gets_the_issues_of_its_row(case: Case):
 
 def test_every_rule_has_a_row_or_a_test():
     shown = {code.rstrip("!") for case in CASES for code in f"{case.standard} {case.strict}".split()}
-    elsewhere = {"not-parsed", "duplicate-key", "key-not-text", "not-json", "size-mismatch"}
+    elsewhere = {"not-parsed", "duplicate-key", "key-not-text", "not-json", "size-mismatch", "bad-turn"}
     assert set(WEIGHTS) - shown == elsewhere
 
 
@@ -96,7 +98,7 @@ def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
     numbers = {"a": {"mediaType": "application/json", "content": [2**53 + n for n in range(1, 1_000)]}}
     warned = lint({"items": numbers})
     assert (warned.valid, len(warned.issues), warned.errors) == (True, 200, [])
-    assert accepted({"mcp_context": {"items": numbers}}).items == numbers
+    assert read_context({"mcp_context": {"items": numbers}}).items == numbers
 
     # what is wrong with the seal, the ids or the numbers is found last
     late = {"items": {**numbers, "b": {"mediaType": "application/json", "content": [10**400]}}}
@@ -104,9 +106,52 @@ def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
     assert [issue.code for issue in refused.errors] == ["not-finite"]
     assert not refused.valid
     with pytest.raises(InvalidInput, match="larger than anything"):
-        accepted({"mcp_context": late})
+        read_context({"mcp_context": late})
 
 
 def test_depth_counts_from_the_content():
     assert lint(one(mediaType="application/json", content=nested(32))).depth == 34
     assert pointer(("items", "it")) == lint(one(mediaType="application/json", content=nested(33))).issues[0].path
+
+
+ITEM = {"mediaType": "text/plain", "content": "x"}
+
+
+@pytest.mark.requirement("agents:context:proposals")
+@pytest.mark.parametrize(
+    ("context", "mended"),
+    [
+        ({"Items": {"a": ITEM}}, {"items": {"a": ITEM}}),
+        (one(mediatype="text/plain", content="x"), one(**ITEM)),
+        (one(text="x", mediaType="text/plain"), one(**ITEM)),
+        (one(**ITEM, metadata={"kind": "Text"}), one(**ITEM, metadata={"kind": "text"})),
+        (one(**ITEM, metadata={"x-priority": "0.5"}), one(**ITEM, metadata={"x-priority": 0.5})),
+        (one(**ITEM, metadata={"x-sensitivity": "Public"}), one(**ITEM, metadata={"x-sensitivity": "public"})),
+        (
+            one(**ITEM, metadata={"x-expires": "2031-05-17 12:00 UTC"}),
+            one(**ITEM, metadata={"x-expires": "2031-05-17T12:00:00Z"}),
+        ),
+    ],
+)
+def test_what_is_certainly_meant_comes_as_a_patch_that_mends_the_context(context: Any, mended: Any):
+    (issue,) = [issue for issue in lint(context, "strict").as_json()["issues"] if "patch" in issue]
+    assert issue["certain"]
+    assert json_patch(context, issue["patch"]) == mended
+    assert lint(mended, "strict").valid
+
+
+@pytest.mark.requirement("agents:context:proposals")
+def test_a_name_that_is_near_is_suggested_and_nothing_is_overwritten():
+    (unsure,) = lint(one(**ITEM, metadata={"kind": "texture"})).as_json()["issues"]
+    assert (unsure["suggestions"][0], "patch" in unsure) == ("text", False)
+    (taken,) = lint(one(**ITEM, text="y")).as_json()["issues"]
+    assert (taken["suggestions"], "patch" in taken) == (["content"], False), "there is a content already"
+
+
+@pytest.mark.requirement("agents:context:proposals")
+def test_an_error_about_a_message_has_patches_that_point_into_the_message():
+    with pytest.raises(InvalidInput) as refused:
+        read_context({"mcp_context": one(text="x", mediaType="text/plain")})
+    problem = next(one for one in refused.value.details["problems"] if "patch" in one)
+    base = "/metadata/mcp_context/items/it"
+    assert problem["patch"] == [{"op": "move", "from": f"{base}/text", "path": f"{base}/content"}]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.secrets.names import is_secret_name
 from pentad.kernel.secrets.text import found_in, may_hold, scrub_text
-from pentad.rooms.agents.context.redaction import STORAGE_POLICY, Policy, Rule, redacted
+from pentad.rooms.agents.context.redaction import STORAGE_POLICY, Policy, Rule, redact_items
 
 CANARY = "c4n4ry"  # in every planted secret, and nowhere else
 SECRETS = {
@@ -104,7 +104,7 @@ def test_telling_names_are_known_in_every_spelling():
 
 def test_everything_under_a_telling_name_is_masked():
     item = {"content": {"credentials": {"user": "ada", "codes": [12345, "abc"], "active": True, "none": None}}}
-    clean = redacted({"a": item}, "agent")
+    clean = redact_items({"a": item}, "agent")
     mark = "[redacted:key-name]"
     assert clean.items["a"]["content"]["credentials"] == {
         "user": mark, "codes": [mark, mark], "active": True, "none": None,
@@ -115,7 +115,7 @@ def test_everything_under_a_telling_name_is_masked():
 
 
 def test_a_card_that_is_a_number_is_masked():
-    assert redacted({"a": {"content": [4111111111111111, 42]}}, "x").items["a"]["content"] == [
+    assert redact_items({"a": {"content": [4111111111111111, 42]}}, "x").items["a"]["content"] == [
         "[redacted:card-number]", 42,
     ]  # fmt: skip
 
@@ -134,12 +134,12 @@ members = st.sampled_from(["id", "mediaType", "content", "ref", "metadata"])
 
 @given(st.dictionaries(words | secret_texts, st.dictionaries(members, trees, max_size=3), max_size=3))
 def test_no_canary_gets_through_and_cleaning_twice_changes_nothing(items: dict[str, Any]):
-    clean = redacted(items, "somebody", STORAGE_POLICY)
+    clean = redact_items(items, "somebody", STORAGE_POLICY)
     assert not leaks(clean.items)
     assert not leaks([[one.path, one.what] for one in clean.report])
     assert bool(clean.report) == leaks(items)
     assert len(clean.items) == len(items), "no item is lost, even where two names become the same mark"
-    again = redacted(clean.items, "somebody", STORAGE_POLICY)
+    again = redact_items(clean.items, "somebody", STORAGE_POLICY)
     assert (again.items, again.report) == (clean.items, [])
 
 
@@ -149,22 +149,22 @@ def test_what_is_sensitive_goes_only_where_it_may():
         "closed": {"content": "b", "metadata": {"x-sensitivity": "confidential"}},
         "odd": {"content": "c", "metadata": {"x-sensitivity": "cosmic"}},
     }
-    clean = redacted(items, "agent")
+    clean = redact_items(items, "agent")
     assert [item["content"] for item in clean.items.values()] == [
         "a",
         "[redacted:sensitivity]",
         "[redacted:sensitivity]",
     ]
     trusting = Policy((Rule(target="trusted/*", upto="confidential"), Rule(target="*")))
-    assert redacted({"closed": items["closed"]}, "trusted/one", trusting).report == []
-    assert redacted(items, "store", STORAGE_POLICY).items == items
+    assert redact_items({"closed": items["closed"]}, "trusted/one", trusting).report == []
+    assert redact_items(items, "store", STORAGE_POLICY).items == items
 
 
 def test_an_item_for_others_is_denied_with_its_place_and_nothing_else():
     items = {"note": {"content": "for Bob alone", "metadata": {"x-audience": ["bob", "team/*"]}}}
-    assert redacted(items, "team/eve").items == items
+    assert redact_items(items, "team/eve").items == items
     with pytest.raises(Forbidden) as refused:
-        redacted(items, "mallory")
+        redact_items(items, "mallory")
     assert refused.value.details["problems"] == [
         {"path": "/items/note", "rule": "audience", "message": "The policy denies this."}
     ]
@@ -174,9 +174,9 @@ def test_an_item_for_others_is_denied_with_its_place_and_nothing_else():
 def test_a_policy_may_deny_or_allow_secrets():
     items = {"a": {"content": SECRETS["jwt"]}}
     with pytest.raises(Forbidden) as refused:
-        redacted(items, "agent", Policy((Rule(secrets="deny"),)))
+        redact_items(items, "agent", Policy((Rule(secrets="deny"),)))
     assert not leaks(refused.value.as_json())
-    told = redacted(items, "agent", Policy((Rule(secrets="allow"),)))
+    told = redact_items(items, "agent", Policy((Rule(secrets="allow"),)))
     assert told.items == items
     assert [(one.what, one.action) for one in told.report] == [("jwt", "allow")]
 
@@ -186,7 +186,7 @@ def test_endless_nesting_is_refused():
     for _ in range(300):
         value = [value]
     with pytest.raises(LimitExceeded):
-        redacted({"a": {"content": value}})
+        redact_items({"a": {"content": value}})
 
 
 @pytest.mark.parametrize("piece", ["eyJ", "-eyJ", "password=", "a:b@", "4111-", "-----BEGIN PRIVATE KEY-----", "?key="])

@@ -75,9 +75,9 @@ def resolver(rooms: Rooms) -> Resolver:
 )
 async def test_a_reference_leads_to_its_content_for_who_may_read_it(resolver: Resolver, ref: str, content: Any):
     items = {"it": {"ref": ref}}
-    assert await resolver.opened(LOCAL, items).content("it") == content
+    assert await resolver.open(LOCAL, items).content("it") == content
     with pytest.raises((Forbidden, NotFound)):
-        await resolver.opened(EVE, items).content("it")
+        await resolver.open(EVE, items).content("it")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_a_scheme_nobody_follows_is_refused_by_name(resolver: Resolver, re
 
 async def test_nothing_is_read_before_it_is_asked_for_and_each_only_once(resolver: Resolver, rooms: Rooms):
     items = {"a": {"ref": "cid:baea"}, "b": {"ref": "cid:baea"}, "c": {"content": 1}, "d": {"ref": "metrics://chart"}}
-    resolution = resolver.opened(LOCAL, items)
+    resolution = resolver.open(LOCAL, items)
     assert rooms.asked == []
     assert await resolution.content("c") == 1
     assert rooms.asked == []
@@ -106,19 +106,19 @@ async def test_nothing_is_read_before_it_is_asked_for_and_each_only_once(resolve
     with pytest.raises(NotFound):
         await resolution.content("nobody")
     with pytest.raises(NotFound):
-        await resolver.opened(LOCAL, {"e": {"ref": "avatar://none"}}).content("e")
+        await resolver.open(LOCAL, {"e": {"ref": "avatar://none"}}).content("e")
 
 
 async def test_what_has_a_hash_is_verified_and_remembered_for_its_reader_alone(resolver: Resolver, rooms: Rooms):
     good = {"it": {"ref": "cid:baea", "metadata": {"x-sha256": bytes_hash(b"a record"), "x-size": 8}}}
     for _ in range(2):
-        assert await resolver.opened(LOCAL, good).content("it") == "a record"
+        assert await resolver.open(LOCAL, good).content("it") == "a record"
     assert len(rooms.asked) == 1
     with pytest.raises(Forbidden):
-        await resolver.opened(EVE, good).content("it")
+        await resolver.open(EVE, good).content("it")
     wrong = {"it": {"ref": "cid:baea", "metadata": {"x-sha256": bytes_hash(b"another")}}}
     with pytest.raises(Conflict) as refused:
-        await resolver.opened(LOCAL, wrong).content("it")
+        await resolver.open(LOCAL, wrong).content("it")
     assert refused.value.details["reason"] == "context-integrity"
 
 
@@ -127,19 +127,19 @@ async def test_what_is_remembered_is_bounded(rooms: Rooms):
     record = {"it": {"ref": "cid:baea", "metadata": {"x-sha256": bytes_hash(b"a record")}}}
     report = {"it": {"ref": "a2a-artifact:task-1/report/final", "metadata": {"x-sha256": bytes_hash(b"the report")}}}
     for items in (record, report, record):
-        await resolver.opened(LOCAL, items).content("it")
+        await resolver.open(LOCAL, items).content("it")
     assert len(rooms.asked) == 2, "the report took the record's place"
 
 
 async def test_a_budget_is_for_all_references_together(resolver: Resolver):
     items = {"a": {"ref": "cid:baea"}, "b": {"ref": "a2a-artifact:task-1/report/final"}}
-    resolution = resolver.opened(LOCAL, items, max_bytes=12)
+    resolution = resolver.open(LOCAL, items, max_bytes=12)
     assert await resolution.content("a") == "a record"
     with pytest.raises(LimitExceeded):
         await resolution.content("b")
     told = {"a": {"ref": "cid:baea", "metadata": {"x-size": 10**9}}}
     with pytest.raises(LimitExceeded):
-        await resolver.opened(LOCAL, told).content("a")
+        await resolver.open(LOCAL, told).content("a")
 
 
 async def test_kept_contents_are_their_owners(contents: ContentStore):
@@ -147,9 +147,9 @@ async def test_kept_contents_are_their_owners(contents: ContentStore):
     await contents.keep(LOCAL, {bytes_hash(body): (body, "text/plain")})
     resolver = Resolver(Alone(), contents, None)
     items = {"it": {"ref": f"context://{bytes_hash(body)}"}}
-    assert await resolver.opened(LOCAL, items).content("it") == "kept"
+    assert await resolver.open(LOCAL, items).content("it") == "kept"
     with pytest.raises(NotFound):
-        await resolver.opened(EVE, items).content("it")
+        await resolver.open(EVE, items).content("it")
 
 
 @asynccontextmanager

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import PentadError
-from pentad.rooms.agents.context.inbound import accepted
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.context.kinds import KINDS
 from pentad.rooms.agents.context.lint import lint, lint_text
-from pentad.rooms.agents.context.merging import after_turn
+from pentad.rooms.agents.context.validation import read_context
+from pentad.rooms.agents.context.versions import after_turn
 from tests.rooms.agents.context.cases import CASES
 
 scalars = (
@@ -55,9 +55,9 @@ def test_any_value_gets_a_report_and_a_valid_one_a_hash(context: Any):
 def test_any_value_is_accepted_or_refused_with_reasons(context: Any):
     refusal: PentadError | None = None
     try:
-        found = accepted({"mcp_context": context})
+        found = read_context({"mcp_context": context})
         assert found is not None
-        assert len(found.sha256) == 64
+        assert len(items_hash(found.items)) == 64
         after_turn(found.items, found.items, found.turn)
     except PentadError as error:
         refusal = error
@@ -78,3 +78,11 @@ def test_a_hash_survives_the_numbers_of_protobuf():
             there.update({"items": report.value.get("items", {})})
             back = MessageToDict(there)
             assert items_hash(back.get("items", {})) == report.sha256
+
+
+def test_an_issue_may_be_as_deep_as_its_context():
+    content: Any = float("nan")
+    for _ in range(20_000):
+        content = [content]
+    report = lint({"items": {"a": {"content": content}}}, "lenient")
+    assert [issue.code for issue in report.issues] == ["not-finite"]

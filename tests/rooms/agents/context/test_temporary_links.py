@@ -9,10 +9,10 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.context import temporary_links as module
-from pentad.rooms.agents.context.context_store import ContentStore, StoredContent
+from pentad.rooms.agents.context.context_store import ContentStore, StoredContent, forget_old_content
 from pentad.rooms.agents.context.integrity import bytes_hash
 from pentad.rooms.agents.context.limits import REF_SCHEMES
-from pentad.rooms.agents.context.outbound import prepared
+from pentad.rooms.agents.context.outbound import prepare_context
 from pentad.rooms.agents.context.temporary_links import LINK_SECONDS, TemporaryLinks, forget_expired_links
 from tests.rooms.agents.context.conftest import Turned
 
@@ -80,12 +80,12 @@ async def test_a_content_is_lent_for_a_day_and_its_bytes_go_unless_somebody_keep
 
 
 async def test_bytes_that_are_lent_stay_when_their_owner_gives_them_up(
-    lending: TemporaryLinks, contents: ContentStore
+    lending: TemporaryLinks, contents: ContentStore, database: Database, clock: Turned
 ) -> None:
     await contents.keep(LOCAL, {KEPT.sha256: (BODY, None)})
     token = await lent(lending)
 
-    assert await contents.forget(LOCAL, KEPT.uri)
+    assert await database.write(lambda tx: forget_old_content(tx, clock.at + 1, 10)) == 1
 
     assert (await lending.read(token)).body == BODY
 
@@ -106,7 +106,7 @@ async def test_one_owner_lends_so_much_at_a_time_and_others_are_not_counted(
 
 async def test_only_what_is_too_large_is_lent_with_its_hash_and_size(lending: TemporaryLinks) -> None:
     loan = lending.for_message(LOCAL)
-    sent = prepared(TOO_LARGE, {"maxItemBytes": 65_536}, links=loan).context
+    sent = prepare_context(TOO_LARGE, {"maxItemBytes": 65_536}, links=loan).context
     await loan.keep()
 
     assert sent is not None
@@ -120,7 +120,7 @@ async def test_only_what_is_too_large_is_lent_with_its_hash_and_size(lending: Te
 
 async def test_an_item_keeps_the_reference_it_had_beside_its_content(lending: TemporaryLinks) -> None:
     given = {"items": {"doc": {"content": "x" * 70_000, "ref": "https://files.example.org/x"}}}
-    sent = prepared(given, links=lending.for_message(LOCAL)).context
+    sent = prepare_context(given, links=lending.for_message(LOCAL)).context
 
     assert sent is not None
     assert sent["items"]["doc"]["metadata"]["x-ref"] == "https://files.example.org/x"
@@ -130,17 +130,15 @@ async def test_an_item_keeps_the_reference_it_had_beside_its_content(lending: Te
 async def test_without_an_address_the_refusal_says_what_to_set(database: Database, clock: Turned) -> None:
     nowhere = TemporaryLinks(database, clock, None).for_message(LOCAL)
     with pytest.raises(InvalidInput) as refused:
-        prepared(TOO_LARGE, links=nowhere)
+        prepare_context(TOO_LARGE, links=nowhere)
     assert "public_url" in str(refused.value.hint)
     assert [one["path"] for one in refused.value.details["problems"]] == ["/items/doc"]
-    dropped = prepared(TOO_LARGE, on_invalid="drop", links=nowhere)
-    assert (dropped.context, dropped.dropped) == (None, True)
 
 
 async def test_nothing_is_lent_to_an_agent_that_follows_no_such_references(lending: TemporaryLinks) -> None:
     schemes = [one for one in REF_SCHEMES if one != "https"]
     with pytest.raises(InvalidInput) as refused:
-        prepared(TOO_LARGE, {"refSchemes": schemes}, links=lending.for_message(LOCAL))
+        prepare_context(TOO_LARGE, {"refSchemes": schemes}, links=lending.for_message(LOCAL))
     assert "https" in str(refused.value.hint)
 
 
@@ -157,7 +155,7 @@ async def test_what_lending_does_not_help_is_refused_as_ever(
     lending: TemporaryLinks, context: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidInput):
-        prepared(context, links=lending.for_message(LOCAL))
+        prepare_context(context, links=lending.for_message(LOCAL))
 
 
 @pytest.mark.requirement("agents:lending:owners-now")

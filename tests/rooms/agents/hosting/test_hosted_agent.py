@@ -8,8 +8,7 @@ import pytest
 
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.agents.hosting.agent_loader import load, load_all
-from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.hosting.hosted_agent import hosted, load, load_all
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Part
 from tests.rooms.agents.tasks.engines import ADA, engine, said, send
@@ -59,7 +58,7 @@ async def test_a_class_a_function_and_a_generator_are_hosted_alike(stores: Store
 async def test_an_agent_is_described_by_its_class() -> None:
     agent = hosted(MyAgent())
     assert (agent.title, agent.description, agent.version) == ("MyAgent", "Counts letters.", "1.0.0")
-    assert (agent.restartable, agent.tags, agent.style) == (True, ["letters"], "native")
+    assert (agent.restartable, agent.tags) == (True, ["letters"])
     assert await agent.methods["letters/count"]("four") == 4
     assert hosted(shout).description == "Says it louder."
 

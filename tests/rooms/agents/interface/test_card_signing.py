@@ -12,10 +12,10 @@ from pentad.kernel.errors import Conflict, InvalidInput, Misconfigured
 from pentad.kernel.principal import LOCAL
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
-from pentad.rooms.agents.context.integrity import check_seal, sealed
-from pentad.rooms.agents.context.outbound import prepared
+from pentad.rooms.agents.context.integrity import check_seal, seal_items
+from pentad.rooms.agents.context.outbound import prepare_context
+from pentad.rooms.agents.keys import card_keys, context_keys
 from pentad.rooms.agents.models import Message, Part
-from pentad.rooms.agents.trusted_keys import card_keys, context_keys
 from pentad.settings.model import Settings
 from tests.rooms.agents.interface.conftest import Caller, Other
 
@@ -61,13 +61,13 @@ async def test_where_keys_are_trusted_only_contexts_they_signed_are_taken(tmp_pa
     file.write_text(json.dumps({"keys": [mine.as_dict(private=False)]}), encoding="utf-8")
     async with open_app(settings(tmp_path, context_keys=str(file))) as app:
         accept = app.rooms[0].service.intake.accept
-        signed = sealed(ITEMS, mine, "ES256")
+        signed = seal_items(ITEMS, mine, "ES256")
         assert (await accept(LOCAL, said({"items": ITEMS, "integrity": signed}))).metadata
         assert (await accept(LOCAL, Message(id="m", role="user", parts=(Part(text="x"),)))).id == "m"
         for wrong in (
             {"items": ITEMS},
-            {"items": ITEMS, "integrity": sealed(ITEMS)},
-            {"items": ITEMS, "integrity": sealed(ITEMS, stranger, "ES256")},
+            {"items": ITEMS, "integrity": seal_items(ITEMS)},
+            {"items": ITEMS, "integrity": seal_items(ITEMS, stranger, "ES256")},
             {"items": {**ITEMS, "b": {"content": "y", "mediaType": "text/plain"}}, "integrity": signed},
         ):
             for level in ("lenient", "standard", "strict"):
@@ -93,11 +93,11 @@ def test_a_file_that_is_not_there_is_named_by_its_setting_and_not_by_its_path(re
 
 
 def test_a_seal_is_passed_on_as_long_as_it_holds() -> None:
-    seal = sealed(ITEMS)
-    assert prepared({"items": ITEMS, "integrity": seal}).context == {"items": ITEMS, "integrity": seal}
+    seal = seal_items(ITEMS)
+    assert prepare_context({"items": ITEMS, "integrity": seal}).context == {"items": ITEMS, "integrity": seal}
     with pytest.raises(Conflict):
-        prepared({"items": {"a": ITEMS["a"]}, "integrity": seal})
+        prepare_context({"items": {"a": ITEMS["a"]}, "integrity": seal})
     secret = {"c": {"content": "ghp_" + "a1B2c3D4e5F6" * 3, "mediaType": "text/plain"}}
-    masked = prepared({"items": secret, "integrity": sealed(secret)}).context
+    masked = prepare_context({"items": secret, "integrity": seal_items(secret)}).context
     assert masked is not None
     assert "integrity" not in masked, "what was sealed is not what is sent"

@@ -20,9 +20,8 @@ from pentad.net.policy import FetchPolicy
 from pentad.net.server import serve
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.extension import params_of
-from pentad.rooms.agents.context.integrity import bytes_hash
+from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
-from pentad.rooms.agents.context.traversal import exact_json
 from pentad.settings.model import Settings
 from tests.net.raw_http import running
 from tests.rooms.agents.interface.conftest import HERE, Caller

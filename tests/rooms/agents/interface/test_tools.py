@@ -11,8 +11,8 @@ from pentad.kernel.principal import Principal, role_scopes
 from pentad.mcp.connection import RemoteError
 from pentad.rooms.agents.interface.pages import one_task
 from pentad.rooms.agents.models import Message, Part, PushConfig, Task
-from pentad.rooms.agents.push.store import insert_config
 from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.tasks.push_store import insert_config
 from tests.rooms.agents.interface.conftest import Caller
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 
@@ -274,9 +274,11 @@ async def test_an_operator_and_the_tasks_page_say_why_push_notifications_were_st
     task = await agents.tasks.send(gone, "echo", hello, dialect="1.0")
     assert isinstance(task, Task)
     config = PushConfig(id="mine", url="https://example.org/hook", dialect="1.0")
-    await app.database.write(lambda tx: insert_config(tx, app.secret_box, app.jobs, task.id, config, told=0, now=1.0))
+    await app.database.write(
+        lambda tx: insert_config(tx, app.secret_box, app.jobs, task.id, config, delivered=0, now=1.0)
+    )
     async with asyncio.timeout(10):
-        while (await agents.tasks.push.fares(task.id))[0].state != "stopped":
+        while (await agents.tasks.push.statuses(task.id))[0].state != "stopped":
             await asyncio.sleep(0.01)
 
     shown = await call("agents_operate", reason="ticket 7", task_id=task.id)

@@ -10,9 +10,8 @@ from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal, role_scopes
-from pentad.rooms.agents.registry.search import CardQuery
 from pentad.rooms.agents.registry.service import CardRegistry
-from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.storage.migrations import MigrationSet
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 from tests.stores import Stores

@@ -13,16 +13,33 @@ from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Event, Message, Part, Task
-from pentad.rooms.agents.push.store import JOB as PUSH
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
-from pentad.rooms.agents.tasks.task_log import TURN
+from pentad.rooms.agents.tasks.push_store import PUSH_JOB
+from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
 from pentad.storage.migrations import MigrationSet
 from tests.stores import Stores
 
 SETS = (*CORE_SETS, MigrationSet("agents", "pentad.rooms.agents.schema"))
 ADA = Principal("user:ada", "ada", role_scopes("writer"))
 ODA = Principal("user:oda", "oda", role_scopes("writer"))
+
+
+class PlainContexts:
+    """Contexts as they come."""
+
+    def of_message(self, message: Message, caller: Principal) -> Any:
+        found = (message.metadata or {}).get("mcp_context")
+        return found if isinstance(found, dict) else None
+
+    async def of_conversation(self, message: Message, caller: Principal) -> Any:
+        return self.of_message(message, caller)
+
+    def to_log(self, message: Message) -> Message:
+        return message
+
+    async def from_log(self, message: Message, caller: Principal) -> Message:
+        return message
 
 
 class TurnedClock(SystemClock):
@@ -85,8 +102,10 @@ async def engine(
     known = {"puppet": hosted(puppet)} if agents is None else agents
     clock = clock or SystemClock()
     queue = JobQueue(database, clock)
-    tasks = Tasks(database, clock, known, limits, jobs=queue, **more)
-    wanted = {TURN, PUSH} if tasks.deliveries is not None else {TURN}
+    options = {name: more.pop(name) for name in ("secret_box", "owner_now") if name in more}
+    log = TaskLog(database, clock, limits or TaskLimits(), PlainContexts(), queue, **options)
+    tasks = Tasks(log, known, **more)
+    wanted = {TURN, PUSH_JOB} if tasks.deliveries is not None else {TURN}
     workers = Workers(queue)
     workers.add([job for job in jobs_of(lambda tasks: tasks) if job.name in wanted], tasks)
     await tasks.open()
@@ -108,6 +127,6 @@ async def send(tasks: Tasks, text: str, **more: Any) -> Task:
 
 async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Event]:
     """All events of a task, from the log itself."""
-    from pentad.rooms.agents.tasks import store
+    from pentad.rooms.agents import store
 
     return await tasks._log.database.read(lambda rows: store.events_after(rows, task.id, 0, 100_000))

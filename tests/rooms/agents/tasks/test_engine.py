@@ -117,7 +117,7 @@ async def test_a_context_of_another_task_is_refused_and_the_own_one_is_kept(stor
 async def test_starting_gives_the_task_before_the_agent_and_following_gives_the_rest(stores: Stores) -> None:
     async with engine(stores) as tasks:
         for text in ("chunks 3", "talk"):
-            begun = await tasks.start(ADA, "puppet", said(text), dialect="1.0")
+            begun = await tasks.send(ADA, "puppet", said(text), dialect="1.0", wait=None)
             assert isinstance(begun, Task)
             assert (begun.state, begun.seq) == ("submitted", 1)
             events = []
@@ -208,10 +208,10 @@ async def test_a_list_is_newest_first_and_pages_through_everything_once(stores: 
 
 async def test_limits_are_refused_by_name(stores: Stores) -> None:
     limits = TaskLimits(message_bytes=400, artifact_bytes=600, task_bytes=5_000, task_messages=8, open_tasks=3)
-    big = hosted(_big, "big")
     from tests.rooms.agents.tasks.engines import puppet
 
-    async with engine(stores, {"puppet": hosted(puppet), "big": big}, limits=limits) as tasks:
+    agents = {"puppet": hosted(puppet), "big": hosted(_big, "big"), "listener": hosted(_listener, "listener")}
+    async with engine(stores, agents, limits=limits) as tasks:
         with pytest.raises(LimitExceeded) as refused:
             await send(tasks, "x" * 400)
         assert refused.value.details["reason"] == "message-limit"
@@ -223,9 +223,10 @@ async def test_limits_are_refused_by_name(stores: Stores) -> None:
         slowly = await send(tasks, "slowly", agent="big")
         assert slowly.state == "failed"
         assert "5000" in slowly.status_message.text
-        talking = await send(tasks, "talk", wait=False)
+        # An agent that answers would compete for the last message, and fail the task before the caller is refused.
+        listening = await send(tasks, "listen", agent="listener", wait=False)
         with pytest.raises(LimitExceeded) as refused:
-            await _often(9, lambda: send(tasks, "a", task_id=talking.id, wait=False))
+            await _often(9, lambda: send(tasks, "a", agent="listener", task_id=listening.id, wait=False))
         assert refused.value.details["reason"] == "history-limit"
         await send(tasks, "ask")
         await send(tasks, "ask")
@@ -237,6 +238,10 @@ async def test_limits_are_refused_by_name(stores: Stores) -> None:
 async def _often(times: int, ask: Callable[[], Awaitable[Task]]) -> None:
     for _ in range(times):
         await ask()
+
+
+async def _listener(turn: Turn) -> list[str]:
+    return [message.text async for message in turn.incoming()]
 
 
 async def _big(turn: Turn) -> None:
@@ -289,7 +294,7 @@ async def test_a_follower_who_falls_behind_the_ring_loses_nothing(stores: Stores
                 await asyncio.sleep(0)
 
     async with engine(stores, {"much": hosted(much)}) as tasks:
-        begun = await tasks.start(ADA, "much", said("go"), dialect="1.0")
+        begun = await tasks.send(ADA, "much", said("go"), dialect="1.0", wait=None)
         events = [event async for event in tasks.follow(ADA, begun.id, after=0)]
         assert [event.seq for event in events] == list(range(1, 1504))
         texts = [one.body.artifact.parts[0].text for one in events if isinstance(one.body, ArtifactEvent)]
@@ -343,7 +348,7 @@ async def test_a_send_that_is_given_up_stops_an_agent_that_no_task_was_stored_fo
             ended.set()
 
     async with engine(stores, {"endless": hosted(endless)}) as tasks:
-        await tasks._submission._quotas.spend(ADA.id)
+        await tasks._submission._quotas.add(ADA.id)
         sending = asyncio.create_task(send(tasks, "go", agent="endless"))
         await asyncio.sleep(0)
         sending.cancel()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import PentadError
-from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, folded, may_follow
+from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task, apply_events, may_follow
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.rooms.agents.tasks.engines import ADA, engine, log_of, said, send
 from tests.stores import Stores
@@ -37,7 +37,7 @@ async def engines(stores: Stores) -> AsyncIterator[list[Tasks]]:
 async def test_whatever_is_done_a_terminal_state_stays_and_the_task_is_the_fold_of_a_log_without_gaps(
     engines: list[Tasks], first: str, rounds: list[list[tuple[int, str]]]
 ) -> None:
-    begun = await engines[0].start(ADA, "puppet", said(first), dialect="1.0")
+    begun = await engines[0].send(ADA, "puppet", said(first), dialect="1.0", wait=None)
     assert isinstance(begun, Task)
     over: Task | None = None
     for together in rounds:
@@ -71,7 +71,7 @@ async def _check(engines: list[Tasks], task: Task) -> None:
         id=task.id, context_id=task.context_id, agent=task.agent, owner=task.owner, dialect=task.dialect,
         created_at=task.created_at, updated_at=task.created_at, status_at=task.created_at,
     )  # fmt: skip
-    assert folded(blank, events) == task
+    assert apply_events(blank, events) == task
     assert await engines[1].get(ADA, task.id) == task
     state = blank.state
     for event in events:

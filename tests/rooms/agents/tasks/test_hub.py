@@ -49,11 +49,11 @@ def test_rings_are_bounded_in_length_number_and_bytes() -> None:
 async def test_a_follower_is_told_of_what_comes_and_forgotten_when_it_leaves() -> None:
     hub = Hub()
     with hub.following("t") as one, hub.following("t") as other:
-        assert not await one.news(0, 0.0)
+        assert not await one.wait_for_event(0, 0.0)
         hub.publish("t", events(1, 2), 10)
-        hub.tell("t", 7)
-        hub.tell("t", 5)
+        hub.notify("t", 7)
+        hub.notify("t", 5)
         assert (one.latest, other.latest) == (7, 7)
-        assert await one.news(6, 10.0)
-        assert not await one.news(7, 0.0)
+        assert await one.wait_for_event(6, 10.0)
+        assert not await one.wait_for_event(7, 0.0)
     assert not hub._followers

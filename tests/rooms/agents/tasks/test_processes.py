@@ -66,7 +66,7 @@ async def _states(tasks, task_id: str) -> list[str]:
 async def _crash(tasks: Tasks) -> None:
     """The process is gone: nothing is said any more, nothing renewed, nothing released."""
     await tasks.recovery.stop()
-    tasks._log._end()
+    tasks._log._stop_listening()
     for run in list(tasks._log.runs.values()):
         run.stored = False
         run.stop()
@@ -206,13 +206,13 @@ async def test_what_a_process_holds_but_does_not_run_is_left_to_others(stores: S
     agents = {"reviving": agent.hosted()}
     async with engine(stores, agents, at_work=False) as broken, engine(stores, agents) as heir:
         begun = await send(broken, "go", agent="reviving", wait=False)
-        await broken.recovery.give_back_strays()
+        await broken.recovery.release_strays()
         assert await _turns(heir) == [("running", broken._log.origin)], "it runs"
         broken._log.runs[begun.id].stop()  # as if its last write had failed
         async with asyncio.timeout(10):
             while broken._log.runs:
                 await asyncio.sleep(0.01)
-        await broken.recovery.give_back_strays()
-        await broken.recovery.give_back_strays()
+        await broken.recovery.release_strays()
+        await broken.recovery.release_strays()
         (done,) = await _over(heir, ADA, begun.id)
         assert done.state == "completed"

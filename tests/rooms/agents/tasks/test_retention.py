@@ -8,8 +8,8 @@ from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.ports import Database
 from pentad.rooms.agents.context.context_store import ContentStore, StoredContent, address
 from pentad.rooms.agents.context.integrity import bytes_hash
-from pentad.rooms.agents.context.merging import Contexts
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
+from pentad.rooms.agents.context.versions import ContextVersions
 from pentad.rooms.agents.models import PushConfig, Task
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks
@@ -83,19 +83,19 @@ async def test_a_content_goes_when_nobody_has_brought_it_for_long(stores: Stores
 @pytest.mark.requirement("agents:context:retention")
 async def test_the_context_of_a_conversation_goes_with_the_last_of_its_tasks(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
-    contexts = Contexts(database, clock)
+    contexts = ContextVersions(database, clock)
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
         over, waiting, begun = await sent(tasks, "hello"), await sent(tasks, "ask"), "not yet a task"
         for number in range(3):
             for context in (over.context_id, waiting.context_id):
-                await contexts.take(ADA.id, context, {"a": {"content": f"{context} {number}"}})
-        await contexts.take(ODA.id, waiting.context_id, {"a": {"content": "of somebody else with the same name"}})
+                await contexts.add_turn(ADA.id, context, {"a": {"content": f"{context} {number}"}})
+        await contexts.add_turn(ODA.id, waiting.context_id, {"a": {"content": "of somebody else with the same name"}})
         clock.ahead = 29 * DAY
         await tasks.retention.sweep()
         assert await rows(database, "agent_contexts") == 7
 
         clock.ahead = 31 * DAY
-        await contexts.take(ADA.id, begun, {"a": {"content": "new"}})
+        await contexts.add_turn(ADA.id, begun, {"a": {"content": "new"}})
         await tasks.retention.sweep()
         with pytest.raises(NotFound):
             await contexts.read(ADA.id, over.context_id)
@@ -129,13 +129,13 @@ async def test_a_content_stays_for_as_long_as_a_task_that_is_not_over_may_need_i
 
 async def test_a_content_the_conversation_goes_on_with_is_as_good_as_brought_again(stores: Stores) -> None:
     clock, database = TurnedClock(), await stores.open(SETS)
-    contents, contexts = ContentStore(database, clock), Contexts(database, clock)
+    contents, contexts = ContentStore(database, clock), ContextVersions(database, clock)
     body = b"of the first turn"
     async with engine(stores, clock=clock, limits=TaskLimits(keep_days=30), database=database) as tasks:
         await contents.keep(ADA, {bytes_hash(body): (body, None)})
-        await contexts.take(ADA.id, "talk", {"doc": {"ref": address(bytes_hash(body))}})
+        await contexts.add_turn(ADA.id, "talk", {"doc": {"ref": address(bytes_hash(body))}})
         clock.ahead = 20 * DAY
-        await contexts.take(ADA.id, "talk", {"note": {"content": "of the second"}})
+        await contexts.add_turn(ADA.id, "talk", {"note": {"content": "of the second"}})
         clock.ahead = 40 * DAY
         await tasks.retention.sweep()
         assert (await contents.read(ADA, address(bytes_hash(body)))).body == body

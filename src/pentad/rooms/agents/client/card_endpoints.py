@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 
 from pentad.agentvault.credentials import Scheme
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.agents.models import Dialect
+from pentad.rooms.agents.models import Dialect, Json, json_object, json_objects, json_text
 
 Binding = Literal["JSONRPC", "HTTP+JSON"]
-Json = Mapping[str, Any]
+Card = Mapping[str, Any]
 _ORDER: Final[tuple[tuple[Dialect, Binding], ...]] = (
     ("1.0", "JSONRPC"),
     ("1.0", "HTTP+JSON"),
     ("0.3", "JSONRPC"),
     ("agentvault", "JSONRPC"),
 )
-_MOST: Final = 32
+_MAX_ENTRIES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,20 @@ class Interface:
     tenant: str | None = None
 
 
-def agent_name(card: Json) -> str:
+def agent_name(card: Card) -> str:
     """The name of an agent for errors and tasks."""
     found = card.get("humanReadableId") or card.get("name")
     return found[:100] if isinstance(found, str) and found else "the agent"
 
 
-def interfaces(card: Json) -> list[Interface]:
+def interfaces(card: Card) -> list[Interface]:
     """Every interface of a card that we support, best first."""
     found = [*_v10(card), *_v03(card), *_agentvault(card)]
     found.sort(key=lambda one: _ORDER.index((one.dialect, one.binding)))
     return list(dict.fromkeys(found))
 
 
-def best_interface(card: Json, dialect: Dialect | None = None) -> Interface:
+def best_interface(card: Card, dialect: Dialect | None = None) -> Interface:
     """The best interface, or the best one in a dialect; InvalidInput if there is none."""
     for one in interfaces(card):
         if dialect is None or one.dialect == dialect:
@@ -59,22 +59,22 @@ def best_interface(card: Json, dialect: Dialect | None = None) -> Interface:
     )
 
 
-def schemes(card: Json, service: str | None = None) -> list[Scheme]:
+def schemes(card: Card, service: str | None = None) -> list[Scheme]:
     """The authentication schemes of a card, AgentVault's or A2A's."""
     keep = service or _text(card.get("humanReadableId")) or _host(card) or "agent"
     declared = list(_declared(card))
     if declared:
         return [_agentvault_scheme(one, service or _text(one.get("service_identifier")) or keep) for one in declared]
-    known = _members(card.get("securitySchemes"))
+    known = json_object(card.get("securitySchemes"))
     found = [
         scheme
         for name, scopes in _required(card)
-        if (scheme := _a2a_scheme(_members(known.get(name)), keep, scopes)) is not None
+        if (scheme := _a2a_scheme(json_object(known.get(name)), keep, scopes)) is not None
     ]
     return found or ([] if any(_required(card)) else [Scheme("none", keep)])
 
 
-def _v10(card: Json) -> Iterator[Interface]:
+def _v10(card: Card) -> Iterator[Interface]:
     for one in _list(card.get("supportedInterfaces")):
         url, binding = _text(one.get("url")), str(one.get("protocolBinding", "")).upper()
         version = str(one.get("protocolVersion", "1.0"))
@@ -87,7 +87,7 @@ def _v10(card: Json) -> Iterator[Interface]:
             yield Interface(url, "0.3")
 
 
-def _v03(card: Json) -> Iterator[Interface]:
+def _v03(card: Card) -> Iterator[Interface]:
     if not str(card.get("protocolVersion", "")).startswith("0."):
         return
     preferred, url = str(card.get("preferredTransport") or "JSONRPC").upper(), _text(card.get("url"))
@@ -99,13 +99,13 @@ def _v03(card: Json) -> Iterator[Interface]:
             yield Interface(other, "0.3")
 
 
-def _agentvault(card: Json) -> Iterator[Interface]:
+def _agentvault(card: Card) -> Iterator[Interface]:
     url = _text(card.get("url"))
-    if url is not None and _text(_members(card.get("capabilities")).get("a2aVersion")) is not None:
+    if url is not None and _text(json_object(card.get("capabilities")).get("a2aVersion")) is not None:
         yield Interface(url, "agentvault")
 
 
-def _declared(card: Json) -> Iterator[Json]:
+def _declared(card: Card) -> Iterator[Json]:
     for one in _list(card.get("authSchemes")):
         if one.get("scheme") in ("apiKey", "bearer", "oauth2", "none"):
             yield one
@@ -116,11 +116,11 @@ def _agentvault_scheme(one: Json, service: str) -> Scheme:
     return Scheme(one["scheme"], service, token_url=_text(one.get("tokenUrl")), scopes=scopes)
 
 
-def _required(card: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _required(card: Card) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The required schemes with their scopes: 1.0's, otherwise 0.3's."""
     for one in _list(card.get("securityRequirements")):
-        for name, scopes in _members(one.get("schemes")).items():
-            yield name, _scopes(_members(scopes).get("list"))
+        for name, scopes in json_object(one.get("schemes")).items():
+            yield name, _scopes(json_object(scopes).get("list"))
     if not card.get("securityRequirements"):
         for one in _list(card.get("security")):
             for name, scopes in one.items():
@@ -128,20 +128,20 @@ def _required(card: Json) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _a2a_scheme(one: Json, service: str, scopes: tuple[str, ...]) -> Scheme | None:
-    key = _members(one.get("apiKeySecurityScheme")) or (one if one.get("type") == "apiKey" else {})
+    key = json_object(one.get("apiKeySecurityScheme")) or (one if one.get("type") == "apiKey" else {})
     if key and key.get("location", key.get("in", "header")) == "header":
         return Scheme("apiKey", service, header=_text(key.get("name")) or "X-Api-Key")
-    http = _members(one.get("httpAuthSecurityScheme")) or (one if one.get("type") == "http" else {})
+    http = json_object(one.get("httpAuthSecurityScheme")) or (one if one.get("type") == "http" else {})
     if http and str(http.get("scheme", "")).lower() == "bearer":
         return Scheme("bearer", service)
-    oauth = _members(one.get("oauth2SecurityScheme")) or (one if one.get("type") == "oauth2" else {})
-    flow = _members(_members(oauth.get("flows")).get("clientCredentials"))
+    oauth = json_object(one.get("oauth2SecurityScheme")) or (one if one.get("type") == "oauth2" else {})
+    flow = json_object(json_object(oauth.get("flows")).get("clientCredentials"))
     if (token_url := _text(flow.get("tokenUrl"))) is not None:
         return Scheme("oauth2", service, token_url=token_url, scopes=scopes)
     return None
 
 
-def _host(card: Json) -> str | None:
+def _host(card: Card) -> str | None:
     first = next(iter(interfaces(card)), None)
     return urlsplit(first.url).hostname if first is not None else None
 
@@ -151,13 +151,8 @@ def _scopes(value: Any) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _members(value: Any) -> Json:
-    return cast("Json", value) if isinstance(value, Mapping) else {}
+    return json_text(value) or None
 
 
 def _list(value: Any) -> list[Json]:
-    entries = cast("list[Any]", value)[:_MOST] if isinstance(value, list) else []
-    return [_members(one) for one in entries]
+    return json_objects(value)[:_MAX_ENTRIES]

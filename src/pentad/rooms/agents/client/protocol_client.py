@@ -7,7 +7,7 @@ different in AgentVault: a send returns only an id, and everything else arrives 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -21,7 +21,7 @@ from pentad.rooms.agents.codecs import http_json
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
-from pentad.rooms.agents.codecs.base import Codec, ListQuery, Operation, PushQuery, SendRequest, TaskQuery, Update
+from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest, TaskQuery, Update
 from pentad.rooms.agents.codecs.errors import Fault, decode_rpc_error, invalid_answer, not_offered
 from pentad.rooms.agents.models import (
     RESTING,
@@ -29,10 +29,9 @@ from pentad.rooms.agents.models import (
     Json,
     Message,
     MessageEvent,
-    PushConfig,
     StatusEvent,
     Task,
-    TaskPage,
+    json_object,
 )
 
 T = TypeVar("T")
@@ -86,40 +85,9 @@ class ProtocolClient:
         params = self._codec.encode_query(TaskQuery(task_id=task_id, history_length=history_length))
         return self._named(await self._call("get", params, self._codec.decode_task))
 
-    async def list(self, query: ListQuery) -> TaskPage:
-        self._method("list")
-        page = await self._call("list", self._codec.encode_list_query(query), self._codec.decode_page)
-        for task in page.tasks:
-            self._named(task)
-        return page
-
     async def cancel(self, task_id: str) -> Task:
         params = self._codec.encode_query(TaskQuery(task_id=task_id))
         return self._named(await self._call("cancel", params, self._codec.decode_task))
-
-    async def set_push(self, task_id: str, config: PushConfig) -> PushConfig:
-        self._method("set_push")
-        return await self._call("set_push", self._codec.encode_push(config, task_id), self._decode_push)
-
-    async def get_push(self, task_id: str, config_id: str) -> PushConfig:
-        return await self._call("get_push", self._push_query("get_push", task_id, config_id), self._decode_push)
-
-    async def list_push(self, task_id: str) -> "list[PushConfig]":
-        params = self._push_query("list_push", task_id, None)
-        return await self._call("list_push", params, self._codec.decode_push_list)
-
-    async def delete_push(self, task_id: str, config_id: str) -> None:
-        await self._call("delete_push", self._push_query("delete_push", task_id, config_id), bytes)
-
-    async def extended_card(self) -> dict[str, Any]:
-        return await self._call("card", {}, msgspec.json.Decoder(dict[str, Any]).decode)
-
-    def _push_query(self, operation: Operation, task_id: str, config_id: str | None) -> Json:
-        self._method(operation)
-        return self._codec.encode_push_query(PushQuery(task_id=task_id, config_id=config_id))
-
-    def _decode_push(self, raw: bytes) -> PushConfig:
-        return self._codec.decode_push(raw).config
 
     def _named(self, answer: T) -> T:
         if isinstance(answer, Task):
@@ -128,8 +96,8 @@ class ProtocolClient:
 
     def _method(self, operation: Operation) -> str:
         if (method := self._codec.methods.get(operation)) is None:
-            wanted = V10.methods[operation]
-            raise not_offered(self._peer, f"{wanted}: its dialect is {self._codec.dialect}")
+            missing = V10.methods[operation]
+            raise not_offered(self._peer, f"{missing}: its dialect is {self._codec.dialect}")
         return method
 
     async def _call(self, operation: Operation, params: Json, decode: Callable[[bytes], T]) -> T:
@@ -293,9 +261,9 @@ class _EventNumbering:
             return []
         number = int(event.id) if event.id.isdecimal() else 0
         held, self._held = self._held, []
-        if held and isinstance(update.body, StatusEvent) and isinstance(said := held[-1].body, MessageEvent):
+        if held and isinstance(update.body, StatusEvent) and isinstance(first := held[-1].body, MessageEvent):
             held.pop()
-            update = Update(update.task_id, update.context_id, StatusEvent(update.body.state, said.message), update.at)
+            update = Update(update.task_id, update.context_id, StatusEvent(update.body.state, first.message), update.at)
         return [StreamItem(Event(number, one.at, one.body), self._task_id, event.id) for one in (*held, update)]
 
 
@@ -307,9 +275,8 @@ def open_client(transport: Transport, interface: Interface, extensions: tuple[st
     return ProtocolClient(transport, interface, codec, extensions)
 
 
-def _members(raw: bytes) -> dict[str, Any]:
+def _members(raw: bytes) -> Json:
     try:
-        found: Any = msgspec.json.decode(raw)
+        return json_object(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -7,7 +7,7 @@ subscribes again. A finished task ends every stream.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,9 +26,9 @@ from pentad.rooms.agents.client.card_endpoints import agent_name, best_interface
 from pentad.rooms.agents.client.card_verification import verify
 from pentad.rooms.agents.client.protocol_client import ProtocolClient, StreamItem, open_client
 from pentad.rooms.agents.client.transport import MAX_DEPTH, MAX_KEYS, Transport
-from pentad.rooms.agents.codecs.base import ListQuery, SendRequest
+from pentad.rooms.agents.codecs.base import SendRequest
 from pentad.rooms.agents.context.extension import params_of
-from pentad.rooms.agents.context.outbound import LinkProvider, prepared
+from pentad.rooms.agents.context.outbound import LinkProvider, prepare_context
 from pentad.rooms.agents.context.redaction import SecretsMode, send_policy
 from pentad.rooms.agents.models import (
     RESTING,
@@ -40,7 +40,6 @@ from pentad.rooms.agents.models import (
     State,
     StatusEvent,
     Task,
-    TaskPage,
 )
 
 if TYPE_CHECKING:
@@ -109,12 +108,6 @@ class RemoteAgent:
         """What was masked in the last context that was sent."""
         self._context = params_of(card)
 
-    @classmethod
-    async def at(cls, url: str, fetcher: "Fetcher", *, trusted: bool = False, **options: Any) -> "RemoteAgent":
-        """The agent whose card is at a URL, or that is itself at that URL."""
-        card_url, card = await fetch_card(url, fetcher, trusted=trusted)
-        return cls(card, fetcher, trusted=trusted, card_url=card_url, **options)
-
     @property
     def dialect(self) -> Dialect:
         """The dialect both sides speak."""
@@ -126,13 +119,12 @@ class RemoteAgent:
         *,
         wait: bool = True,
         context: Any = None,
-        on_invalid: Literal["raise", "drop"] = "raise",
         history_length: int | None = None,
         push: PushConfig | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Task | Message:
         """Start a task or continue one. With `wait` it returns when the task rests, otherwise at once."""
-        message, client = await self._prepared(message, context, on_invalid)
+        message, client = await self._prepare(message, context)
         request = SendRequest(
             message=message,
             wait=wait,
@@ -154,15 +146,14 @@ class RemoteAgent:
         message: Message,
         *,
         context: Any = None,
-        on_invalid: Literal["raise", "drop"] = "raise",
         push: PushConfig | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Item]:
         """Start a task or continue one, and yield its events until it rests."""
-        message, client = await self._prepared(message, context, on_invalid)
+        message, client = await self._prepare(message, context)
         request = SendRequest(message=message, push=push, metadata=dict(metadata) if metadata else None)
         stream = client.stream(request)
-        async with aclosing(self._followed(client, stream, message.task_id or "", "", fresh=True)) as items:
+        async with aclosing(self._follow(client, stream, message.task_id or "", "", fresh=True)) as items:
             async for item in items:
                 yield item
 
@@ -170,7 +161,7 @@ class RemoteAgent:
         """Yield the events of a task until it rests; `after` is the number of the last known event."""
         client = self._client()
         last_id = "" if after is None else str(after)
-        async with aclosing(self._followed(client, client.subscribe(task_id, last_id), task_id, last_id)) as items:
+        async with aclosing(self._follow(client, client.subscribe(task_id, last_id), task_id, last_id)) as items:
             async for item in items:
                 yield item
 
@@ -182,57 +173,16 @@ class RemoteAgent:
         """Cancel a task."""
         return await self._client().cancel(task_id)
 
-    async def set_push(self, task_id: str, config: PushConfig) -> PushConfig:
-        """Set a push notification config."""
-        return await self._client().set_push(task_id, config)
-
-    async def get_push(self, task_id: str, config_id: str) -> PushConfig:
-        return await self._client().get_push(task_id, config_id)
-
-    async def list_push(self, task_id: str) -> Sequence[PushConfig]:
-        return await self._client().list_push(task_id)
-
-    async def delete_push(self, task_id: str, config_id: str) -> None:
-        await self._client().delete_push(task_id, config_id)
-
-    async def extended_card(self) -> dict[str, Any]:
-        """The card for authenticated callers."""
-        return await self._client().extended_card()
-
-    async def list(
-        self,
-        *,
-        context_id: str | None = None,
-        state: State | None = None,
-        page_size: int | None = None,
-        cursor: str | None = None,
-        history_length: int | None = None,
-        artifacts: bool = False,
-    ) -> TaskPage:
-        """The caller's tasks, newest first."""
-        wanted = ListQuery(
-            context_id=context_id,
-            state=state,
-            page_size=page_size,
-            cursor=cursor,
-            history_length=history_length,
-            artifacts=artifacts,
-        )
-        return await self._client().list(wanted)
-
     def _client(self, *extensions: str) -> ProtocolClient:
         return open_client(self._transport, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
 
-    async def _prepared(
-        self, message: Message, context: Any, on_invalid: Literal["raise", "drop"]
-    ) -> tuple[Message, ProtocolClient]:
+    async def _prepare(self, message: Message, context: Any) -> tuple[Message, ProtocolClient]:
         """The message with its context, as far as the agent's card supports one."""
         if context is None:
             return message, self._client()
         links = None if self._links is None else self._links()
-        key = self._context_key
-        ready = prepared(
-            context, self._context, on_invalid, policy=self._policy, target=self.name, key=key, links=links
+        ready = prepare_context(
+            context, self._context, policy=self._policy, target=self.name, key=self._context_key, links=links
         )
         self.masked = ready.masked
         if links is not None:
@@ -244,7 +194,7 @@ class RemoteAgent:
         )
         return extended, self._client(*ready.extensions)
 
-    async def _followed(
+    async def _follow(
         self,
         client: ProtocolClient,
         stream: AsyncGenerator[StreamItem],

@@ -5,6 +5,7 @@ Knows no dialect.
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -46,28 +47,21 @@ _rpc: Final = msgspec.json.Decoder(RpcIn)
 _any: Final = msgspec.json.Decoder()
 
 
+@dataclass(slots=True)
 class Transport:
-    """Calls one agent."""
+    """Calls one agent. `keys` is None if no credentials are sent."""
 
-    def __init__(
-        self,
-        fetcher: "Fetcher",
-        peer: str,
-        schemes: Sequence[Scheme],
-        keys: "KeyManager | None",
-        *,
-        trusted: bool,
-        seconds: float,
-        idle: float,
-    ) -> None:
-        self.peer = peer
-        self._fetcher = fetcher
-        self._schemes = schemes
-        self._keys = keys
-        self._trusted = trusted
-        self._seconds = seconds
-        self._idle = idle
-        self._credentials = Credentials(fetcher, trusted=trusted)
+    fetcher: "Fetcher"
+    peer: str
+    schemes: Sequence[Scheme]
+    keys: "KeyManager | None"
+    trusted: bool
+    seconds: float
+    idle: float
+    _credentials: Credentials = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._credentials = Credentials(self.fetcher, trusted=self.trusted)
 
     async def rpc(
         self, url: str, method: str, params: Mapping[str, Any], dialect: Dialect, headers: Mapping[str, str]
@@ -75,8 +69,8 @@ class Transport:
         """The result of a JSON-RPC call as bytes."""
         request_id, body = _request(method, params)
         answer = await self._fetch("POST", url, headers, body)
-        if not 200 <= answer.status < 300 and not _says_rpc(answer.body):
-            raise self._refusal(answer.status, answer.headers, answer.body)
+        if not 200 <= answer.status < 300 and not _has_rpc_error(answer.body):
+            raise self._http_error(answer.status, answer.headers, answer.body)
         return self._result(answer.body, request_id, dialect)
 
     async def rpc_stream(
@@ -96,7 +90,7 @@ class Transport:
         """The body of a successful HTTP request."""
         answer = await self._fetch(method, url, headers, None if body is None else _encode(body))
         if not 200 <= answer.status < 300:
-            raise self._refusal(answer.status, answer.headers, answer.body)
+            raise self._http_error(answer.status, answer.headers, answer.body)
         return self.bounded(answer.body)
 
     async def stream(
@@ -106,14 +100,14 @@ class Transport:
         sent = {**await self._headers(headers), "Accept": CONTENT_TYPE}
         if body is not None:
             sent["Content-Type"] = "application/json"
-        async with self._fetcher.stream(
+        async with self.fetcher.stream(
             url,
             method=method,
             headers=sent,
             body=body,
-            timeout=self._seconds,
-            idle=self._idle,
-            trusted=self._trusted,
+            timeout=self.seconds,
+            idle=self.idle,
+            trusted=self.trusted,
         ) as answer:
             if answer.status == 200 and answer.headers.get("content-type", "").startswith(CONTENT_TYPE):
                 async with aclosing(events(answer.chunks, max_event_bytes=MAX_BYTES)) as found:
@@ -121,8 +115,8 @@ class Transport:
                         yield event
                 return
             start = await answer.beginning(_ERROR_BYTES)
-            if not 200 <= answer.status < 300 and not _says_rpc(start):
-                raise self._refusal(answer.status, answer.headers, start)
+            if not 200 <= answer.status < 300 and not _has_rpc_error(start):
+                raise self._http_error(answer.status, answer.headers, start)
         yield start
 
     def read_rpc(self, event: ServerEvent, dialect: Dialect) -> bytes:
@@ -142,28 +136,28 @@ class Transport:
         if body is not None:
             sent["Content-Type"] = "application/json"
         answer = await self._fetch_once(method, url, sent, body)
-        if answer.status == 401 and any(scheme.kind == "oauth2" for scheme in self._schemes):
+        if answer.status == 401 and any(scheme.kind == "oauth2" for scheme in self.schemes):
             renewed = {**sent, **await self._headers(headers, renew=True)}
             if renewed != sent:
                 return await self._fetch_once(method, url, renewed, body)
         return answer
 
     async def _fetch_once(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "Fetched":
-        return await self._fetcher.fetch(
+        return await self.fetcher.fetch(
             url,
             method=method,
             headers=headers,
             body=body,
             max_bytes=MAX_BYTES,
-            timeout=self._seconds,
-            trusted=self._trusted,
+            timeout=self.seconds,
+            trusted=self.trusted,
         )
 
     async def _headers(self, headers: Mapping[str, str], *, renew: bool = False) -> dict[str, str]:
-        if self._keys is None:
+        if self.keys is None:
             return dict(headers)
         try:
-            login = await self._credentials.headers(self.peer, self._schemes, self._keys, renew=renew)
+            login = await self._credentials.headers(self.peer, self.schemes, self.keys, renew=renew)
         except A2AAuthenticationError as error:
             raise Forbidden(str(error), details={"reason": "no-credentials", "peer": self.peer}) from error
         return {**headers, **login}
@@ -181,12 +175,12 @@ class Transport:
             raise invalid_answer(self.peer, "the answer to another request")
         return bytes(answer.result)
 
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
+    def _http_error(self, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
         try:
-            said: Any = _any.decode(self.bounded(body))
+            content: Any = _any.decode(self.bounded(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            said = body[:_ERROR_BYTES].decode("utf-8", "replace")
-        return decode_http_error(self.peer, status, said, headers.get("retry-after"))
+            content = body[:_ERROR_BYTES].decode("utf-8", "replace")
+        return decode_http_error(self.peer, status, content, headers.get("retry-after"))
 
 
 def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -194,7 +188,7 @@ def _request(method: str, params: Mapping[str, Any]) -> tuple[str, bytes]:
     return request_id, _encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
 
-def _says_rpc(body: bytes) -> bool:
+def _has_rpc_error(body: bytes) -> bool:
     """Whether an HTTP error contains a JSON-RPC error, which says more."""
     try:
         return _rpc.decode(body[:_ERROR_BYTES]).jsonrpc == "2.0"

@@ -164,10 +164,10 @@ class A2aCodec(Codec):
 
     def task_of(self, wire: TaskIn[Any, Any]) -> Task:
         status = wire.status
-        said = None if status.message is None else self.message_of(status.message, "")
+        message = None if status.message is None else self.message_of(status.message, "")
         history = [self.message_of(one, "") for one in wire.history or ()]
-        if said is not None and all(one.id != said.id for one in history):
-            history.append(said)
+        if message is not None and all(one.id != message.id for one in history):
+            history.append(message)
         at = parse_time(status.timestamp)
         return Task(
             id=wire.id,
@@ -176,7 +176,7 @@ class A2aCodec(Codec):
             owner="",
             dialect=self.dialect,
             state=parse_state(status.state, self.states),
-            status_message=said,
+            status_message=message,
             status_at=at,
             created_at=at,
             updated_at=at,
@@ -187,8 +187,8 @@ class A2aCodec(Codec):
 
     def status_update_of(self, wire: StatusUpdateIn[Any]) -> Update:
         status = wire.status
-        said = None if status.message is None else self.message_of(status.message, "")
-        body = StatusEvent(parse_state(status.state, self.states), said, wire.metadata)
+        message = None if status.message is None else self.message_of(status.message, "")
+        body = StatusEvent(parse_state(status.state, self.states), message, wire.metadata)
         return Update(wire.task_id, wire.context_id or wire.task_id, body, parse_time(status.timestamp))
 
     def artifact_update_of(self, wire: ArtifactUpdateIn[Any]) -> Update:
@@ -299,10 +299,10 @@ class A2aCodec(Codec):
         """The task at the start of a stream."""
         return self.encode_task(task)
 
-    def _status(self, state: State, said: Message | None, at: float, task_id: str, context_id: str) -> Json:
+    def _status(self, state: State, message: Message | None, at: float, task_id: str, context_id: str) -> Json:
         body: Json = {"state": self.state_names[state], "timestamp": iso(at)}
-        if said is not None:
-            body["message"] = self.encode_message(said, task_id, context_id)
+        if message is not None:
+            body["message"] = self.encode_message(message, task_id, context_id)
         return body
 
 

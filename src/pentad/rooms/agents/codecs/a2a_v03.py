@@ -8,7 +8,15 @@ from msgspec import UNSET, Raw, Struct
 
 from pentad.rooms.agents.codecs import a2a
 from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, checked_length, not_an_answer
-from pentad.rooms.agents.codecs.base import Operation, PushQuery, SendRequest, TaskPushConfig, TaskQuery, Update
+from pentad.rooms.agents.codecs.base import (
+    Operation,
+    PushQuery,
+    SendRequest,
+    TaskPushConfig,
+    TaskQuery,
+    Update,
+    methods_of,
+)
 from pentad.rooms.agents.codecs.errors import Fault, Violation, rpc_error
 from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64, typed
 from pentad.rooms.agents.models import STATES, Dialect, Event, Json, Message, Part, PushConfig, Role, State, Task
@@ -106,7 +114,6 @@ _SEND: Final = msgspec.json.Decoder(SendIn)
 _QUERY: Final = msgspec.json.Decoder(QueryIn)
 _SET_PUSH: Final = msgspec.json.Decoder(SetPushIn)
 _PUSH_QUERY: Final = msgspec.json.Decoder(PushQueryIn)
-_PUSH_LIST: Final = msgspec.json.Decoder(list[SetPushIn])
 _MESSAGE: Final = msgspec.json.Decoder(MessageIn)
 _KIND: Final = msgspec.json.Decoder(KindIn)
 _TASK: Final = msgspec.json.Decoder(a2a.TaskIn[MessageIn, PartIn])
@@ -118,18 +125,7 @@ class A2aV03(A2aCodec):
     """A2A 0.3 over JSON-RPC."""
 
     dialect: ClassVar[Dialect] = "0.3"
-    methods: ClassVar[Mapping[Operation, str]] = {
-        "send": "message/send",
-        "stream": "message/stream",
-        "get": "tasks/get",
-        "cancel": "tasks/cancel",
-        "subscribe": "tasks/resubscribe",
-        "set_push": "tasks/pushNotificationConfig/set",
-        "get_push": "tasks/pushNotificationConfig/get",
-        "list_push": "tasks/pushNotificationConfig/list",
-        "delete_push": "tasks/pushNotificationConfig/delete",
-        "card": "agent/getAuthenticatedExtendedCard",
-    }
+    methods: ClassVar[Mapping[Operation, str]] = methods_of("0.3")
     roles: ClassVar[Mapping[str, Role]] = {"user": "user", "agent": "agent"}
     role_names: ClassVar[Mapping[Role, str]] = {"user": "user", "agent": "agent"}
     states: ClassVar[Mapping[str, State]] = {state: state for state in STATES}
@@ -163,6 +159,10 @@ class A2aV03(A2aCodec):
         wire = typed(_QUERY, params)
         return TaskQuery(task_id=wire.id, history_length=checked_length(wire.history_length), metadata=wire.metadata)
 
+    def decode_set_push(self, params: Raw) -> TaskPushConfig:
+        wire = typed(_SET_PUSH, params)
+        return TaskPushConfig(task_id=wire.task_id, config=_push_of(wire.push_notification_config))
+
     def decode_push_query(self, params: Raw) -> PushQuery:
         wire = typed(_PUSH_QUERY, params)
         return PushQuery(task_id=wire.id, config_id=wire.push_notification_config_id)
@@ -172,23 +172,14 @@ class A2aV03(A2aCodec):
             raise invalid_params([Violation("pushNotificationConfigId", "The config to delete.")])
         return query
 
-    def encode_push_query(self, query: PushQuery) -> Json:
-        if query.config_id is None:
-            return {"id": query.task_id}
-        return {"id": query.task_id, "pushNotificationConfigId": query.config_id}
-
     # Results
-
-    def decode_message(self, raw: bytes) -> Message:
-        """A message that is not part of a request."""
-        return self.message_of(typed(_MESSAGE, raw, "message"), "")
 
     def decode_answer(self, raw: bytes) -> Task | Message | Update:
         kind = _KIND.decode(raw).kind
         if kind == "task":
             return self.task_of(_TASK.decode(raw))
         if kind == "message":
-            return self.decode_message(raw)
+            return self.message_of(_MESSAGE.decode(raw), "")
         if kind == "status-update":
             return self.status_update_of(_STATUS.decode(raw))
         if kind == "artifact-update":
@@ -201,15 +192,8 @@ class A2aV03(A2aCodec):
     def encode_push(self, config: PushConfig, task_id: str) -> Json:
         return {"taskId": task_id, "pushNotificationConfig": _push_config(config)}
 
-    def decode_push(self, raw: Raw | bytes) -> TaskPushConfig:
-        wire = typed(_SET_PUSH, raw)
-        return TaskPushConfig(task_id=wire.task_id, config=_push_of(wire.push_notification_config))
-
     def encode_push_list(self, configs: list[PushConfig], task_id: str) -> list[Json]:
         return [self.encode_push(one, task_id) for one in configs]
-
-    def decode_push_list(self, raw: bytes) -> list[PushConfig]:
-        return [_push_of(one.push_notification_config) for one in _PUSH_LIST.decode(raw)]
 
     # Parts, events and errors
 
@@ -222,9 +206,9 @@ class A2aV03(A2aCodec):
         data: Any = wire.data
         if kind == "data" and isinstance(data, dict):
             return Part(data=data, metadata=wire.metadata)
-        wanted = {"text": "a text", "file": "a file", "data": "an object in `data`"}.get(kind)
-        said = f"A part of kind {kind} has {wanted}." if wanted else "A part is of kind text, file or data."
-        problems.append(Violation(at, said))
+        expected = {"text": "a text", "file": "a file", "data": "an object in `data`"}.get(kind)
+        description = f"A part of kind {kind} has {expected}." if expected else "A part is of kind text, file or data."
+        problems.append(Violation(at, description))
         return Part(text="")
 
     def encode_part(self, part: Part) -> Json:
@@ -285,14 +269,14 @@ def _file_of(wire: FileIn, metadata: Json | None, at: str, problems: list[Violat
 
 
 def _push_of(wire: PushConfigIn) -> PushConfig:
-    who = wire.authentication
+    login = wire.authentication
     return PushConfig(
         url=wire.url,
         dialect="0.3",
         id=wire.id or "",
         token=wire.token or None,
-        scheme=who.schemes[0] if who and who.schemes else None,
-        credentials=who.credentials if who else None,
+        scheme=login.schemes[0] if login and login.schemes else None,
+        credentials=login.credentials if login else None,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from pentad.kernel.clock import iso
 from pentad.rooms.agents.codecs import a2a
 from pentad.rooms.agents.codecs.a2a import A2aCodec, Text, checked_length, not_an_answer
 from pentad.rooms.agents.codecs.base import (
@@ -18,9 +17,10 @@ from pentad.rooms.agents.codecs.base import (
     TaskPushConfig,
     TaskQuery,
     Update,
+    methods_of,
 )
 from pentad.rooms.agents.codecs.errors import Fault, Violation, rest_error, rpc_error
-from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64, typed
+from pentad.rooms.agents.codecs.json_rpc import invalid_params, is_base64
 from pentad.rooms.agents.codecs.protojson import Reader
 from pentad.rooms.agents.models import (
     STATES,
@@ -140,50 +140,21 @@ class AnswerIn(Struct, rename="camel"):
     artifact_update: a2a.ArtifactUpdateIn[PartIn] | None = None
 
 
-class PageIn(Struct, rename="camel"):
-    """A page of tasks."""
-
-    tasks: list[a2a.TaskIn[MessageIn, PartIn]] = []
-    next_page_token: Text = None
-    total_size: int | None = None
-
-
-class PushListIn(Struct):
-    """The push notification configs of a task."""
-
-    configs: list[PushConfigIn] = []
-
-
 read_send: Final = Reader(SendIn)
 read_query: Final = Reader(QueryIn)
 read_list: Final = Reader(ListIn)
 read_push: Final = Reader(PushConfigIn)
 read_push_query: Final = Reader(PushQueryIn)
 _read_tenant: Final = Reader(TenantIn)
-_MESSAGE: Final = msgspec.json.Decoder(MessageIn)
 _ANSWER: Final = msgspec.json.Decoder(AnswerIn)
 _TASK: Final = msgspec.json.Decoder(a2a.TaskIn[MessageIn, PartIn])
-_PAGE: Final = msgspec.json.Decoder(PageIn)
-_PUSH_LIST: Final = msgspec.json.Decoder(PushListIn)
 
 
 class A2aV10(A2aCodec):
     """A2A 1.0 over JSON-RPC."""
 
     dialect: ClassVar[Dialect] = "1.0"
-    methods: ClassVar[Mapping[Operation, str]] = {
-        "send": "SendMessage",
-        "stream": "SendStreamingMessage",
-        "get": "GetTask",
-        "list": "ListTasks",
-        "cancel": "CancelTask",
-        "subscribe": "SubscribeToTask",
-        "set_push": "CreateTaskPushNotificationConfig",
-        "get_push": "GetTaskPushNotificationConfig",
-        "list_push": "ListTaskPushNotificationConfigs",
-        "delete_push": "DeleteTaskPushNotificationConfig",
-        "card": "GetExtendedAgentCard",
-    }
+    methods: ClassVar[Mapping[Operation, str]] = methods_of("1.0")
     # 1.0 reserves its own code for a card that is announced but missing
     missing_card: ClassVar[Literal["no-extended-card", "unsupported"]] = "unsupported"
     roles: ClassVar[Mapping[str, Role]] = {
@@ -237,38 +208,20 @@ class A2aV10(A2aCodec):
             tenant=wire.tenant,
         )
 
-    def encode_list_query(self, query: ListQuery) -> Json:
-        body: Json = {
-            "contextId": query.context_id,
-            "status": None if query.state is None else self.state_names[query.state],
-            "statusTimestampAfter": None if query.since is None else iso(query.since),
-            "pageSize": query.page_size,
-            "pageToken": query.cursor,
-            "historyLength": query.history_length,
-            "includeArtifacts": query.artifacts or None,
-        }
-        return {name: value for name, value in body.items() if value is not None}
-
     def decode_set_push(self, params: Raw) -> TaskPushConfig:
-        if not (query := self.decode_push(params)).task_id:
+        wire = read_push(params)
+        if not wire.task_id:
             raise invalid_params([Violation("taskId", "The task it is about.")])
-        return query
+        return TaskPushConfig(task_id=wire.task_id, config=_push_of(wire), tenant=wire.tenant)
 
     def decode_push_query(self, params: Raw) -> PushQuery:
         wire = read_push_query(params)
         return PushQuery(task_id=wire.task_id, config_id=wire.id, tenant=wire.tenant)
 
-    def encode_push_query(self, query: PushQuery) -> Json:
-        return {"taskId": query.task_id} | ({} if query.config_id is None else {"id": query.config_id})
-
     def decode_tenant(self, params: Raw) -> str | None:
         return _read_tenant(params).tenant
 
     # Results
-
-    def decode_message(self, raw: bytes) -> Message:
-        """A message that is not part of a request."""
-        return self.message_of(typed(_MESSAGE, raw, "message"), "")
 
     def encode_answer(self, answer: Task | Message, request: SendRequest) -> Json:
         return {"message" if isinstance(answer, Message) else "task": super().encode_answer(answer, request)}
@@ -299,12 +252,6 @@ class A2aV10(A2aCodec):
             "totalSize": page.total,
         }
 
-    def decode_page(self, raw: bytes) -> TaskPage:
-        page = _PAGE.decode(raw)
-        tasks = [self.task_of(one) for one in page.tasks]
-        total = len(tasks) if page.total_size is None else page.total_size
-        return TaskPage(tasks=tasks, total=total, next=page.next_page_token or None)
-
     def encode_push(self, config: PushConfig, task_id: str) -> Json:
         body: Json = {name: value for name, value in (("id", config.id), ("taskId", task_id)) if value}
         body["url"] = config.url
@@ -316,15 +263,8 @@ class A2aV10(A2aCodec):
                 body["authentication"]["credentials"] = config.credentials
         return body
 
-    def decode_push(self, raw: Raw | bytes) -> TaskPushConfig:
-        wire = read_push(Raw(raw))
-        return TaskPushConfig(task_id=wire.task_id or "", config=_push_of(wire), tenant=wire.tenant)
-
     def encode_push_list(self, configs: list[PushConfig], task_id: str) -> Json:
         return {"configs": [self.encode_push(one, task_id) for one in configs]}
-
-    def decode_push_list(self, raw: bytes) -> list[PushConfig]:
-        return [_push_of(one) for one in _PUSH_LIST.decode(raw).configs]
 
     def encode_deleted(self) -> Json:
         return {}
@@ -403,14 +343,14 @@ HTTP: Final = A2aHttp()
 
 
 def _push_of(wire: PushConfigIn) -> PushConfig:
-    who = wire.authentication
+    login = wire.authentication
     return PushConfig(
         url=wire.url,
         dialect="1.0",
         id=wire.id or "",
         token=wire.token or None,
-        scheme=who.scheme if who else None,
-        credentials=who.credentials if who else None,
+        scheme=login.scheme if login else None,
+        credentials=login.credentials if login else None,
     )
 
 

@@ -23,6 +23,7 @@ from pentad.rooms.agents.codecs.base import (
     SendRequest,
     TaskQuery,
     Update,
+    methods_of,
     parse_state,
     parse_time,
 )
@@ -168,7 +169,6 @@ _SENT: Final = msgspec.json.Decoder(SentIn)
 _CANCELED: Final = msgspec.json.Decoder(CanceledIn)
 _TASK: Final = msgspec.json.Decoder(TaskIn)
 _STATUS: Final = msgspec.json.Decoder(StatusIn)
-_MESSAGE: Final = msgspec.json.Decoder(MessageIn)
 _MESSAGE_EVENT: Final = msgspec.json.Decoder(MessageEventIn)
 _ARTIFACT_EVENT: Final = msgspec.json.Decoder(ArtifactEventIn)
 
@@ -184,12 +184,7 @@ class AgentVaultCodec(Codec):
     """The AgentVault profile over JSON-RPC. `file_url` says where the bytes of files are served."""
 
     dialect: ClassVar[Dialect] = "agentvault"
-    methods: ClassVar[Mapping[Operation, str]] = {
-        "send": "tasks/send",
-        "subscribe": "tasks/sendSubscribe",
-        "get": "tasks/get",
-        "cancel": "tasks/cancel",
-    }
+    methods: ClassVar[Mapping[Operation, str]] = methods_of("agentvault")
     replays_events: ClassVar[bool] = True
     named_events: ClassVar[bool] = True
     reports_internal_status: bool = True
@@ -294,10 +289,10 @@ class AgentVaultCodec(Codec):
         body: Json = {"id": artifact.id, "type": "text", "content": None, "url": None, "mediaType": None}
         if artifact.parts:
             first = artifact.parts[0]
-            shown = self.encode_part(first, task_id, artifact.id, 0)
-            body["type"], body["url"] = shown["type"], shown.get("url")
-            body["content"] = shown.get("content") if first.data is UNSET else first.data
-            body["mediaType"] = first.media_type or shown.get("mediaType")
+            encoded = self.encode_part(first, task_id, artifact.id, 0)
+            body["type"], body["url"] = encoded["type"], encoded.get("url")
+            body["content"] = encoded.get("content") if first.data is UNSET else first.data
+            body["mediaType"] = first.media_type or encoded.get("mediaType")
             if all(part.text is not UNSET for part in artifact.parts):
                 body["content"] = "".join([str(part.text) for part in artifact.parts])
         named = {"name": artifact.name, "description": artifact.description}
@@ -336,9 +331,9 @@ class AgentVaultCodec(Codec):
             body = StatusEvent(parse_state(status.state, STATES_BY_NAME), _status_message(status.message))
             return Update(status.task_id, status.task_id, body, parse_time(status.timestamp))
         if name in ("task_message", "message"):
-            said = _MESSAGE_EVENT.decode(raw)
-            message = MessageEvent(message_of(said.message, ""))
-            return Update(said.task_id, said.task_id, message, parse_time(said.timestamp))
+            event = _MESSAGE_EVENT.decode(raw)
+            message = MessageEvent(message_of(event.message, ""))
+            return Update(event.task_id, event.task_id, message, parse_time(event.timestamp))
         if name == "task_artifact":
             made = _ARTIFACT_EVENT.decode(raw)
             metadata = made.artifact.metadata or {}
@@ -409,13 +404,8 @@ class SharedCodec(AgentVaultCodec):
 def merged_task(task: Task, vault: Json, history_length: int | None = None) -> Json:
     """One object with every member that AgentVault (`vault`) or A2A 0.3 requires."""
     ours = V03.encode_task(task, history_length)
-    shown = zip(vault["artifacts"], ours.get("artifacts", []), strict=True)
-    return {**vault, **ours, "artifacts": [{**one, **other} for one, other in shown], "metadata": task.metadata}
-
-
-def decode_message(raw: bytes) -> Message:
-    """A message that is not part of a request."""
-    return message_of(typed(_MESSAGE, raw, "message"), "")
+    encoded = zip(vault["artifacts"], ours.get("artifacts", []), strict=True)
+    return {**vault, **ours, "artifacts": [{**one, **other} for one, other in encoded], "metadata": task.metadata}
 
 
 def message_of(wire: MessageIn, at: str = "message.") -> Message:
@@ -451,8 +441,8 @@ def _part_of(wire: PartIn, at: str, problems: list[Violation]) -> Part:
         return Part(data=content, media_type=wire.media_type or _JSON_TYPE)
     if kind == "file" and wire.url is not None and _is_http(wire.url):
         return Part(url=wire.url, filename=wire.filename, media_type=wire.media_type)
-    wanted = {"text": "a text as its content", "data": "an object as its content", "file": "an http(s) url"}.get(kind)
-    problems.append(Violation(at, f"A {kind} part has {wanted}." if wanted else "A part is text, file or data."))
+    expected = {"text": "a text as its content", "data": "an object as its content", "file": "an http(s) url"}.get(kind)
+    problems.append(Violation(at, f"A {kind} part has {expected}." if expected else "A part is text, file or data."))
     return Part(text="")
 
 

@@ -29,6 +29,29 @@ Operation = Literal[
     "card",
     "custom",
 ]
+METHODS: Final[Mapping[Operation, tuple[str, str | None, str | None]]] = {
+    "send": ("SendMessage", "message/send", "tasks/send"),
+    "stream": ("SendStreamingMessage", "message/stream", None),
+    "get": ("GetTask", "tasks/get", "tasks/get"),
+    "list": ("ListTasks", None, None),
+    "cancel": ("CancelTask", "tasks/cancel", "tasks/cancel"),
+    "subscribe": ("SubscribeToTask", "tasks/resubscribe", "tasks/sendSubscribe"),
+    "set_push": ("CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set", None),
+    "get_push": ("GetTaskPushNotificationConfig", "tasks/pushNotificationConfig/get", None),
+    "list_push": ("ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list", None),
+    "delete_push": ("DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete", None),
+    "card": ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", None),
+}
+"""The JSON-RPC method of each operation in A2A 1.0, A2A 0.3 and AgentVault; None if the dialect lacks it."""
+_COLUMNS: Final[Mapping[Dialect, int]] = {"1.0": 0, "0.3": 1, "agentvault": 2}
+
+
+def methods_of(dialect: Dialect) -> dict[Operation, str]:
+    """The methods of a dialect."""
+    column = _COLUMNS[dialect]
+    return {operation: name for operation, names in METHODS.items() if (name := names[column]) is not None}
+
+
 STREAMING: Final = frozenset[Operation]({"stream", "subscribe"})
 _WRITES: Final = frozenset[Operation]({"send", "stream", "cancel", "set_push", "delete_push", "custom"})
 
@@ -73,7 +96,7 @@ class ListQuery(Struct, frozen=True, kw_only=True):
 
 
 class TaskPushConfig(Struct, frozen=True, kw_only=True):
-    """A push notification config with its task: set one, and the result of set and get."""
+    """Set a push notification config of a task."""
 
     task_id: str
     config: PushConfig
@@ -105,7 +128,7 @@ class EventFrame(NamedTuple):
 
 
 class Codec:
-    """Translates one dialect. A dialect that lacks an operation leaves it out of `methods`."""
+    """Translates one dialect."""
 
     dialect: ClassVar[Dialect]
     methods: ClassVar[Mapping[Operation, str]]
@@ -140,20 +163,14 @@ class Codec:
     def decode_list_query(self, params: Raw) -> ListQuery:
         raise NotImplementedError
 
-    def encode_list_query(self, query: ListQuery) -> Json:
-        raise NotImplementedError
-
     def decode_set_push(self, params: Raw) -> TaskPushConfig:
-        return self.decode_push(params)
+        raise NotImplementedError
 
     def decode_push_query(self, params: Raw) -> PushQuery:
         raise NotImplementedError
 
     def decode_delete_push(self, params: Raw) -> PushQuery:
         return self.decode_push_query(params)
-
-    def encode_push_query(self, query: PushQuery) -> Json:
-        raise NotImplementedError
 
     def decode_tenant(self, params: Raw) -> str | None:
         """The tenant of a request for the extended card."""
@@ -184,20 +201,11 @@ class Codec:
     def encode_page(self, page: TaskPage, query: ListQuery) -> Json:
         raise NotImplementedError
 
-    def decode_page(self, raw: bytes) -> TaskPage:
-        raise NotImplementedError
-
     def encode_push(self, config: PushConfig, task_id: str) -> Json:
-        """A config as the result of set and get, and as the request of set."""
-        raise NotImplementedError
-
-    def decode_push(self, raw: Raw | bytes) -> TaskPushConfig:
+        """A config as the result of set and get."""
         raise NotImplementedError
 
     def encode_push_list(self, configs: list[PushConfig], task_id: str) -> Any:
-        raise NotImplementedError
-
-    def decode_push_list(self, raw: bytes) -> list[PushConfig]:
         raise NotImplementedError
 
     def encode_deleted(self) -> Json | None:

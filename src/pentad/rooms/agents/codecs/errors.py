@@ -11,22 +11,10 @@ agent rejects our credentials the error is Forbidden, not Unauthenticated: our c
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
 
-from pentad.kernel.errors import (
-    Conflict,
-    DeadlineExceeded,
-    Forbidden,
-    InvalidInput,
-    LimitExceeded,
-    NotFound,
-    Overloaded,
-    PentadError,
-    RateLimited,
-    Unauthenticated,
-    Unavailable,
-    without_secrets,
-)
+from pentad.kernel import errors
+from pentad.kernel.errors import PentadError, without_secrets
 from pentad.kernel.incidents import ensure_logged
-from pentad.rooms.agents.models import Dialect
+from pentad.rooms.agents.models import Dialect, json_object, json_objects
 
 Kind = Literal[
     "parse",
@@ -107,23 +95,23 @@ _AGENTVAULT: Final[Mapping[Kind, int]] = {
 }
 _AGENT_ERROR: Final = -32000
 _RAISED: Final[Mapping[Kind, type[PentadError]]] = {
-    "parse": InvalidInput,
-    "invalid-request": InvalidInput,
-    "method-not-found": Conflict,
-    "invalid-params": InvalidInput,
-    "internal": Unavailable,
-    "task-not-found": NotFound,
-    "not-cancelable": Conflict,
-    "push-unsupported": Conflict,
-    "unsupported": Conflict,
-    "content-type": InvalidInput,
-    "invalid-agent-response": Unavailable,
-    "no-extended-card": NotFound,
-    "extension-required": Conflict,
-    "version": Conflict,
-    "unauthenticated": Forbidden,
-    "forbidden": Forbidden,
-    "agent-error": Unavailable,
+    "parse": errors.InvalidInput,
+    "invalid-request": errors.InvalidInput,
+    "method-not-found": errors.Conflict,
+    "invalid-params": errors.InvalidInput,
+    "internal": errors.Unavailable,
+    "task-not-found": errors.NotFound,
+    "not-cancelable": errors.Conflict,
+    "push-unsupported": errors.Conflict,
+    "unsupported": errors.Conflict,
+    "content-type": errors.InvalidInput,
+    "invalid-agent-response": errors.Unavailable,
+    "no-extended-card": errors.NotFound,
+    "extension-required": errors.Conflict,
+    "version": errors.Conflict,
+    "unauthenticated": errors.Forbidden,
+    "forbidden": errors.Forbidden,
+    "agent-error": errors.Unavailable,
 }
 """What the client raises for the error of a remote agent."""
 _NOT_A2A: Final = frozenset[Kind]({"unauthenticated", "forbidden", "agent-error"})
@@ -135,15 +123,15 @@ _AGENTVAULT_CODES: Final[dict[int, Kind]] = {
     code: kind for kind, code in reversed([*_AGENTVAULT.items()]) if kind in _RAISED
 }
 _STATUSES: Final[Mapping[int, tuple[type[PentadError], str]]] = {
-    400: (InvalidInput, "invalid-request"),
-    401: (Forbidden, "unauthenticated"),
-    403: (Forbidden, "forbidden"),
-    404: (NotFound, "not-found"),
-    405: (Conflict, "unsupported"),
-    409: (Conflict, "conflict"),
-    413: (LimitExceeded, "too-large"),
-    422: (InvalidInput, "invalid-params"),
-    501: (Conflict, "unsupported"),
+    400: (errors.InvalidInput, "invalid-request"),
+    401: (errors.Forbidden, "unauthenticated"),
+    403: (errors.Forbidden, "forbidden"),
+    404: (errors.NotFound, "not-found"),
+    405: (errors.Conflict, "unsupported"),
+    409: (errors.Conflict, "conflict"),
+    413: (errors.LimitExceeded, "too-large"),
+    422: (errors.InvalidInput, "invalid-params"),
+    501: (errors.Conflict, "unsupported"),
 }
 _MAX_TEXT: Final = 500
 _MAX_PROBLEMS: Final = 20
@@ -160,15 +148,15 @@ _REASONS: Final[Mapping[str, Kind]] = {
     "invalid-agent-response": "invalid-agent-response",
 }
 _CLASSES: Final[Sequence[tuple[type[PentadError], Kind]]] = (
-    (InvalidInput, "invalid-params"),
-    (NotFound, "not-found"),
-    (Conflict, "unsupported"),
-    (Unauthenticated, "unauthenticated"),
-    (Forbidden, "forbidden"),
-    (RateLimited, "too-many"),
-    (Overloaded, "unavailable"),
-    (Unavailable, "unavailable"),
-    (DeadlineExceeded, "unavailable"),
+    (errors.InvalidInput, "invalid-params"),
+    (errors.NotFound, "not-found"),
+    (errors.Conflict, "unsupported"),
+    (errors.Unauthenticated, "unauthenticated"),
+    (errors.Forbidden, "forbidden"),
+    (errors.RateLimited, "too-many"),
+    (errors.Overloaded, "unavailable"),
+    (errors.Unavailable, "unavailable"),
+    (errors.DeadlineExceeded, "unavailable"),
 )
 
 
@@ -228,7 +216,7 @@ def rest_error(fault: Fault) -> dict[str, Any]:
 
 def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
     """The `error` member of a JSON-RPC response as one of Pentad's errors."""
-    members = _object(error)
+    members = json_object(error)
     code = members.get("code")
     codes = _AGENTVAULT_CODES if dialect == "agentvault" else _A2A_CODES
     kind = codes.get(code) if isinstance(code, int) else None
@@ -237,29 +225,29 @@ def decode_rpc_error(peer: str, error: Any, dialect: Dialect) -> PentadError:
 
 def decode_http_error(peer: str, status: int, body: Any, retry_after: str | None) -> PentadError:
     """An HTTP error as one of Pentad's errors; `body` is its JSON, or its text."""
-    error = _object(_object(body).get("error"))
+    error = json_object(json_object(body).get("error"))
     kind: Kind | None = None
     for reason in _reasons(error.get("details")):
         kind = kind or _A2A_REASONS.get(reason)
     if kind is None and status in (429, 503):
         seconds = float(retry_after) if retry_after is not None and retry_after.isdigit() else 1.0
-        return Overloaded(f"{peer} is overloaded (HTTP {status}).", retry_after=seconds)
+        return errors.Overloaded(f"{peer} is overloaded (HTTP {status}).", retry_after=seconds)
     message = error.get("message") if "message" in error else body if isinstance(body, str) else None
     known = _known(kind) if kind else _STATUSES.get(status) or _known("agent-error")
     return _raised(peer, *known, status, message, error.get("details"))
 
 
-def invalid_answer(peer: str, why: str) -> Unavailable:
+def invalid_answer(peer: str, why: str) -> errors.Unavailable:
     """A remote agent sent a response we cannot read."""
-    return Unavailable(
+    return errors.Unavailable(
         f"{peer} sent a response that cannot be read: {why[:_MAX_TEXT]}",
         details={"reason": "invalid-agent-response", "peer": peer},
     )
 
 
-def not_offered(peer: str, what: str) -> Conflict:
+def not_offered(peer: str, what: str) -> errors.Conflict:
     """The dialect of a remote agent lacks an operation."""
-    return Conflict(f"{peer} does not offer {what}.", details={"reason": "unsupported", "peer": peer})
+    return errors.Conflict(f"{peer} does not offer {what}.", details={"reason": "unsupported", "peer": peer})
 
 
 def _known(kind: Kind) -> tuple[type[PentadError], str]:
@@ -267,20 +255,20 @@ def _known(kind: Kind) -> tuple[type[PentadError], str]:
 
 
 def _raised(peer: str, error: type[PentadError], reason: str, code: Any, message: Any, data: Any) -> PentadError:
-    said = message[:_MAX_TEXT] if isinstance(message, str) and message else "it gives no reason"
-    details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": said}
+    text = message[:_MAX_TEXT] if isinstance(message, str) and message else "it gives no reason"
+    details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": text}
     if problems := _remote_problems(data):
         details["problems"] = problems
-    return error(f"{peer} refuses ({code}): {said}", details=details)
+    return error(f"{peer} refuses ({code}): {text}", details=details)
 
 
 def _remote_problems(data: Any) -> list[dict[str, str]]:
     """The fields a remote agent complains about, in the form of our own errors."""
     found: list[dict[str, str]] = []
     for entry in cast("list[Any]", data) if isinstance(data, list) else [data]:
-        members = _object(entry)
+        members = json_object(entry)
         for violation in members.get("fieldViolations") or members.get("violations") or [entry]:
-            named = _object(violation)
+            named = json_object(violation)
             if isinstance(named.get("field"), str):
                 description = str(named.get("description", ""))
                 found.append({"path": named["field"][:_MAX_TEXT], "message": description[:_MAX_TEXT]})
@@ -288,12 +276,7 @@ def _remote_problems(data: Any) -> list[dict[str, str]]:
 
 
 def _reasons(details: Any) -> list[str]:
-    entries = [_object(entry) for entry in cast("list[Any]", details)] if isinstance(details, list) else []
-    return [str(entry.get("reason")) for entry in entries if entry.get("@type") == ERROR_INFO]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return [str(entry.get("reason")) for entry in json_objects(details) if entry.get("@type") == ERROR_INFO]
 
 
 def _details(fault: Fault) -> list[dict[str, Any]]:
@@ -307,8 +290,8 @@ def _details(fault: Fault) -> list[dict[str, Any]]:
 
 
 def _kind(error: PentadError) -> Kind:
-    if (told := _REASONS.get(str(error.details.get("reason")))) is not None:
-        return told
+    if (kind := _REASONS.get(str(error.details.get("reason")))) is not None:
+        return kind
     for cause, kind in _CLASSES:
         if isinstance(error, cause):
             return kind
@@ -316,7 +299,7 @@ def _kind(error: PentadError) -> Kind:
 
 
 def _violations(error: PentadError) -> list[Violation]:
-    if isinstance(error, LimitExceeded):
+    if isinstance(error, errors.LimitExceeded):
         return []
     problems: Any = error.details.get("problems") or []
     return [Violation(str(problem.get("path", "")), str(problem.get("message", ""))) for problem in problems]

@@ -162,8 +162,8 @@ def shape_fault(error: msgspec.ValidationError, name: str = "params") -> Fault:
     text = str(error)
     place = _PLACE.search(text)
     field = place[1] if place else ""
-    said = _PLACE.sub("", text)
-    return invalid_params([Violation(field or name, f"{said}.")])
+    description = _PLACE.sub("", text)
+    return invalid_params([Violation(field or name, f"{description}.")])
 
 
 def invalid_params(violations: Sequence[Violation]) -> Fault:

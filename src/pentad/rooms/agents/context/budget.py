@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.context.context_store import as_reference
+from pentad.rooms.agents.context.integrity import exact_json
 from pentad.rooms.agents.context.kinds import kind_of
 from pentad.rooms.agents.context.rules import PRIORITY, TRUNCATED
-from pentad.rooms.agents.context.traversal import exact_json
 
 BYTES_PER_TOKEN: Final = 4
 FEWEST_BYTES: Final = 64
@@ -37,6 +37,10 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     why: str = ""
     ref: str | None = None
 
+    def as_json(self) -> dict[str, Any]:
+        made = {"name": self.name, "fate": self.fate, "bytes": self.size, "sent": self.sent}
+        return made | {key: value for key, value in (("why", self.why), ("ref", self.ref)) if value}
+
 
 class Plan(Struct, frozen=True):
     """A context that fits, a decision for each item, and the contents to store for its references."""
@@ -47,17 +51,12 @@ class Plan(Struct, frozen=True):
     max_bytes: int
     to_keep: dict[str, tuple[bytes, str | None]]
 
-    @property
-    def left_out(self) -> list[Decision]:
-        return [decision for decision in self.decisions if decision.fate == "left-out"]
-
     def as_json(self) -> dict[str, Any]:
         """The plan without the contents."""
-        told = [{key: value for key, value in _told(one).items() if value is not None} for one in self.decisions]
-        return {"bytes": self.size, "max_bytes": self.max_bytes, "items": told}
+        return {"bytes": self.size, "max_bytes": self.max_bytes, "items": [one.as_json() for one in self.decisions]}
 
 
-def planned(
+def plan_context(
     items: Mapping[str, Any],
     *,
     max_bytes: int | None = None,
@@ -127,24 +126,24 @@ class _Planner:
     def _place(self, name: str, room: int, first: dict[str, str]) -> None:
         item = cast("dict[str, Any]", self._items[name])
         can_refer = self._can_refer(item)
-        form, kept = as_reference(item) if can_refer else (item, None)
-        if kept is not None and self._refer and kept.sha256 in first and self._full[name] > _size(name, form):
-            self._to_keep[kept.sha256] = (kept.body, kept.media_type)
-            self._take(name, form, "same", f"the same content as {first[kept.sha256]!r}", kept.uri)
+        form, stored = as_reference(item) if can_refer else (item, None)
+        if stored is not None and self._refer and stored.sha256 in first and self._full[name] > _size(name, form):
+            self._to_keep[stored.sha256] = (stored.body, stored.media_type)
+            self._take(name, form, "same", f"the same content as {first[stored.sha256]!r}", stored.uri)
             return
-        if kept is not None:
-            first[kept.sha256] = name
+        if stored is not None:
+            first[stored.sha256] = name
         if self._full[name] <= room:
             self._take(name, item, "kept")
             return
         cut = self._cut(name, item, form, room) if isinstance(item.get("content"), str) else None
         if cut is not None:
-            self._refer_to(kept)
-            ref = kept.uri if kept is not None and self._refer else None
+            self._refer_to(stored)
+            ref = stored.uri if stored is not None and self._refer else None
             self._take(name, cut, "shortened", "the text is longer than what was left of the budget", ref)
-        elif kept is not None and self._refer and _size(name, form) <= room:
-            self._refer_to(kept)
-            self._take(name, form, "referred", "its content does not fit", kept.uri)
+        elif stored is not None and self._refer and _size(name, form) <= room:
+            self._refer_to(stored)
+            self._take(name, form, "referred", "its content does not fit", stored.uri)
         else:
             self._leave_out(name, "it does not fit and cannot be referred to")
 
@@ -163,19 +162,19 @@ class _Planner:
         while low < high:  # escapes make the written length differ from the text's
             middle = (low + high + 1) // 2
             low, high = (middle, high) if len(exact_json(text[:middle])) - 2 <= spare else (low, middle - 1)
-        shown = text[:low]
-        missing = len(body) - len(shown.encode("utf-8", "surrogatepass"))
+        excerpt = text[:low]
+        missing = len(body) - len(excerpt.encode("utf-8", "surrogatepass"))
         if low < _SHORTEST_CUT // 4 or not missing:
             return None
-        return {**base, "content": shown + _mark(missing), "metadata": metadata}
+        return {**base, "content": excerpt + _mark(missing), "metadata": metadata}
 
     def _can_refer(self, item: Any) -> bool:
         known = cast("dict[str, Any]", item)
         return known.get("content") is not None
 
-    def _refer_to(self, kept: Any) -> None:
-        if self._refer and kept is not None:
-            self._to_keep[kept.sha256] = (kept.body, kept.media_type)
+    def _refer_to(self, stored: Any) -> None:
+        if self._refer and stored is not None:
+            self._to_keep[stored.sha256] = (stored.body, stored.media_type)
 
     def _take(self, name: str, item: Any, fate: Fate, why: str = "", ref: str | None = None) -> None:
         size = _size(name, item)
@@ -189,9 +188,9 @@ class _Planner:
 
 def _priority(item: Any) -> float:
     known = cast("dict[str, Any]", item)
-    said = cast("dict[str, Any]", known.get("metadata") or {}).get(PRIORITY)
-    if isinstance(said, int | float) and not isinstance(said, bool):
-        return float(said)
+    priority = cast("dict[str, Any]", known.get("metadata") or {}).get(PRIORITY)
+    if isinstance(priority, int | float) and not isinstance(priority, bool):
+        return float(priority)
     return _BY_KIND.get(kind_of(known), _USUAL)
 
 
@@ -202,14 +201,3 @@ def _size(name: str, item: Any) -> int:
 
 def _mark(missing: int) -> str:
     return f"\n[... {missing} bytes more]"
-
-
-def _told(decision: Decision) -> dict[str, Any]:
-    return {
-        "name": decision.name,
-        "fate": decision.fate,
-        "bytes": decision.size,
-        "sent": decision.sent,
-        "why": decision.why or None,
-        "ref": decision.ref,
-    }

@@ -18,9 +18,8 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavaila
 from pentad.kernel.limits import KIB, MIB
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, content_bytes, items_hash
+from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, content_bytes, exact_json, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.traversal import exact_json
 
 SCHEME: Final = "context"
 OTHER_REF: Final = "x-ref"
@@ -77,15 +76,15 @@ class ContentStore:
         self._database = database
         self._clock = clock
 
-    async def keep(self, who: Principal, bodies: Mapping[str, tuple[bytes, str | None]]) -> None:
+    async def keep(self, caller: Principal, bodies: Mapping[str, tuple[bytes, str | None]]) -> None:
         """Store contents (body and media type) by hash, all or none. Known contents cost nothing."""
         for sha256, (body, _) in bodies.items():
             if len(body) > MAX_CONTENT_BYTES:
-                raise LimitExceeded(f"A content has {len(body)} bytes; the most are {MAX_CONTENT_BYTES}.")
+                raise LimitExceeded(f"A content has {len(body)} bytes; the maximum is {MAX_CONTENT_BYTES}.")
             if bytes_hash(body) != sha256:
-                raise InvalidInput("A content does not have the hash it is kept under.")
+                raise InvalidInput("A content does not have the hash it is stored under.")
         if bodies:
-            await self._database.write(lambda tx: self.write(tx, who.id, bodies))
+            await self._database.write(lambda tx: self.write(tx, caller.id, bodies))
 
     def write(self, tx: Transaction, owner: str, bodies: Mapping[str, tuple[bytes, str | None]]) -> None:
         """The same within a transaction, for contents that were checked."""
@@ -100,47 +99,36 @@ class ContentStore:
                 "INSERT INTO agent_content_owners (owner, sha256, media_type, size, kept_at) VALUES (?, ?, ?, ?, ?)",
                 owner, sha256, media_type, len(body), now,
             )  # fmt: skip
-        kept = tx.value("SELECT coalesce(sum(size), 0) FROM agent_content_owners WHERE owner = ?", owner)
-        if kept > MAX_STORED_BYTES:
+        stored = tx.value("SELECT coalesce(sum(size), 0) FROM agent_content_owners WHERE owner = ?", owner)
+        if stored > MAX_STORED_BYTES:
             raise LimitExceeded(
-                f"You would keep {kept} bytes of contents; the most are {MAX_STORED_BYTES}.",
-                hint="Send less, or ask the operator to let old contents go (keep_days).",
+                f"You would store {stored} bytes of contents; the maximum is {MAX_STORED_BYTES}.",
+                hint="Send less, or ask the operator to delete old contents (keep_days).",
             )
 
-    async def read(self, who: Principal, uri: str) -> StoredContent:
+    async def read(self, caller: Principal, uri: str) -> StoredContent:
         """A content by URI, verified; NotFound if the caller has not stored it."""
         sha256 = hash_in(uri)
         row = await self._database.lookup(
             "SELECT contents.body, owners.media_type FROM agent_content_owners AS owners"
             " JOIN agent_contents AS contents ON contents.sha256 = owners.sha256"
             " WHERE owners.owner = ? AND owners.sha256 = ?",
-            who.id,
+            caller.id,
             sha256,
         )
         if row is None:
             raise NotFound(f"There is no content {uri}.", hint="Only its owner can read it.")
         body = bytes(row[0])
         if bytes_hash(body) != sha256:
-            raise Unavailable(f"The content {uri} is damaged in the store.", hint="Restore a backup, or send it anew.")
+            raise Unavailable(f"The content {uri} is damaged in the store.", hint="Restore a backup, or send it again.")
         return StoredContent(sha256, body, row[1])
 
-    async def forget(self, who: Principal, uri: str) -> bool:
-        """Delete a content; its bytes go when nothing else uses them. Returns whether it existed."""
-        sha256 = hash_in(uri)
-
-        def work(tx: Transaction) -> bool:
-            gone = tx.run("DELETE FROM agent_content_owners WHERE owner = ? AND sha256 = ?", who.id, sha256)
-            drop_unused(tx, sha256)
-            return gone > 0
-
-        return await self._database.write(work)
-
     async def store_large(
-        self, who: Principal, items: Mapping[str, Any], limits: ContextLimits = DEFAULT_LIMITS
+        self, caller: Principal, items: Mapping[str, Any], limits: ContextLimits = DEFAULT_LIMITS
     ) -> tuple[dict[str, Any], list[str]]:
         """Store contents that are too large; returns the items with references, and the names of those items."""
         made, bodies, names = plan_storage(items, limits)
-        await self.keep(who, bodies)
+        await self.keep(caller, bodies)
         return made, names
 
 
@@ -173,12 +161,12 @@ def as_reference(item: Mapping[str, Any]) -> tuple[dict[str, Any], StoredContent
     content = item["content"]
     body = content_bytes(content)
     media = item.get("mediaType") or ("text/plain" if isinstance(content, str) else "application/json")
-    kept = StoredContent(bytes_hash(body), body, str(media))
-    metadata = {**cast("Mapping[str, Any]", item.get("metadata") or {}), SHA256: kept.sha256, SIZE: len(body)}
+    stored = StoredContent(bytes_hash(body), body, str(media))
+    metadata = {**cast("Mapping[str, Any]", item.get("metadata") or {}), SHA256: stored.sha256, SIZE: len(body)}
     if isinstance(item.get("ref"), str):
         metadata[OTHER_REF] = item["ref"]
     rest = {key: value for key, value in item.items() if key not in ("content", "ref", "metadata")}
-    return {**rest, "mediaType": kept.media_type, "ref": kept.uri, "metadata": metadata}, kept
+    return {**rest, "mediaType": stored.media_type, "ref": stored.uri, "metadata": metadata}, stored
 
 
 def put_body(tx: Transaction, sha256: str, body: bytes, now: float) -> None:
@@ -248,11 +236,11 @@ def is_marker(found: Any) -> bool:
     return isinstance(found, dict) and cast("dict[str, Any]", found).keys() == _MARK
 
 
-async def restore_context(found: Any, contents: ContentStore, who: Principal) -> dict[str, Any] | None:
+async def restore_context(found: Any, contents: ContentStore, caller: Principal) -> dict[str, Any] | None:
     """The context behind a marker; None if it is not a marker."""
     if not is_marker(found):
         return None
     ref: Any = cast("dict[str, Any]", found)["ref"]
     if not isinstance(ref, str) or not ref.startswith(f"{SCHEME}://"):
         return None
-    return msgspec.json.decode((await contents.read(who, ref)).body)
+    return msgspec.json.decode((await contents.read(caller, ref)).body)

@@ -44,7 +44,9 @@ def params_of(card: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def carried(metadata: Mapping[str, Any] | None, context: Mapping[str, Any], *, extended: bool = True) -> dict[str, Any]:
+def metadata_with(
+    metadata: Mapping[str, Any] | None, context: Mapping[str, Any], *, extended: bool = True
+) -> dict[str, Any]:
     """Metadata with the context: under the plain key, and under the URI for agents that support the extension."""
     own: dict[str, Any] = {URI: dict(context)} if extended else {}
     return {**(metadata or {}), **own, PLAIN_KEY: dict(context)}
@@ -78,10 +80,10 @@ def sent_context(metadata: Any) -> tuple[str, Any] | None:
 
 def with_issues(metadata: Mapping[str, Any] | None, message: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The metadata of a task, with what was found in the context of its first message."""
-    told = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
-    if not told:
+    found = {key: message[key] for key in (ISSUES_KEY, MASKED_KEY, FOUND_KEY) if key in message} if message else {}
+    if not found:
         return None if metadata is None else dict(metadata)
-    return {**(metadata or {}), **told}
+    return {**(metadata or {}), **found}
 
 
 def masked_json(report: Sequence[Masked]) -> list[dict[str, str]]:
@@ -94,10 +96,10 @@ def found_json(report: Sequence[Masked]) -> list[dict[str, str]]:
     return [{"pointer": one.path, "what": one.what} for one in report if one.action == "allow"]
 
 
-def told_of_secrets(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
+def secrets_metadata(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
     """The metadata about the secrets of a context."""
-    said = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
-    return {key: places for key, places in said.items() if places}
+    made = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
+    return {key: places for key, places in made.items() if places}
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -2,23 +2,38 @@
 
 One table decides for all rules: `lenient` accepts what AgentVault accepts and reports what it loses, `standard` rejects
 what would be lost or misread, `strict` also rejects what is doubtful. A rule names a code; it never decides.
+
+An issue is a finding (`kernel/problems`): it may suggest names or values and carry a patch.
 """
 
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.schema import pointer
+from pentad.kernel.problems import (
+    NO_VALUE,
+    Finding,
+    Patch,
+    Place,
+    convert_scalar,
+    finding,
+    nearest_names,
+    pointer,
+    replacement,
+    steps,
+)
+from pentad.kernel.schema import pointer as pointer_of
 
 Level = Literal["lenient", "standard", "strict"]
 Severity = Literal["error", "warning"]
-Path = tuple[str | int, ...]
 
 LEVELS: Final[tuple[Level, ...]] = ("lenient", "standard", "strict")
-MOST_ISSUES: Final = 200
+MAX_ISSUES: Final = 200
 """More issues than this are only counted."""
-_LONGEST_KEY: Final = 100
+_NO_OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 _E: Final = "error"
 _W: Final = "warning"
@@ -69,6 +84,7 @@ WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None
     "expired": (None, _W, _E),
     "big-integer": (None, _W, _W),
     "secret": (None, _W, _E),
+    "bad-turn": (_E, _E, _E),
     "too-many-items": (None, _E, _E),
     "item-too-large": (None, _E, _E),
     "too-large": (None, _E, _E),
@@ -77,24 +93,49 @@ WEIGHTS: Final[dict[str, tuple[Severity | None, Severity | None, Severity | None
 """By code, the severity at lenient, standard and strict; None is not reported."""
 
 
-class Issue(Struct, frozen=True, omit_defaults=True):
-    """One problem; `path` is a JSON pointer into the context."""
+class Issue(Struct, frozen=True):
+    """A finding with its severity at the level of the check, and a hint for people."""
 
-    code: str
-    path: str
-    message: str
+    finding: Finding
     severity: Severity
     hint: str = ""
 
+    @property
+    def code(self) -> str:
+        return self.finding.code
+
+    @property
+    def path(self) -> str:
+        """A JSON pointer into the context."""
+        return self.finding.pointer
+
+    @property
+    def message(self) -> str:
+        return self.finding.message
+
     def line(self) -> str:
         """The issue as text for people."""
-        said = f"{self.path or '/'}: {self.message}"
-        return f"{said} {self.hint}" if self.hint else said
+        text = f"{self.path or '/'}: {self.message}"
+        return f"{text} {self.hint}" if self.hint else text
 
-    def problem(self, prefix: Path = ()) -> dict[str, str]:
-        """The issue as a field violation."""
+    def problem(self, prefix: str = "") -> dict[str, Any]:
+        """The issue as one of the `problems` of an error; `prefix` is the pointer to the context."""
         message = f"{self.message} {self.hint}" if self.hint else self.message
-        return {"path": pointer(prefix) + self.path, "rule": self.code, "message": message}
+        return {"path": prefix + self.path, "rule": self.code, "message": message, **self._proposal(prefix)}
+
+    def as_json(self) -> dict[str, Any]:
+        made = {"code": self.code, "path": self.path, "severity": self.severity, "message": self.message}
+        return {**made, **({"hint": self.hint} if self.hint else {}), **self._proposal("")}
+
+    def _proposal(self, prefix: str) -> dict[str, Any]:
+        """What would correct it, if anything is known; `certain` if the patch is the only sensible reading."""
+        found = self.finding
+        proposal: dict[str, Any] = {"suggestions": list(found.suggestions)} if found.suggestions else {}
+        if found.patch:
+            places = [{name: prefix + step[name] for name in ("from", "path") if name in step} for step in found.patch]
+            patch = [{**step, **place} for step, place in zip(found.patch, places, strict=True)]
+            proposal |= {"patch": patch, "certain": found.certain}
+        return proposal
 
 
 class Issues:
@@ -108,16 +149,63 @@ class Issues:
         self.found: list[Issue] = []
         self.more = 0
 
-    def add(self, code: str, path: Path, message: str, hint: str = "") -> None:
-        """Add an issue. The table decides its severity."""
+    def add(self, code: str, place: Place, message: str, hint: str = "", **proposal: Any) -> None:
+        """Add an issue. The table decides its severity. `proposal` has `suggestions`, `patch` and `certain`."""
         severity = WEIGHTS[code][self._at]
         if severity is None:
             return
-        if len(self.found) >= MOST_ISSUES:
+        if len(self.found) >= MAX_ISSUES:
             self.more += 1
             if severity == _W or not self._makes_room():
                 return
-        self.found.append(Issue(code, pointer(tuple(_short(part) for part in path)), message, severity, hint))
+        keys = steps(place)  # compared as a list: places are nested tuples, and a stranger's may be deep
+        writable = [_writable(key) for key in keys]
+        if writable != keys:
+            proposal = {}  # a patch could not name the place
+        self.found.append(Issue(finding(code, message, below(None, writable), **proposal), severity, hint))
+
+    def add_name(
+        self,
+        code: str,
+        place: tuple[Any, str | int],
+        message: str,
+        known: Iterable[str],
+        taken: Container[Any],
+        otherwise: str = "",
+        renamed: Mapping[str, str] = _NO_OTHER_NAMES,
+    ) -> None:
+        """Add an unknown member, and propose the nearest known name. `taken` are the members the object has."""
+        container, name = place
+        near, certain = self._nearest(str(name), known, renamed)
+        patch: Patch = []
+        if certain and near[0] not in taken:
+            patch = [{"op": "move", "from": pointer(place), "path": pointer((container, near[0]))}]
+        self._add_nearest(code, place, message, near, patch, otherwise)
+
+    def add_value(
+        self, code: str, place: Place, message: str, value: Any, known: Iterable[str], otherwise: str = ""
+    ) -> None:
+        """Add an invalid value, and propose the nearest known one."""
+        near, certain = self._nearest(value, known) if isinstance(value, str) else ([], False)
+        self._add_nearest(code, place, message, near, replacement(place, near[0]) if certain else [], otherwise)
+
+    def add_scalar(self, code: str, place: Place, message: str, value: Any, kind: str, hint: str = "") -> None:
+        """Add a value of the wrong type, and propose the same value as a `kind`, such as 0.5 for "0.5"."""
+        converted = convert_scalar(value, kind)
+        patch = () if converted is NO_VALUE else tuple(replacement(place, converted))
+        self.add(code, place, message, hint, patch=patch, certain=bool(patch))
+
+    def _nearest(
+        self, name: str, known: Iterable[str], renamed: Mapping[str, str] = _NO_OTHER_NAMES
+    ) -> tuple[list[str], bool]:
+        # The search is slow, and a stranger may send a million unknown names.
+        return nearest_names(name, known, renamed) if len(self.found) < MAX_ISSUES else ([], False)
+
+    def _add_nearest(
+        self, code: str, place: Place, message: str, near: list[str], patch: Patch, otherwise: str
+    ) -> None:  # fmt: skip
+        hint = f"Did you mean `{near[0]}`?" if near else otherwise
+        self.add(code, place, message, hint, suggestions=tuple(near), patch=tuple(patch), certain=bool(patch))
 
     def _makes_room(self) -> bool:
         """Drop a warning to make room for an error: errors are never only counted."""
@@ -165,35 +253,29 @@ class Report(Struct, frozen=True):
             "bytes": self.bytes,
             "depth": self.depth,
             "sha256": self.sha256,
-            "issues": [_plain(issue) for issue in self.issues],
+            "issues": [issue.as_json() for issue in self.issues],
             "issues_left_out": self.more,
         }
 
 
-def refusal(issues: list[Issue], prefix: Path = ()) -> InvalidInput:
+def refusal(issues: list[Issue], prefix: tuple[str, ...] = ()) -> InvalidInput:
     """The error for an unusable context, with every issue and its place."""
-    problems = [issue.problem(prefix) for issue in issues]
     first = issues[0]
     count = f" There are {len(issues)} such problems in all." if len(issues) > 1 else ""
     return InvalidInput(
-        f"mcp_context is not valid: at {first.path or '/'}, {_lowered(first.message)}{count}",
+        f"mcp_context is not valid: at {first.path or '/'}, {first.message[:1].lower()}{first.message[1:]}{count}",
         hint=first.hint or "Correct it and send it again; `pentad agents context lint` explains each rule.",
-        details={"reason": "invalid-context", "problems": problems},
+        details={"reason": "invalid-context", "problems": [issue.problem(pointer_of(prefix)) for issue in issues]},
     )
 
 
-def _plain(issue: Issue) -> dict[str, str]:
-    plain = {"code": issue.code, "path": issue.path, "severity": issue.severity, "message": issue.message}
-    return {**plain, "hint": issue.hint} if issue.hint else plain
+def below(place: Place, keys: Iterable[str | int]) -> Place:
+    """The place under these keys."""
+    for key in keys:
+        place = (place, key)
+    return place
 
 
-def _lowered(message: str) -> str:
-    return message[:1].lower() + message[1:]
-
-
-def _short(part: str | int) -> str | int:
-    """Shorten a key, and make it printable."""
-    if isinstance(part, int):
-        return part
-    text = part if len(part) <= _LONGEST_KEY else part[:_LONGEST_KEY] + "..."
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+def _writable(key: str | int) -> str | int:
+    """The key without halves of surrogate pairs, which cannot be written as UTF-8."""
+    return key if isinstance(key, int) else key.encode("utf-8", "replace").decode()

@@ -8,37 +8,50 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pentad.kernel.clock import iso
+import msgspec
+
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
-from pentad.rooms.agents.context.traversal import exact_json
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
     Key = ECKey | OKPKey | RSAKey | OctKey
 
+_encode: Final = msgspec.json.Encoder().encode
 SHA256: Final = "x-sha256"
 SIZE: Final = "x-size"
 PROVENANCE: Final = "x-provenance"
 ALGORITHMS: Final = ("Ed25519", "EdDSA", "ES256", "ES384", "ES512", "RS256", "PS256", "HS256")
-MOST_ENTRIES: Final = 32
-"""The maximum for one item. A longer provenance continues in a new one that names the last entry."""
+
+
+def exact_json(value: Any) -> bytes:
+    """Compact JSON with exact numbers; for sizes and storage, not for comparison."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:  # halves of surrogate pairs, which only the lenient level accepts
+        import json
+
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def bytes_hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
 
 
 def items_hash(items: Mapping[str, Any]) -> str:
     """The hash of a whole context."""
-    return _sha256(canonical({"items": dict(items)}))
+    return bytes_hash(canonical({"items": dict(items)}))
 
 
 def item_hash(item: Mapping[str, Any]) -> str:
     """The hash of one item."""
-    return _sha256(canonical(dict(item)))
+    return bytes_hash(canonical(dict(item)))
 
 
 def content_hash(content: Any) -> str:
     """The hash of inline content: a text's UTF-8, or the canonical form of anything else."""
-    return _sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else canonical(content))
+    return bytes_hash(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else canonical(content))
 
 
 def content_bytes(content: Any) -> bytes:
@@ -46,11 +59,7 @@ def content_bytes(content: Any) -> bytes:
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else exact_json(content)
 
 
-def bytes_hash(body: bytes) -> str:
-    return _sha256(body)
-
-
-def sealed(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "Ed25519") -> dict[str, Any]:
+def seal_items(items: Mapping[str, Any], key: "Key | None" = None, algorithm: str = "Ed25519") -> dict[str, Any]:
     """The member `integrity` of a context: its hash, each item's, and a signature if there is a key."""
     integrity: dict[str, Any] = {
         "sha256": items_hash(items),
@@ -68,17 +77,17 @@ def check_seal(items: Mapping[str, Any], integrity: Any, keys: "Sequence[Key]" =
     """
     if not isinstance(integrity, Mapping):
         raise InvalidInput("`integrity` is an object.", details=_details("bad-integrity", "/integrity"))
-    said = cast("Mapping[str, Any]", integrity)
-    each = said.get("items")
+    given = cast("Mapping[str, Any]", integrity)
+    each = given.get("items")
     known = cast("Mapping[str, Any]", each) if isinstance(each, Mapping) else None
     if known is not None:
         wrong = [name for name in {**known, **items} if known.get(name) != _hash_or_none(items.get(name))]
         if wrong:
             raise _tampered(f"{', '.join(sorted(wrong)[:5])}", [f"/items/{name}" for name in wrong])
-    if said.get("sha256") != items_hash(items):
+    if given.get("sha256") != items_hash(items):
         raise _tampered("the context as a whole", ["/items"])
     if keys:
-        verify_signature(items, said.get("jws"), keys)
+        verify_signature(items, given.get("jws"), keys)
 
 
 def signature(items: Mapping[str, Any], key: "Key", algorithm: str = "Ed25519") -> str:
@@ -118,17 +127,6 @@ def verify_signature(items: Mapping[str, Any], detached: Any, keys: "Sequence[Ke
     raise _tampered("the signature is by none of the known keys", ["/integrity/jws"])
 
 
-def noted(item: Mapping[str, Any], who: str, when: float, what: str) -> dict[str, Any]:
-    """The item with one more provenance entry: who did what, the item's hash then, and the previous entry."""
-    metadata = dict(cast("Mapping[str, Any]", item.get("metadata") or {}))
-    chain = _chain(metadata.get(PROVENANCE))
-    entry: dict[str, Any] = {"who": who, "when": iso(when), "what": what, "sha256": _bare_hash(item)}
-    if chain:
-        entry["after"] = _sha256(canonical(chain[-1]))
-    metadata[PROVENANCE] = [*chain, entry][-MOST_ENTRIES:]
-    return {**item, "metadata": metadata}
-
-
 def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
     """The problems of an item's provenance: places inside `metadata`, each with a sentence."""
     metadata = cast("Mapping[str, Any]", item.get("metadata") or {})
@@ -141,7 +139,7 @@ def chain_problems(item: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...],
     for at, entry in enumerate(chain):
         if not all(isinstance(entry.get(member), str) for member in ("who", "when", "what", "sha256")):
             problems.append(((PROVENANCE, at), "An entry has who, when, what and sha256."))
-        elif at and entry.get("after") != _sha256(canonical(chain[at - 1])):
+        elif at and entry.get("after") != bytes_hash(canonical(chain[at - 1])):
             problems.append(((PROVENANCE, at, "after"), "The entry does not follow the one before it."))
     if not problems and chain[-1]["sha256"] != _bare_hash(item):
         problems.append(((PROVENANCE, len(chain) - 1, "sha256"), "The item was changed after its last entry."))
@@ -156,18 +154,14 @@ def _chain(value: Any) -> list[dict[str, Any]]:
 
 def _bare_hash(item: Mapping[str, Any]) -> str:
     """The hash of an item without its provenance."""
-    said = cast("Mapping[str, Any]", item.get("metadata") or {})
-    metadata = {key: value for key, value in said.items() if key != PROVENANCE}
+    given = cast("Mapping[str, Any]", item.get("metadata") or {})
+    metadata = {key: value for key, value in given.items() if key != PROVENANCE}
     bare = {key: value for key, value in item.items() if key != "metadata"}
     return item_hash({**bare, "metadata": metadata} if metadata else bare)
 
 
 def _hash_or_none(item: Any) -> str | None:
     return item_hash(cast("Mapping[str, Any]", item)) if isinstance(item, Mapping) else None
-
-
-def _sha256(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
 
 
 def _details(rule: str, *paths: str) -> dict[str, Any]:

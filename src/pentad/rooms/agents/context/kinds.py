@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.agents.context.findings import Issues, Path
+from pentad.kernel.problems import Place
+from pentad.rooms.agents.context.findings import Issues, below
 from pentad.rooms.agents.context.shape import kind_word
 
 KINDS: Final = (
@@ -26,16 +27,16 @@ _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _ROLES: Final = ("user", "assistant")
 
-Rule = Callable[[Any, Path, Issues], None]
+Rule = Callable[[Any, Place, Issues], None]
 
 
-def said_kind(item: Mapping[str, Any]) -> Any:
+def stated_kind(item: Mapping[str, Any]) -> Any:
     """The kind an item states, if any."""
     metadata = item.get("metadata")
     if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return item.get("kind")
-    within = cast("Mapping[str, Any]", metadata).get("kind")
-    return item.get("kind") if within is None else within
+    stated = cast("Mapping[str, Any]", metadata).get("kind")
+    return item.get("kind") if stated is None else stated
 
 
 def media_of(item: Mapping[str, Any]) -> str:
@@ -48,11 +49,11 @@ def media_of(item: Mapping[str, Any]) -> str:
 
 def kind_of(item: Mapping[str, Any]) -> str:
     """The kind of an item: stated or inferred."""
-    said = said_kind(item)
-    return said if isinstance(said, str) and said in KINDS else inferred(item, media_of(item))
+    stated = stated_kind(item)
+    return stated if isinstance(stated, str) and stated in KINDS else inferred_kind(item, media_of(item))
 
 
-def inferred(item: Mapping[str, Any], media: str) -> str:
+def inferred_kind(item: Mapping[str, Any], media: str) -> str:
     """The kind of an item that states none."""
     content = item.get("content")
     if content is None and item.get("ref") is not None:
@@ -75,7 +76,7 @@ def _object_kind(content: dict[str, Any]) -> str:
         return "schema"
     if content.get("type") in BLOCKS:
         trial = Issues("standard")
-        check_block(content, (), trial)
+        check_block(content, None, trial)
         if trial.valid:
             return "content"
     return "json"
@@ -105,7 +106,7 @@ def is_base64(text: str) -> bool:
     return True
 
 
-def check_kind(item: Mapping[str, Any], kind: str, path: Path, issues: Issues) -> None:
+def check_kind(item: Mapping[str, Any], kind: str, place: Place, issues: Issues) -> None:
     """Check that the item matches its kind."""
     content = item.get("content")
     if content is None:
@@ -113,91 +114,95 @@ def check_kind(item: Mapping[str, Any], kind: str, path: Path, issues: Issues) -
     if kind in ("image", "audio"):
         media = str(item.get("mediaType") or "")
         if media and not media.lower().startswith(f"{kind}/"):
-            issues.add("kind-mismatch", (*path, "mediaType"), f"{media[:80]!r} is not the type of {_an(kind)}.")
+            issues.add("kind-mismatch", (place, "mediaType"), f"{media[:80]!r} is not the type of {_an(kind)}.")
     if (rule := _RULES.get(kind)) is not None:
-        rule(content, (*path, "content"), issues)
+        rule(content, (place, "content"), issues)
 
 
-def check_block(block: Any, path: Path, issues: Issues) -> None:
+def check_block(block: Any, place: Place, issues: Issues) -> None:
     """Check a content block of MCP."""
-    given = _object(block, path, "A content block", "bad-block", issues)
+    given = _object(block, place, "A content block", "bad-block", issues)
     if given is None:
         return
     kind = given.get("type")
     if kind not in BLOCKS:
-        issues.add("bad-block", (*path, "type"), f"A content block has a `type`: {', '.join(BLOCKS)}.")
+        message = f"A content block has a `type`: {', '.join(BLOCKS)}."
+        issues.add_value("bad-block", (place, "type"), message, kind, BLOCKS)
     elif kind == "text":
-        _texts(given, ("text",), (), path, "bad-block", issues)
+        _texts(given, ("text",), (), place, "bad-block", issues)
     elif kind in ("image", "audio"):
-        _texts(given, ("data", "mimeType"), (), path, "bad-block", issues)
+        _texts(given, ("data", "mimeType"), (), place, "bad-block", issues)
         if isinstance(data := given.get("data"), str) and not is_base64(data):
-            issues.add("not-base64", (*path, "data"), "The data is not base64.")
+            issues.add("not-base64", (place, "data"), "The data is not base64.")
     elif kind == "resource_link":
-        _texts(given, ("uri", "name"), ("title", "description", "mimeType"), path, "bad-block", issues)
+        _texts(given, ("uri", "name"), ("title", "description", "mimeType"), place, "bad-block", issues)
     else:
-        check_contents(given.get("resource"), (*path, "resource"), issues)
-    _annotations(given.get("annotations"), (*path, "annotations"), issues)
+        check_contents(given.get("resource"), (place, "resource"), issues)
+    _annotations(given.get("annotations"), (place, "annotations"), issues)
 
 
-def check_contents(resource: Any, path: Path, issues: Issues) -> None:
+def check_contents(resource: Any, place: Place, issues: Issues) -> None:
     """Check the contents of an embedded resource: a URI, and text or bytes."""
-    given = _object(resource, path, "An embedded resource", "bad-block", issues)
+    given = _object(resource, place, "An embedded resource", "bad-block", issues)
     if given is None:
         return
-    _texts(given, ("uri",), ("mimeType", "text", "blob"), path, "bad-block", issues)
+    _texts(given, ("uri",), ("mimeType", "text", "blob"), place, "bad-block", issues)
     if ("text" in given) == ("blob" in given):
-        issues.add("bad-block", path, "An embedded resource has either `text` or `blob`.")
+        issues.add("bad-block", place, "An embedded resource has either `text` or `blob`.")
     elif isinstance(blob := given.get("blob"), str) and not is_base64(blob):
-        issues.add("not-base64", (*path, "blob"), "The blob is not base64.")
+        issues.add("not-base64", (place, "blob"), "The blob is not base64.")
 
 
-def check_tool(tool: Any, path: Path, issues: Issues) -> None:
+def check_tool(tool: Any, place: Place, issues: Issues) -> None:
     """Check a tool as MCP describes it."""
-    given = _object(tool, path, "A tool", "bad-tool", issues)
+    given = _object(tool, place, "A tool", "bad-tool", issues)
     if given is None:
         return
-    _texts(given, ("name",), ("title", "description"), path, "bad-tool", issues)
+    _texts(given, ("name",), ("title", "description"), place, "bad-tool", issues)
     if isinstance(name := given.get("name"), str) and not _TOOL_NAME.fullmatch(name):
-        issues.add("bad-tool", (*path, "name"), "A tool's name has 1 to 128 letters, digits or _ - . /.")
+        issues.add("bad-tool", (place, "name"), "A tool's name has 1 to 128 letters, digits or _ - . /.")
     for member in ("inputSchema", "outputSchema"):
         if member in given or member == "inputSchema":
-            _object_schema(given.get(member), (*path, member), issues)
+            _object_schema(given.get(member), (place, member), issues)
     annotations = given.get("annotations", {})
     if not isinstance(annotations, dict):
-        issues.add("bad-tool", (*path, "annotations"), f"Annotations are an object, not {kind_word(annotations)}.")
+        issues.add("bad-tool", (place, "annotations"), f"Annotations are an object, not {kind_word(annotations)}.")
         return
     for hint in _HINTS:
         if not isinstance(value := cast("dict[str, Any]", annotations).get(hint, False), bool):
-            issues.add("bad-tool", (*path, "annotations", hint), f"A hint is true or false, not {kind_word(value)}.")
+            message = f"A hint is true or false, not {kind_word(value)}."
+            issues.add_scalar("bad-tool", ((place, "annotations"), hint), message, value, "boolean")
 
 
-def check_prompt(prompt: Any, path: Path, issues: Issues) -> None:
+def check_prompt(prompt: Any, place: Place, issues: Issues) -> None:
     """Check a prompt as MCP lists it, or as it returns it (with messages)."""
-    given = _object(prompt, path, "A prompt", "bad-prompt", issues)
+    given = _object(prompt, place, "A prompt", "bad-prompt", issues)
     if given is None:
         return
     if "messages" not in given:
-        _texts(given, ("name",), ("title", "description"), path, "bad-prompt", issues)
-    for at, argument in enumerate(_list(given, "arguments", path, "bad-prompt", issues)):
-        where = (*path, "arguments", at)
+        _texts(given, ("name",), ("title", "description"), place, "bad-prompt", issues)
+    for at, argument in enumerate(_list(given, "arguments", place, "bad-prompt", issues)):
+        where = ((place, "arguments"), at)
         if (known := _object(argument, where, "An argument", "bad-prompt", issues)) is not None:
             _texts(known, ("name",), ("title", "description"), where, "bad-prompt", issues)
-            if not isinstance(known.get("required", False), bool):
-                issues.add("bad-prompt", (*where, "required"), "`required` is true or false.")
-    for at, message in enumerate(_list(given, "messages", path, "bad-prompt", issues)):
-        where = (*path, "messages", at)
+            if not isinstance(required := known.get("required", False), bool):
+                message = "`required` is true or false."
+                issues.add_scalar("bad-prompt", (where, "required"), message, required, "boolean")
+    for at, message in enumerate(_list(given, "messages", place, "bad-prompt", issues)):
+        where = ((place, "messages"), at)
         if (turn := _object(message, where, "A message", "bad-prompt", issues)) is not None:
             if turn.get("role") not in _ROLES:
-                issues.add("bad-prompt", (*where, "role"), f"A role is one of {', '.join(_ROLES)}.")
-            check_block(turn.get("content"), (*where, "content"), issues)
+                roles = f"A role is one of {', '.join(_ROLES)}."
+                issues.add_value("bad-prompt", (where, "role"), roles, turn.get("role"), _ROLES)
+            check_block(turn.get("content"), (where, "content"), issues)
 
 
-def check_schema(schema: Any, path: Path, issues: Issues) -> None:
+def check_schema(schema: Any, place: Place, issues: Issues) -> None:
     """Check that a JSON Schema is usable."""
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        issues.add("bad-schema", path, f"A schema is an object, not {kind_word(schema)}.")
+        issues.add("bad-schema", place, f"A schema is an object, not {kind_word(schema)}.")
         return
     from pentad.kernel.schema import compile_json_schema
 
@@ -207,57 +212,57 @@ def check_schema(schema: Any, path: Path, issues: Issues) -> None:
         problems: list[dict[str, Any]] = error.details.get("problems") or []
         for problem in problems[:5]:
             steps = [_step(part) for part in str(problem.get("path", "")).split("/")[1:]]
-            issues.add("bad-schema", (*path, *steps), f"The schema is not valid: {problem.get('message')}.")
+            issues.add("bad-schema", below(place, steps), f"The schema is not valid: {problem.get('message')}.")
         if not problems:
-            issues.add("bad-schema", path, error.message, error.hint or "")
+            issues.add("bad-schema", place, error.message, error.hint or "")
 
 
-def _text(content: Any, path: Path, issues: Issues) -> None:
+def _text(content: Any, place: Place, issues: Issues) -> None:
     if not isinstance(content, str):
-        issues.add("kind-mismatch", path, f"This kind of item holds a text, not {kind_word(content)}.")
+        issues.add("kind-mismatch", place, f"This kind of item holds a text, not {kind_word(content)}.")
 
 
-def _bytes(content: Any, path: Path, issues: Issues) -> None:
+def _bytes(content: Any, place: Place, issues: Issues) -> None:
     if not isinstance(content, str):
-        issues.add("kind-mismatch", path, f"This kind of item holds base64, not {kind_word(content)}.")
+        issues.add("kind-mismatch", place, f"This kind of item holds base64, not {kind_word(content)}.")
     elif not is_base64(content):
-        issues.add("not-base64", path, "The content is not base64.")
+        issues.add("not-base64", place, "The content is not base64.")
 
 
-def _resource(content: Any, path: Path, issues: Issues) -> None:
+def _resource(content: Any, place: Place, issues: Issues) -> None:
     if not isinstance(content, str):
-        check_contents(content, path, issues)
+        check_contents(content, place, issues)
 
 
 def _each(rule: Rule) -> Rule:
     """One thing, or a list of them."""
 
-    def check(content: Any, path: Path, issues: Issues) -> None:
+    def check(content: Any, place: Place, issues: Issues) -> None:
         if isinstance(content, list):
             for at, one in enumerate(cast("list[Any]", content)):
-                rule(one, (*path, at), issues)
+                rule(one, (place, at), issues)
         else:
-            rule(content, path, issues)
+            rule(content, place, issues)
 
     return check
 
 
-def _turns(content: Any, path: Path, issues: Issues) -> None:
+def _turns(content: Any, place: Place, issues: Issues) -> None:
     if not isinstance(content, str | list | dict):
-        issues.add("kind-mismatch", path, f"This kind of item holds texts or messages, not {kind_word(content)}.")
+        issues.add("kind-mismatch", place, f"This kind of item holds texts or messages, not {kind_word(content)}.")
 
 
-def _server(content: Any, path: Path, issues: Issues) -> None:
+def _server(content: Any, place: Place, issues: Issues) -> None:
     if isinstance(content, str):
         content = {"url": content}
-    given = _object(content, path, "An MCP server", "kind-mismatch", issues)
+    given = _object(content, place, "An MCP server", "kind-mismatch", issues)
     if given is None:
         return
     url, command = given.get("url"), given.get("command")
     if isinstance(url, str) and url.lower().startswith(("https://", "http://")):
         return
     if not (isinstance(command, str) and command):
-        issues.add("kind-mismatch", path, "An MCP server has an http(s) `url`, or a `command`.")
+        issues.add("kind-mismatch", place, "An MCP server has an http(s) `url`, or a `command`.")
 
 
 _RULES: Final[dict[str, Rule]] = {
@@ -276,51 +281,51 @@ _RULES: Final[dict[str, Rule]] = {
 }
 
 
-def _object_schema(schema: Any, path: Path, issues: Issues) -> None:
+def _object_schema(schema: Any, place: Place, issues: Issues) -> None:
     if not isinstance(schema, dict):
-        issues.add("bad-tool", path, f"The schema of a tool is an object, not {kind_word(schema)}.")
+        issues.add("bad-tool", place, f"The schema of a tool is an object, not {kind_word(schema)}.")
         return
     known = cast("dict[str, Any]", schema)
     if known.get("type") != "object":
-        issues.add("bad-tool", (*path, "type"), 'The schema of a tool has "type": "object".')
-    check_schema(known, path, issues)
+        issues.add("bad-tool", (place, "type"), 'The schema of a tool has "type": "object".')
+    check_schema(known, place, issues)
 
 
-def _annotations(annotations: Any, path: Path, issues: Issues) -> None:
+def _annotations(annotations: Any, place: Place, issues: Issues) -> None:
     if annotations is None:
         return
-    given = _object(annotations, path, "Annotations", "bad-block", issues) or {}
+    given = _object(annotations, place, "Annotations", "bad-block", issues) or {}
     audience, priority = given.get("audience", []), given.get("priority", 0)
     if not isinstance(audience, list) or any(one not in _ROLES for one in cast("list[Any]", audience)):
-        issues.add("bad-block", (*path, "audience"), f"An audience is a list of {' and '.join(_ROLES)}.")
+        issues.add("bad-block", (place, "audience"), f"An audience is a list of {' and '.join(_ROLES)}.")
     if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
-        issues.add("bad-block", (*path, "priority"), "A priority is a number from 0 to 1.")
+        issues.add_scalar("bad-block", (place, "priority"), "A priority is a number from 0 to 1.", priority, "number")
 
 
-def _object(value: Any, path: Path, what: str, code: str, issues: Issues) -> dict[str, Any] | None:
+def _object(value: Any, place: Place, what: str, code: str, issues: Issues) -> dict[str, Any] | None:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
-    issues.add(code, path, f"{what} is an object, not {kind_word(value)}.")
+    issues.add(code, place, f"{what} is an object, not {kind_word(value)}.")
     return None
 
 
-def _list(given: dict[str, Any], member: str, path: Path, code: str, issues: Issues) -> list[Any]:
+def _list(given: dict[str, Any], member: str, place: Place, code: str, issues: Issues) -> list[Any]:
     value = given.get(member, [])
     if isinstance(value, list):
         return cast("list[Any]", value)
-    issues.add(code, (*path, member), f"`{member}` is a list, not {kind_word(value)}.")
+    issues.add(code, (place, member), f"`{member}` is a list, not {kind_word(value)}.")
     return []
 
 
 def _texts(
-    given: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...], path: Path, code: str, issues: Issues
+    given: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...], place: Place, code: str, issues: Issues
 ) -> None:
     for member in required:
         if not isinstance(given.get(member), str):
-            issues.add(code, (*path, member), f"`{member}` is missing or not a text.")
+            issues.add(code, (place, member), f"`{member}` is missing or not a text.")
     for member in optional:
         if member in given and not isinstance(given[member], str):
-            issues.add(code, (*path, member), f"`{member}` is a text, not {kind_word(given[member])}.")
+            issues.add(code, (place, member), f"`{member}` is a text, not {kind_word(given[member])}.")
 
 
 def _an(kind: str) -> str:

@@ -13,16 +13,15 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import PentadError
 from pentad.kernel.json import check_bounds
 from pentad.kernel.secrets.documents import depth_of
-from pentad.rooms.agents.context.checks import checked
-from pentad.rooms.agents.context.findings import Issues, Level, Report
-from pentad.rooms.agents.context.integrity import items_hash
+from pentad.rooms.agents.context.findings import Issues, Level, Report, below
+from pentad.rooms.agents.context.integrity import exact_json, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import secret_places
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.validation import validate
 
-MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 _DEEPEST_TEXT: Final = 128
-_MOST_KEYS: Final = 500_000
+_MAX_KEYS: Final = 500_000
 _LONGEST_NUMBER: Final = 300
 
 
@@ -30,38 +29,38 @@ def lint(
     value: Any, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
 ) -> Report:
     """Lint a context, or a whole `{"mcp_context": ...}`."""
-    return _report(*checked(unwrapped(value), level, limits, now=now))
+    return _report(*validate(unwrapped(value), level, limits, now=now))
 
 
 def lint_text(
     text: bytes, level: Level = "standard", limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
 ) -> Report:
     """Lint the text of a context. Numbers stay exact, and what a parser would silently accept is reported."""
-    noted = Issues(level)
+    parsing = Issues(level)
     try:
-        value = parsed(text, noted)
+        value = parse(text, parsing)
     except (PentadError, ValueError, RecursionError) as error:
         message = error.message if isinstance(error, PentadError) else _parse_message(error)
-        noted.add("not-parsed", (), message, "Send one JSON object.")
-        return _report(None, noted)
-    shaped, issues = checked(unwrapped(value), level, limits, now=now)
-    issues.found[:0] = noted.found
+        parsing.add("not-parsed", None, message, "Send one JSON object.")
+        return _report(None, parsing)
+    shaped, issues = validate(unwrapped(value), level, limits, now=now)
+    issues.found[:0] = parsing.found
     return _report(shaped, issues)
 
 
-def parsed(text: bytes, issues: Issues) -> Any:
+def parse(text: bytes, issues: Issues) -> Any:
     """The value of a JSON text: size-limited, with exact integers; duplicate keys and NaN are reported."""
-    if len(text) > MOST_BYTES:
-        raise ValueError(f"The text has more than {MOST_BYTES} bytes")
-    check_bounds(text, depth=_DEEPEST_TEXT, keys=_MOST_KEYS)
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"The text has more than {MAX_BYTES} bytes")
+    check_bounds(text, depth=_DEEPEST_TEXT, keys=_MAX_KEYS)
 
     def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) != len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in made if names.count(name) > 1)
-            message = f"The key {twice[:80]!r} is there twice in one object; the last one counts."
-            issues.add("duplicate-key", (), message, "Keep one of the two.")
+            message = f"The key {twice[:80]!r} occurs twice in one object; the last one counts."
+            issues.add("duplicate-key", None, message, "Keep one of the two.")
         return made
 
     return json.loads(text.decode("utf-8-sig"), object_pairs_hook=take, parse_int=_integer)
@@ -78,10 +77,10 @@ def _report(shaped: dict[str, Any] | None, issues: Issues) -> Report:
     items: dict[str, Any] = (shaped or {}).get("items", {})
     if issues.level != "lenient" and issues.valid:
         for place in secret_places(items):
-            parts = tuple(part.replace("~1", "/").replace("~0", "~") for part in place.path.split("/")[1:])
-            issues.add("secret", parts, f"This looks like a secret ({place.what}).", "Take it out.")
+            keys = [part.replace("~1", "/").replace("~0", "~") for part in place.path.split("/")[1:]]
+            issues.add("secret", below(None, keys), f"This looks like a secret ({place.what}).", "Take it out.")
     valid, size, digest = issues.valid, 0, None
-    # lenient lets pass what has no canonical form, and what is too deep to be written
+    # the lenient level accepts values without a canonical form, and values too deep to encode
     with suppress(PentadError, RecursionError):
         size = len(exact_json(items)) if items else 0
         digest = items_hash(items) if valid and shaped is not None else None

@@ -1,31 +1,31 @@
 """Outgoing contexts: validated, redacted, and held to the limits of the receiver's card before they are sent.
 
-An invalid context raises. To send the task without it, pass `on_invalid="drop"`; the result says what was dropped.
 Content that is too large for the receiver is offered through a temporary link, if there is a provider: the item has a
 URL, a hash and a size in place of the content.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Struct
 
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.secrets.documents import Masked
-from pentad.rooms.agents.context.checks import checked
 from pentad.rooms.agents.context.context_store import MAX_CONTENT_BYTES, StoredContent, plan_storage
-from pentad.rooms.agents.context.extension import URI, carried
+from pentad.rooms.agents.context.extension import URI, metadata_with
 from pentad.rooms.agents.context.findings import Issue, Issues, Level, refusal
-from pentad.rooms.agents.context.integrity import SHA256, check_seal, sealed
+from pentad.rooms.agents.context.integrity import SHA256, check_seal, seal_items
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
-from pentad.rooms.agents.context.redaction import Policy, redacted
+from pentad.rooms.agents.context.redaction import Policy, redact_items
+from pentad.rooms.agents.context.validation import validate
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.context.integrity import Key
 
 
 _SIZES: Final = frozenset({"item-too-large", "too-large"})
-_NO_PLACE: Final = (
+_NO_PUBLIC_URL: Final = (
     "Set public_url, so that the agent can fetch large content from this server,"
     " or store the content somewhere else and send a `ref`."
 )
@@ -45,32 +45,28 @@ class LinkProvider(Protocol):
         ...
 
 
-class Prepared(Struct, frozen=True):
-    """The context to send (None: nothing), and everything that was found, masked or dropped."""
+class OutgoingContext(Struct, frozen=True):
+    """The context to send, and everything that was found or masked."""
 
-    context: dict[str, Any] | None
+    context: dict[str, Any]
     extended: bool
     """Whether the receiver supports the extension, so that the context goes under its URI too."""
     issues: list[Issue]
     masked: list[Masked]
-    dropped: bool = False
 
     def metadata(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The message's metadata with the context in it."""
-        if self.context is None:
-            return dict(given or {})
-        return carried(given, self.context, extended=self.extended)
+        return metadata_with(given, self.context, extended=self.extended)
 
     @property
     def extensions(self) -> list[str]:
         """The extensions to ask the receiver for."""
-        return [URI] if self.extended and self.context is not None else []
+        return [URI] if self.extended else []
 
 
-def prepared(
+def prepare_context(
     context: Any,
     card_params: Mapping[str, Any] | None = None,
-    on_invalid: Literal["raise", "drop"] = "raise",
     *,
     level: Level = "standard",
     limits: ContextLimits = DEFAULT_LIMITS,
@@ -79,33 +75,33 @@ def prepared(
     key: "Key | None" = None,
     seal: bool = False,
     links: LinkProvider | None = None,
-) -> Prepared:
+) -> OutgoingContext:
     """A context as `target` may receive it. `card_params` are the extension's parameters on its card, if any."""
     extended = card_params is not None
     agreed = limits.narrowed(card_params or {})
-    shaped, issues = checked(context, level, agreed)
+    shaped, issues = validate(context, level, agreed)
     used_links = links if any(issue.code in _SIZES for issue in issues.errors) else None
     if used_links is not None and used_links.scheme in agreed.ref_schemes:
-        shaped, issues = checked(context, level, _wide_limits(agreed))
+        shaped, issues = validate(context, level, _wide_limits(agreed))
     if shaped is None or not issues.valid:
-        return _refused(issues, on_invalid, extended, used_links)
+        raise _refusal(issues, used_links)
     items, seal_given = cast("dict[str, Any]", shaped.get("items", {})), shaped.get("integrity")
     if seal_given is not None:
         check_seal(items, seal_given)
-    clean = redacted(items, target, policy or Policy())
+    clean = redact_items(items, target, policy or Policy())
     sent: dict[str, Any] = {"items": clean.items}
     if "turn" in shaped:
         sent["turn"] = shaped["turn"]
     if used_links is not None:
         sent["items"] = _with_links(clean.items, agreed, used_links)
-        _, left = checked(sent, level, agreed)
+        _, left = validate(sent, level, agreed)
         if not left.valid:
-            return _refused(left, on_invalid, extended, None)
+            raise _refusal(left, None)
     if seal or key is not None:
-        sent["integrity"] = sealed(sent["items"], key, _algorithm(key))
+        sent["integrity"] = seal_items(sent["items"], key, _algorithm(key))
     elif seal_given is not None and sent["items"] == items:  # or what was sealed is not what is sent
         sent["integrity"] = seal_given
-    return Prepared(sent, extended, issues.found, clean.report)
+    return OutgoingContext(sent, extended, issues.found, clean.report)
 
 
 def _wide_limits(agreed: ContextLimits) -> ContextLimits:
@@ -122,16 +118,12 @@ def _with_links(items: Mapping[str, Any], agreed: ContextLimits, links: LinkProv
     return made
 
 
-def _refused(
-    issues: Issues, on_invalid: Literal["raise", "drop"], extended: bool, unable: LinkProvider | None
-) -> Prepared:
-    """No context, or the error. If a link would have helped, its hint says what is missing."""
-    if on_invalid == "drop":
-        return Prepared(None, extended, issues.found, [], dropped=True)
+def _refusal(issues: Issues, links: LinkProvider | None) -> InvalidInput:
+    """The error. If a temporary link would have helped, its hint says what is missing."""
     refused = refusal(issues.errors)
-    if unable is not None and all(issue.code in _SIZES for issue in issues.errors):
-        refused.hint = _NO_PLACE if unable.scheme is None else _NOT_FOLLOWED.format(unable.scheme)
-    raise refused
+    if links is not None and all(issue.code in _SIZES for issue in issues.errors):
+        refused.hint = _NO_PUBLIC_URL if links.scheme is None else _NOT_FOLLOWED.format(links.scheme)
+    return refused
 
 
 def _algorithm(key: Any) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.secrets.documents import DEEPEST, Action, Cleaner, Masked, depth_of, free_key, too_deep
 from pentad.kernel.secrets.text import may_hold
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.integrity import exact_json
 
 SecretsMode = Literal["off", "report", "mask"]
 """What the operator wants done about secrets in contexts: nothing, report them, or mask them."""
@@ -78,24 +78,28 @@ class Redacted(Struct, frozen=True):
     report: list[Masked]
 
 
-def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
+def redact_items(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
     """The items as `target` may see them. Forbidden, with the places, if the policy denies it."""
     text = _shallow(dict(items))
     # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.
     rule = (policy or Policy()).of(target)
     is_clean = rule.secrets == "ignore" or (len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode()))
     cleaner = Cleaner("allow" if rule.secrets == "ignore" else rule.secrets)
-    shown: dict[str, Any] = {}
+    clean_items: dict[str, Any] = {}
     for name, item in items.items():
         clean = name if is_clean else cleaner.key(name, ("items",))
-        clean = name if clean == name else free_key(clean, shown)
+        clean = name if clean == name else free_key(clean, clean_items)
         path = ("items", cleaner.report_key(clean))
         what, action = _item_rule(item, target, rule)
         if action == "allow":
-            shown[clean] = item if is_clean or not _may_hold(item) else cleaner.value(item, path)
+            clean_items[clean] = item if is_clean or not _may_hold(item) else cleaner.value(item, path)
         else:
             cleaner.note(path, what, action)
-            shown[clean] = {"mediaType": "text/plain", "content": f"[redacted:{what}]", "metadata": {"kind": "text"}}
+            clean_items[clean] = {
+                "mediaType": "text/plain",
+                "content": f"[redacted:{what}]",
+                "metadata": {"kind": "text"},
+            }
     denied = [masked for masked in cleaner.report if masked.action == "deny"]
     if denied:
         problems = [{"path": one.path, "rule": one.what, "message": "The policy denies this."} for one in denied]
@@ -104,7 +108,7 @@ def redacted(items: Mapping[str, Any], target: str = STORE, policy: Policy | Non
             hint="Leave it out, or change the audience, the sensitivity or the policy.",
             details={"reason": "context-denied", "problems": problems},
         )
-    return Redacted(shown, cleaner.report)
+    return Redacted(clean_items, cleaner.report)
 
 
 def secret_places(items: Mapping[str, Any]) -> list[Masked]:
@@ -136,16 +140,16 @@ def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
     metadata = cast("Mapping[str, Any]", item).get("metadata") if is_object else None
     if not (type(metadata) is dict or isinstance(metadata, Mapping)):
         return "", "allow"
-    said = cast("Mapping[str, Any]", metadata)
-    if "x-sensitivity" not in said and "x-audience" not in said:
+    extras = cast("Mapping[str, Any]", metadata)
+    if "x-sensitivity" not in extras and "x-audience" not in extras:
         return "", "allow"
     found: list[tuple[str, Action]] = [("", "allow")]
-    if (sensitivity := said.get("x-sensitivity")) is not None:
+    if (sensitivity := extras.get("x-sensitivity")) is not None:
         # An unknown level counts as the most sensitive one.
         level = SENSITIVITIES.index(sensitivity) if sensitivity in SENSITIVITIES else len(SENSITIVITIES) - 1
         if level > SENSITIVITIES.index(rule.upto):
             found.append(("sensitivity", rule.sensitive))
-    if (audience := said.get("x-audience")) is not None:
+    if (audience := extras.get("x-audience")) is not None:
         known = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
         if not any(fnmatchcase(target, str(one)) for one in known):
             found.append(("audience", rule.strangers))

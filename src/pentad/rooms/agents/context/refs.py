@@ -2,7 +2,7 @@
 
 Pentad's own resources are read through the neighbours with the caller's rights, stored contents from the store,
 artifacts from the caller's tasks, and the web only through the guarded fetcher. Unknown schemes are rejected by name.
-Hashed contents are cached in memory for the caller who read them, and for no one else.
+Hashed contents are cached in memory for the caller that read them, and for no one else.
 """
 
 import asyncio
@@ -21,10 +21,9 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.secrets.text import scrub_text
 from pentad.mcp.content import Contents as ResourceContents
 from pentad.rooms.agents.context.context_store import ContentStore
-from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash
+from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, exact_json
 from pentad.rooms.agents.context.limits import OWN_SCHEMES, REF_SCHEMES, REFUSED_SCHEMES
 from pentad.rooms.agents.context.temporary_links import without_token
-from pentad.rooms.agents.context.traversal import exact_json
 
 ONE_REFERENCE: Final = 16 * MIB
 ALL_REFERENCES: Final = 32 * MIB
@@ -32,13 +31,13 @@ CACHED: Final = 32 * MIB
 _OWN_SERVER: Final = "pentad"
 
 
-class Reading(Protocol):
+class ResourceReader(Protocol):
     """Reads resources with a caller's rights."""
 
     async def read(self, principal: Principal, uri: str) -> Sequence[ResourceContents]: ...
 
 
-Artifacts = Callable[[Principal, str, str], Awaitable[tuple[bytes, str | None]]]
+ReadArtifact = Callable[[Principal, str, str], Awaitable[tuple[bytes, str | None]]]
 """Reads an artifact of one of the caller's tasks, by the two ids: bytes and media type."""
 
 
@@ -74,72 +73,74 @@ class Resolver:
 
     def __init__(
         self,
-        neighbours: Reading,
+        neighbours: ResourceReader,
         contents: ContentStore | None,
         fetcher: Fetcher | None,
-        artifacts: Artifacts | None = None,
+        read_artifact: ReadArtifact | None = None,
         *,
         cached: int = CACHED,
     ) -> None:
         self._neighbours = neighbours
         self._contents = contents
         self._fetcher = fetcher
-        self._artifacts = artifacts
+        self._read_artifact = read_artifact
         self._cache = _Cache(cached)
 
-    def opened(self, who: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
+    def open(self, caller: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
         """The references of some items for this caller. Nothing is read before it is needed."""
-        return Resolution(self, who, items, max_bytes)
+        return Resolution(self, caller, items, max_bytes)
 
     async def resolve(
-        self, who: Principal, ref: str, *, sha256: str | None = None, size: int | None = None, max_bytes: int
+        self, caller: Principal, ref: str, *, sha256: str | None = None, size: int | None = None, max_bytes: int
     ) -> Resolved:
         """Resolve one reference. Conflict if its hash or size is wrong, LimitExceeded if it is too large."""
         if size is not None and size > max_bytes:
-            raise _too_much(ref, max_bytes)
-        if sha256 is not None and (known := self._cache.get(who.id, sha256)) is not None:
+            raise _too_large(ref, max_bytes)
+        if sha256 is not None and (known := self._cache.get(caller.id, sha256)) is not None:
             return known
-        body, media_type = await self._read(who, ref, min(max_bytes, ONE_REFERENCE))
+        body, media_type = await self._read(caller, ref, min(max_bytes, ONE_REFERENCE))
         if len(body) > max_bytes:
-            raise _too_much(ref, max_bytes)
+            raise _too_large(ref, max_bytes)
         found = Resolved(ref, body, media_type, bytes_hash(body))
         if sha256 is not None:
             if found.sha256 != sha256:
                 raise Conflict(
-                    f"{_shown(ref)} does not lead to what it did: its hash is another.",
+                    f"{_printable(ref)} has changed: its hash is another.",
                     hint="Ask the sender for the context again.",
                     details={"reason": "context-integrity", "expected": sha256, "found": found.sha256},
                 )
-            self._cache.put(who.id, found)
+            self._cache.put(caller.id, found)
         return found
 
-    async def _read(self, who: Principal, ref: str, most: int) -> tuple[bytes, str | None]:
+    async def _read(self, caller: Principal, ref: str, most: int) -> tuple[bytes, str | None]:
         scheme, _, rest = ref.partition(":")
         scheme = scheme.lower()
         if scheme.startswith("mcp+"):
             if scheme != f"mcp+{_OWN_SERVER}":
-                raise _refused(scheme, f"Only mcp+{_OWN_SERVER}: leads to resources this server can read.")
-            return await self._resource(who, rest)
+                raise _unknown_scheme(scheme, f"Only mcp+{_OWN_SERVER}: leads to resources this server can read.")
+            return await self._resource(caller, rest)
         if scheme == "cid":
-            return await self._resource(who, f"directory://records/{rest}")
+            return await self._resource(caller, f"directory://records/{rest}")
         if scheme in OWN_SCHEMES:
-            return await self._resource(who, ref)
+            return await self._resource(caller, ref)
         if scheme == "context" and self._contents is not None:
-            kept = await self._contents.read(who, ref)
-            return kept.body, kept.media_type
-        if scheme == "a2a-artifact" and self._artifacts is not None:
+            stored = await self._contents.read(caller, ref)
+            return stored.body, stored.media_type
+        if scheme == "a2a-artifact" and self._read_artifact is not None:
             task, slash, artifact = rest.partition("/")
             if not (task and slash and artifact):
-                raise InvalidInput(f"{_shown(ref)} names no artifact.", hint="Write a2a-artifact:<task>/<artifact>.")
-            return await self._artifacts(who, task, artifact)
+                raise InvalidInput(
+                    f"{_printable(ref)} names no artifact.", hint="Write a2a-artifact:<task>/<artifact>."
+                )
+            return await self._read_artifact(caller, task, artifact)
         if scheme in ("http", "https") and self._fetcher is not None:
-            return await _fetched(self._fetcher, ref, most)
-        raise _refused(scheme if ":" in ref else "", REFUSED_SCHEMES.get(scheme, ""))
+            return await _fetch(self._fetcher, ref, most)
+        raise _unknown_scheme(scheme if ":" in ref else "", REFUSED_SCHEMES.get(scheme, ""))
 
-    async def _resource(self, who: Principal, uri: str) -> tuple[bytes, str | None]:
-        found = await self._neighbours.read(who, uri)
+    async def _resource(self, caller: Principal, uri: str) -> tuple[bytes, str | None]:
+        found = await self._neighbours.read(caller, uri)
         if not found:
-            raise NotFound(f"{_shown(uri)} is empty.")
+            raise NotFound(f"{_printable(uri)} is empty.")
         if len(found) > 1:
             return exact_json([to_builtins(one) for one in found]), "application/json"
         (one,) = found
@@ -151,9 +152,9 @@ class Resolver:
 class Resolution:
     """The references of one context for one caller: each resolved once, all within one budget."""
 
-    def __init__(self, resolver: Resolver, who: Principal, items: Mapping[str, Any], max_bytes: int) -> None:
+    def __init__(self, resolver: Resolver, caller: Principal, items: Mapping[str, Any], max_bytes: int) -> None:
         self._resolver = resolver
-        self._who = who
+        self._caller = caller
         self._items = items
         self._left = max_bytes
         self._found: dict[str, Resolved] = {}
@@ -167,14 +168,14 @@ class Resolution:
             raise NotFound(f"There is no item {name[:100]!r} with a reference.")
         async with self._one_at_a_time:  # or two at once would each have all that is left
             if ref not in self._found:
-                self._found[ref] = await self._followed(ref, item)
+                self._found[ref] = await self._follow(ref, item)
             return self._found[ref]
 
-    async def _followed(self, ref: str, item: Mapping[str, Any]) -> Resolved:
-        said = cast("Mapping[str, Any]", item.get("metadata") or {})
-        sha256, size = said.get(SHA256), said.get(SIZE)
+    async def _follow(self, ref: str, item: Mapping[str, Any]) -> Resolved:
+        metadata = cast("Mapping[str, Any]", item.get("metadata") or {})
+        sha256, size = metadata.get(SHA256), metadata.get(SIZE)
         found = await self._resolver.resolve(
-            self._who,
+            self._caller,
             ref,
             sha256=sha256 if isinstance(sha256, str) else None,
             size=size if isinstance(size, int) else None,
@@ -194,9 +195,9 @@ class Resolution:
 
     async def all(self, names: Sequence[str] | None = None) -> dict[str, Any]:
         """The items with the contents of these (or all) references put in. The references stay."""
-        wanted = [name for name in self._items if names is None or name in names]
+        chosen = [name for name in self._items if names is None or name in names]
         made = dict(self._items)
-        for name in wanted:
+        for name in chosen:
             if isinstance(self._items[name].get("ref"), str):
                 found = await self.resolved(name)
                 media = self._items[name].get("mediaType") or found.media_type
@@ -210,40 +211,40 @@ class _Cache:
     def __init__(self, most: int) -> None:
         self._found = LruCache[tuple[str, str], Resolved](most, size=lambda found: len(found.body))
 
-    def get(self, who: str, sha256: str) -> Resolved | None:
-        return self._found.get((who, sha256))
+    def get(self, caller: str, sha256: str) -> Resolved | None:
+        return self._found.get((caller, sha256))
 
-    def put(self, who: str, found: Resolved) -> None:
+    def put(self, caller: str, found: Resolved) -> None:
         if len(found.body) <= self._found.limit:
-            self._found.put((who, found.sha256), found)
+            self._found.put((caller, found.sha256), found)
 
 
-async def _fetched(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | None]:
+async def _fetch(fetcher: Fetcher, url: str, most: int) -> tuple[bytes, str | None]:
     answer = await fetcher.fetch(url, max_bytes=most)
     if answer.status in (401, 403):
-        raise Forbidden(f"{_shown(url)} may not be read.", hint="It wants a login, and references carry none.")
+        raise Forbidden(f"{_printable(url)} may not be read.", hint="It requires a login, and references have none.")
     if answer.status in (404, 410):
-        raise NotFound(f"There is nothing at {_shown(url)}.")
+        raise NotFound(f"There is nothing at {_printable(url)}.")
     if answer.status != 200:
-        raise Unavailable(f"{_shown(url)} answered {answer.status}.", hint="Try again in a moment.")
+        raise Unavailable(f"{_printable(url)} answered {answer.status}.", hint="Try again in a moment.")
     return answer.body, next((value for key, value in answer.headers.items() if key.lower() == "content-type"), None)
 
 
-def _shown(ref: str) -> str:
+def _printable(ref: str) -> str:
     """A reference for messages, without secrets. The URL of a temporary link is one."""
     return scrub_text(without_token(ref)[:200])
 
 
-def _refused(scheme: str, why: str) -> InvalidInput:
-    said = f"References by {scheme[:40]!r} are not followed." if scheme else "The reference has no scheme."
+def _unknown_scheme(scheme: str, why: str) -> InvalidInput:
+    problem = f"References by {scheme[:40]!r} are not followed." if scheme else "The reference has no scheme."
     return InvalidInput(
-        f"{said} {why}".strip(),
+        f"{problem} {why}".strip(),
         hint=f"Known are {', '.join(REF_SCHEMES)} and mcp+{_OWN_SERVER}.",
         details={"reason": "ref-refused", "scheme": scheme[:40]},
     )
 
 
-def _too_much(ref: str, most: int) -> LimitExceeded:
+def _too_large(ref: str, most: int) -> LimitExceeded:
     return LimitExceeded(
-        f"{_shown(ref)} leads to more than the {most} bytes that are left.", hint="Raise the budget, or ask for fewer."
+        f"{_printable(ref)} has more than the {most} bytes that are left.", hint="Raise the budget, or ask for fewer."
     )

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from pentad.kernel.names import did_you_mean
-from pentad.rooms.agents.context.findings import Issues, Path
+from pentad.kernel.problems import Place, as_rfc3339, nearest_names, replacement
+from pentad.rooms.agents.context.findings import Issues, below
 from pentad.rooms.agents.context.integrity import (
     PROVENANCE,
     SHA256,
@@ -22,12 +22,12 @@ from pentad.rooms.agents.context.kinds import (
     TEXT_TYPES,
     USUAL_TYPES,
     check_kind,
-    inferred,
+    inferred_kind,
     is_base64,
     is_binary,
     is_json_type,
     media_of,
-    said_kind,
+    stated_kind,
 )
 from pentad.rooms.agents.context.limits import (
     LONGEST_NAME,
@@ -58,76 +58,78 @@ _NO_ADDRESS: Final = re.compile(r"[\s\x00-\x1f\x7f<>\"`{}|\\^]")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def check_name(name: str, path: Path, issues: Issues) -> None:
+def check_name(name: str, place: Place, issues: Issues) -> None:
     """Check the name of an item."""
     if _NAME.fullmatch(name):
         return
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        issues.add("bad-name", path, f"A name has 1 to {LONGEST_NAME} printable characters.")
+        issues.add("bad-name", place, f"A name has 1 to {LONGEST_NAME} printable characters.")
     else:
-        issues.add("unusual-name", path, "Some readers know only letters, digits and _ . : - in names.")
+        issues.add("unusual-name", place, "Some readers know only letters, digits and _ . : - in names.")
 
 
-def check_members(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+def check_members(item: Mapping[str, Any], place: Place, issues: Issues) -> None:
     """Check that there is content or a reference, and nothing empty."""
     has_content, content, ref = "content" in item, item.get("content"), item.get("ref")
     if content is not None and ref is None and None not in item.values():
         return
     for member in MEMBERS:
         if member != "content" and member in item and item[member] is None:
-            issues.add("null-member", (*path, member), f"`{member}` is null.", "Leave it out.")
+            issues.add("null-member", (place, member), f"`{member}` is null.", "Leave it out.")
     is_null = has_content and content is None and not is_json_type(media_of(item))
     if (not has_content or is_null) and ref is None:
-        issues.add("empty-item", path, "The item has neither `content` nor `ref`.", "Give it one of them.")
+        issues.add("empty-item", place, "The item has neither `content` nor `ref`.", "Give it one of them.")
     elif content is not None and ref is not None and not _metadata(item).get(TRUNCATED):
         hint = "Keep one, or say in `metadata` that the content is x-truncated."
-        issues.add("content-and-ref", path, "The item has both `content` and `ref`; readers differ in what wins.", hint)
+        issues.add(
+            "content-and-ref", place, "The item has both `content` and `ref`; readers differ in what wins.", hint
+        )
 
 
-def check_type(item: Mapping[str, Any], path: Path, issues: Issues) -> None:
+def check_type(item: Mapping[str, Any], place: Place, issues: Issues) -> None:
     """Check that media type and kind exist, and that the content matches both."""
-    said, written, content = said_kind(item), item.get("mediaType"), item.get("content")
-    if said is None and type(content) is str and written in TEXT_TYPES:
+    stated, written, content = stated_kind(item), item.get("mediaType"), item.get("content")
+    if stated is None and type(content) is str and written in TEXT_TYPES:
         return  # a text that says it is one
     media = media_of(item)
     if written is None:
         if content is not None:
-            issues.add("no-media-type", path, "The item does not say what type its content is.", "Add `mediaType`.")
+            issues.add("no-media-type", place, "The item does not say what type its content is.", "Add `mediaType`.")
     elif written not in USUAL_TYPES and not (isinstance(written, str) and _MEDIA_TYPE.fullmatch(written)):
         hint = "Write it like text/plain or application/json."
-        issues.add("bad-media-type", (*path, "mediaType"), "This is not a media type.", hint)
+        issues.add("bad-media-type", (place, "mediaType"), "This is not a media type.", hint)
     elif content is not None:
-        _check_content(content, media, (*path, "content"), said, issues)
-    if isinstance(said, str) and said in KINDS:
-        check_kind(item, said, path, issues)
+        _check_content(content, media, (place, "content"), stated, issues)
+    if isinstance(stated, str) and stated in KINDS:
+        check_kind(item, stated, place, issues)
         return
-    if said is not None:
-        meant = did_you_mean(said, KINDS) if isinstance(said, str) else None
-        where = (*path, "metadata", "kind") if "kind" in _metadata(item) else (*path, "kind")
-        issues.add("unknown-kind", where, "There is no such kind of item.", meant or f"Kinds are {', '.join(KINDS)}.")
-    check_kind(item, inferred(item, media), path, issues)
+    if stated is not None:
+        where = ((place, "metadata"), "kind") if "kind" in _metadata(item) else (place, "kind")
+        kinds = f"Kinds are {', '.join(KINDS)}."
+        issues.add_value("unknown-kind", where, "There is no such kind of item.", stated, KINDS, kinds)
+    check_kind(item, inferred_kind(item, media), place, issues)
 
 
-def _check_content(content: Any, media: str, path: Path, kind: Any, issues: Issues) -> None:
+def _check_content(content: Any, media: str, place: Place, kind: Any, issues: Issues) -> None:
     if is_json_type(media):
         if isinstance(content, str) and content[:200].lstrip()[:1] in ("{", "["):
             try:
                 json.loads(content)
-                said = "The content is JSON written as a text."
+                message = "The content is JSON written as a text."
             except (ValueError, RecursionError):
-                said = "The content looks like JSON in a text, and is broken."
-            issues.add("json-as-text", path, said, "Send the value itself.")
+                message = "The content looks like JSON in a text, and is broken."
+            issues.add("json-as-text", place, message, "Send the value itself.")
     elif kind in (None, "text", "file", "image", "audio", "resource", "instruction"):
         if not isinstance(content, str) and not (kind == "resource" and isinstance(content, dict)):
             hint = "Send a text, or say mediaType application/json."
-            issues.add("content-mismatch", path, f"Content of type {media} is a text, not {kind_word(content)}.", hint)
+            issues.add("content-mismatch", place, f"Content of type {media} is a text, not {kind_word(content)}.", hint)
         elif isinstance(content, str) and is_binary(media) and not is_base64(content):
-            issues.add("not-base64", path, f"Content of type {media} travels as base64, and this is not.")
+            issues.add("not-base64", place, f"Content of type {media} travels as base64, and this is not.")
 
 
-def check_ref(item: Mapping[str, Any], path: Path, issues: Issues, limits: ContextLimits) -> None:
+def check_ref(item: Mapping[str, Any], place: Place, issues: Issues, limits: ContextLimits) -> None:
     """Check that the reference is usable and its scheme known."""
-    ref, where = item.get("ref"), (*path, "ref")
+    ref, where = item.get("ref"), (place, "ref")
     if not isinstance(ref, str):
         return
     if not ref or len(ref) > LONGEST_REF or _NO_ADDRESS.search(ref):
@@ -144,12 +146,14 @@ def check_ref(item: Mapping[str, Any], path: Path, issues: Issues, limits: Conte
         issues.add("ref-refused", where, f"A reference must not begin with {name}:. {why}")
         return
     if name not in limits.ref_schemes and not name.startswith("mcp+"):
-        meant = did_you_mean(name, limits.ref_schemes) or f"It follows {', '.join(limits.ref_schemes)}."
-        issues.add("ref-scheme", where, f"This server cannot follow {name}: itself; the agent has to.", meant)
+        message = f"This server cannot follow {name}: itself; the agent has to."
+        near, _ = nearest_names(name, limits.ref_schemes)
+        hint = f"Did you mean `{near[0]}`?" if near else f"It follows {', '.join(limits.ref_schemes)}."
+        issues.add("ref-scheme", where, message, hint, suggestions=tuple(near))
     _check_address(ref, name, where, issues)
 
 
-def _check_address(ref: str, scheme: str, where: Path, issues: Issues) -> None:
+def _check_address(ref: str, scheme: str, where: Place, issues: Issues) -> None:
     try:
         parts = urlsplit(ref)
         has_login = "@" in parts.netloc
@@ -164,49 +168,53 @@ def _check_address(ref: str, scheme: str, where: Path, issues: Issues) -> None:
         issues.add("ref-credentials", where, "The reference carries a login.", hint)
 
 
-def check_extras(item: Mapping[str, Any], path: Path, issues: Issues, now: float | None) -> None:
+def check_extras(item: Mapping[str, Any], place: Place, issues: Issues, now: float | None) -> None:
     """Check Pentad's metadata: priority, sensitivity, audience, hashes, expiry, provenance."""
-    extras, where = _metadata(item), (*path, "metadata")
+    extras, where = _metadata(item), (place, "metadata")
     if extras.keys().isdisjoint(_EXTRAS):
         return
     priority = extras.get(PRIORITY, 0)
     if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
-        issues.add("bad-extra", (*where, PRIORITY), "A priority is a number from 0 to 1.")
-    if extras.get(SENSITIVITY, "public") not in SENSITIVITIES:
-        issues.add("bad-extra", (*where, SENSITIVITY), f"A sensitivity is one of {', '.join(SENSITIVITIES)}.")
+        issues.add_scalar("bad-extra", (where, PRIORITY), "A priority is a number from 0 to 1.", priority, "number")
+    if (sensitivity := extras.get(SENSITIVITY, "public")) not in SENSITIVITIES:
+        message = f"A sensitivity is one of {', '.join(SENSITIVITIES)}."
+        issues.add_value("bad-extra", (where, SENSITIVITY), message, sensitivity, SENSITIVITIES)
     audience = extras.get(AUDIENCE, [])
     if not isinstance(audience, list) or not all(isinstance(one, str) for one in cast("list[Any]", audience)):
-        issues.add("bad-extra", (*where, AUDIENCE), "An audience is a list of agents' names; * stands for any.")
+        issues.add("bad-extra", (where, AUDIENCE), "An audience is a list of agents' names; * stands for any.")
     _check_expiry(extras, where, issues, now)
     _check_hashes(item, extras, where, issues)
     for steps, message in chain_problems(item):
-        issues.add("hash-mismatch", (*where, *steps), message, "Ask the sender for the item again.")
+        issues.add("hash-mismatch", below(where, steps), message, "Ask the sender for the item again.")
 
 
-def _check_expiry(extras: Mapping[str, Any], where: Path, issues: Issues, now: float | None) -> None:
+def _check_expiry(extras: Mapping[str, Any], where: Place, issues: Issues, now: float | None) -> None:
     if EXPIRES not in extras:
         return
     until = expiry(extras[EXPIRES])
     if until is None:
-        issues.add("bad-extra", (*where, EXPIRES), "An expiry is a time like 2026-05-17T12:00:00Z.")
+        message = "An expiry is a time like 2026-05-17T12:00:00Z."
+        written = as_rfc3339(extras[EXPIRES]) if isinstance(extras[EXPIRES], str) else None
+        patch = () if expiry(written) is None else tuple(replacement((where, EXPIRES), written))
+        issues.add("bad-extra", (where, EXPIRES), message, patch=patch, certain=bool(patch))
     elif now is not None and until <= now:
-        issues.add("expired", (*where, EXPIRES), "The item has expired.", "Send it anew, or leave it out.")
+        issues.add("expired", (where, EXPIRES), "The item has expired.", "Send it anew, or leave it out.")
 
 
-def _check_hashes(item: Mapping[str, Any], extras: Mapping[str, Any], where: Path, issues: Issues) -> None:
+def _check_hashes(item: Mapping[str, Any], extras: Mapping[str, Any], where: Place, issues: Issues) -> None:
     digest, size = extras.get(SHA256), extras.get(SIZE)
     if digest is not None and not (isinstance(digest, str) and _HASH.fullmatch(digest)):
-        issues.add("bad-extra", (*where, SHA256), "A hash is 64 lower-case hexadecimal digits.")
+        issues.add("bad-extra", (where, SHA256), "A hash is 64 lower-case hexadecimal digits.")
         digest = None
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
-        issues.add("bad-extra", (*where, SIZE), "A size is a whole number of bytes.")
+        issues.add_scalar("bad-extra", (where, SIZE), "A size is a whole number of bytes.", size, "integer")
         size = None
     if item.get("content") is None or item.get("ref") is not None:
         return  # they are about what the reference leads to
     if digest is not None and digest != content_hash(item["content"]):
-        issues.add("hash-mismatch", (*where, SHA256), "The content is not what this is the hash of.")
+        issues.add("hash-mismatch", (where, SHA256), "The content is not what this is the hash of.")
     if size is not None and isinstance(item["content"], str) and size != len(content_bytes(item["content"])):
-        issues.add("size-mismatch", (*where, SIZE), "The content has another size.")
+        issues.add("size-mismatch", (where, SIZE), "The content has another size.")
 
 
 def expiry(value: Any) -> float | None:

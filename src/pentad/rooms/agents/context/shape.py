@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from pentad.kernel.names import did_you_mean
-from pentad.rooms.agents.context.findings import Issues, Path
-from pentad.rooms.agents.context.traversal import Chain, path_of
+from pentad.kernel.problems import Place
+from pentad.rooms.agents.context.findings import Issues
 
 MEMBERS: Final = ("id", "mediaType", "content", "ref", "metadata")
 """The five members of an item. Everything Pentad adds is in `metadata`, which old peers keep."""
@@ -21,41 +20,36 @@ EXTRA_MEMBERS: Final = ("kind",)
 """Item members that AgentVault drops. `metadata.kind` says the same and survives."""
 
 _OTHER_NAMES: Final = {
-    "mediaType": "media_type mimeType mime_type mimetype mediatype contentType content_type type",
-    "content": "text data value body blob",
-    "ref": "uri url href reference link",
-    "metadata": "meta _meta annotations",
+    **dict.fromkeys(("mime_type", "mimetype", "content_type", "contenttype"), "mediaType"),
+    **dict.fromkeys(("text", "data", "value", "body", "blob"), "content"),
+    **dict.fromkeys(("uri", "url", "href", "reference", "link"), "ref"),
+    **dict.fromkeys(("meta", "_meta", "annotations"), "metadata"),
 }
-_MEANT: Final = {name: meant for meant, names in _OTHER_NAMES.items() for name in names.split()}
+"""What other formats call the members of an item."""
+_MEMBERS_HINT: Final = f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _MISSING: Final = object()
 _TEXTS: Final = ("id", "mediaType", "ref")
 _TYPES: Final[dict[str, type]] = {"id": str, "mediaType": str, "content": object, "ref": str, "metadata": dict}
 
 
-def formatted(value: Any) -> dict[str, Any] | None:
-    """What AgentVault's formatter makes of a value: the context to send, or None."""
-    issues = Issues("lenient")
-    shaped = shape(value, issues)
-    return shaped if issues.valid else None
-
-
 def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
     """The context reduced to known members, with every problem and loss reported."""
     if not (type(value) is dict or isinstance(value, Mapping)):
-        issues.add("not-object", (), f"A context is an object, not {kind_word(value)}.", _ROOT_HINT)
+        issues.add("not-object", None, f"A context is an object, not {kind_word(value)}.", _ROOT_HINT)
         return None
     root = cast("Mapping[Any, Any]", value)
     is_lenient = issues.level == "lenient"
     for key in root:
         if key != "items" and (is_lenient or key not in ROOT_MEMBERS):
-            issues.add("unknown-root-member", (_name(key),), f"{_name(key)!r} is not part of a context.", _ROOT_HINT)
+            place, message = (None, _name(key)), f"{_name(key)!r} is not part of a context."
+            issues.add_name("unknown-root-member", place, message, ROOT_MEMBERS, root, _ROOT_HINT)
     if "items" not in root:
         return {}
     items = root["items"]
     if not (type(items) is dict or isinstance(items, Mapping)):
         message = f"`items` is an object of items by name, not {kind_word(items)}."
-        issues.add("items-not-object", ("items",), message, _ROOT_HINT)
+        issues.add("items-not-object", _ITEMS, message, _ROOT_HINT)
         return None
     shaped: dict[str, Any] = {}
     is_plain = _is_plain(items)
@@ -63,12 +57,13 @@ def shape(value: Any, issues: Issues) -> dict[str, Any] | None:
         if is_plain and (made := _as_it_is(item)) is not None:
             shaped[key] = made
             continue
-        name = _key(key, ("items",), issues)
-        if name is not None and (made := _item(item, ("items", name), issues)) is not None:
+        name = _key(key, _ITEMS, issues)
+        if name is not None and (made := _item(item, (_ITEMS, name), issues)) is not None:
             shaped[name] = made
     return {"items": shaped}
 
 
+_ITEMS: Final[Place] = (None, "items")
 _ROOT_HINT: Final = 'Write {"items": {"a name": {"mediaType": ..., "content": ...}}}.'
 
 
@@ -91,13 +86,6 @@ def kind_word(value: Any) -> str:
             return f"a {type(value).__name__}"  # pyright: ignore[reportUnknownArgumentType]  anything at all
 
 
-def misnamed(key: str) -> str:
-    """A hint for an unknown member of an item."""
-    if (meant := _MEANT.get(key)) is not None:
-        return f"Did you mean `{meant}`?"
-    return did_you_mean(key, MEMBERS) or f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
-
-
 def _as_it_is(item: Any) -> dict[str, Any] | None:
     """Whether an item has only known members of the right type, so there is nothing to report."""
     if type(item) is not dict:
@@ -113,57 +101,58 @@ def _as_it_is(item: Any) -> dict[str, Any] | None:
     return shaped if len(shaped) == len(given) else None
 
 
-def _item(item: Any, path: Path, issues: Issues) -> dict[str, Any] | None:
+def _item(item: Any, place: Place, issues: Issues) -> dict[str, Any] | None:
     dump = getattr(item, "model_dump", None)
     if dump is not None:
         item = dump(mode="json", by_alias=True, exclude_unset=True)
     if not (type(item) is dict or isinstance(item, Mapping)):
         hint = 'Write {"content": ...} or {"ref": ...}.'
-        issues.add("item-not-object", path, f"An item is an object, not {kind_word(item)}.", hint)
+        issues.add("item-not-object", place, f"An item is an object, not {kind_word(item)}.", hint)
         return None
     given = cast("Mapping[Any, Any]", item)
     for key in given:
         if key not in MEMBERS and (issues.level == "lenient" or key not in EXTRA_MEMBERS):
-            where = (*path, _name(key))
-            issues.add("unknown-item-member", where, f"{_name(key)!r} is no member of an item.", misnamed(_name(key)))
+            message = f"{_name(key)!r} is no member of an item."
+            where = (place, _name(key))
+            issues.add_name("unknown-item-member", where, message, MEMBERS, given, _MEMBERS_HINT, _OTHER_NAMES)
     shaped: dict[str, Any] = {}
     for member in MEMBERS:
         if (value := given.get(member, _MISSING)) is not _MISSING:
-            shaped[member] = _member(member, value, (*path, member), issues)
+            shaped[member] = _member(member, value, (place, member), issues)
     return shaped
 
 
-def _member(member: str, value: Any, path: Path, issues: Issues) -> Any:
+def _member(member: str, value: Any, place: Place, issues: Issues) -> Any:
     if member == "content":
-        return plain(value, path, issues)
+        return plain(value, place, issues)
     if value is None:
         return None
     if member in _TEXTS:
         text = _text(value)
         if text is None:
-            issues.add("wrong-type", path, f"`{member}` is a text, not {kind_word(value)}.")
+            issues.add("wrong-type", place, f"`{member}` is a text, not {kind_word(value)}.")
         elif not isinstance(value, str):
-            issues.add("converted", path, f"`{member}` was bytes and is read as text.", "Send a text.")
+            issues.add("converted", place, f"`{member}` was bytes and is read as text.", "Send a text.")
         elif _HALF_PAIR.search(text):
-            issues.add("half-surrogate", path, "The text has half of a surrogate pair.", _UTF8_HINT)
+            issues.add("half-surrogate", place, "The text has half of a surrogate pair.", _UTF8_HINT)
         return text
     if not (type(value) is dict or isinstance(value, Mapping)):
-        issues.add("wrong-type", path, f"`metadata` is an object, not {kind_word(value)}.")
+        issues.add("wrong-type", place, f"`metadata` is an object, not {kind_word(value)}.")
         return None
     members = cast("Mapping[Any, Any]", value)
-    named = {name: inner for key, inner in members.items() if (name := _key(key, path, issues)) is not None}
-    return plain(named, path, issues)
+    named = {name: inner for key, inner in members.items() if (name := _key(key, place, issues)) is not None}
+    return plain(named, place, issues)
 
 
 _UTF8_HINT: Final = "Write the character as UTF-8."
 
 
-def _key(key: Any, path: Path, issues: Issues) -> str | None:
+def _key(key: Any, place: Place, issues: Issues) -> str | None:
     text = _text(key)
     if text is None:
-        issues.add("key-not-text", (*path, _name(key)), f"A name is a text, not {kind_word(key)}.")
+        issues.add("key-not-text", (place, _name(key)), f"A name is a text, not {kind_word(key)}.")
     elif not isinstance(key, str):
-        issues.add("converted", (*path, text), "The name was bytes and is read as text.", "Send a text.")
+        issues.add("converted", (place, text), "The name was bytes and is read as text.", "Send a text.")
     return text
 
 
@@ -180,25 +169,25 @@ def _name(key: Any) -> str:
     return key if isinstance(key, str) else repr(key)[:100]
 
 
-def plain(value: Any, path: Path, issues: Issues) -> Any:
+def plain(value: Any, place: Place, issues: Issues) -> Any:
     """The value as plain JSON, without recursion. A plain value is returned as it is."""
     if _is_plain(value):
         return value
     made: list[Any] = [None]
-    work: list[tuple[Any, Any, Any, Chain]] = [(value, made, 0, None)]
+    work: list[tuple[Any, Any, Any, Place]] = [(value, made, 0, place)]
     while work:
-        given, into, key, chain = work.pop()
-        turned = _turned(given, path, chain, issues)
+        given, into, key, at = work.pop()
+        turned = _to_json(given, at, issues)
         if isinstance(turned, dict):
             container: dict[str, Any] = {}
             into[key] = container
             for name, inner in cast("dict[Any, Any]", turned).items():
-                known = name if isinstance(name, str) else _spoken(name, (*path, *path_of(chain)), issues)
+                known = name if isinstance(name, str) else _key_text(name, at, issues)
                 container[known] = None  # keeps the order: the work is done from the end
-                work.append((inner, container, known, (chain, known)))
+                work.append((inner, container, known, (at, known)))
         elif isinstance(turned, list):
             into[key] = elements = [None] * len(cast("list[Any]", turned))
-            work.extend((inner, elements, at, (chain, at)) for at, inner in enumerate(cast("list[Any]", turned)))
+            work.extend((inner, elements, n, (at, n)) for n, inner in enumerate(cast("list[Any]", turned)))
         else:
             into[key] = turned
     return made[0]
@@ -227,27 +216,26 @@ def _is_plain(root: Any) -> bool:
     return True
 
 
-def _turned(value: Any, path: Path, chain: Chain, issues: Issues) -> Any:
+def _to_json(value: Any, place: Place, issues: Issues) -> Any:
     """One value as JSON, its contents untouched."""
     match value:
         case None | bool() | int() | dict() | list():
             return cast("Any", value)
         case str():
             if _HALF_PAIR.search(value):
-                where = (*path, *path_of(chain))
-                issues.add("half-surrogate", where, "The text has half of a surrogate pair.", _UTF8_HINT)
+                issues.add("half-surrogate", place, "The text has half of a surrogate pair.", _UTF8_HINT)
             return value
         case float():
             if math.isfinite(value):
                 return value
             hint = "Use a number, a text or null."
-            issues.add("not-finite", (*path, *path_of(chain)), "The number is not finite; it becomes null.", hint)
+            issues.add("not-finite", place, "The number is not finite; it becomes null.", hint)
             return None
         case _:
-            return _foreign(value, (*path, *path_of(chain)), issues)
+            return _foreign(value, place, issues)
 
 
-def _foreign(value: Any, path: Path, issues: Issues) -> Any:
+def _foreign(value: Any, place: Place, issues: Issues) -> Any:
     """A Python value that JSON does not have."""
     if isinstance(value, Mapping):
         turned: Any = dict(cast("Mapping[Any, Any]", value))
@@ -261,14 +249,14 @@ def _foreign(value: Any, path: Path, issues: Issues) -> Any:
         try:
             turned = to_jsonable_python(value)
         except (PydanticSerializationError, ValueError):
-            issues.add("not-json", path, f"{kind_word(value).capitalize()} cannot be written as JSON.")
+            issues.add("not-json", place, f"{kind_word(value).capitalize()} cannot be written as JSON.")
             return None
     message = f"{kind_word(value).capitalize()} is sent as {kind_word(turned)}."
-    issues.add("converted", path, message, "Send plain JSON.")
+    issues.add("converted", place, message, "Send plain JSON.")
     return turned
 
 
-def _spoken(key: Any, path: Path, issues: Issues) -> str:
+def _key_text(key: Any, place: Place, issues: Issues) -> str:
     """A key that is not text, as it is written."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -276,5 +264,5 @@ def _spoken(key: Any, path: Path, issues: Issues) -> str:
         text = str(next(iter(to_jsonable_python({key: None}))))
     except (PydanticSerializationError, ValueError):
         text = str(key)
-    issues.add("converted", (*path, text), f"The key is {kind_word(key)} and is sent as text.", "Send a text.")
+    issues.add("converted", (place, text), f"The key is {kind_word(key)} and is sent as text.", "Send a text.")
     return text

@@ -58,26 +58,29 @@ class TemporaryLinks:
         self._clock = clock
         self._randomness = randomness
 
-    def for_message(self, who: Principal) -> "MessageLinks":
+    def for_message(self, caller: Principal) -> "MessageLinks":
         """The links of one message by this caller."""
-        return MessageLinks(self, who)
+        return MessageLinks(self, caller)
 
     def token(self) -> str:
         return base64.b32encode(self._randomness.token_bytes(32)).decode("ascii").rstrip("=").lower()
 
-    async def write(self, who: Principal, links: list[_Link]) -> None:
+    async def write(self, caller: Principal, links: list[_Link]) -> None:
         """Store links; LimitExceeded if one owner has too many bytes."""
         now = self._clock.now()
+        expires_at = now + LINK_SECONDS
 
         def work(tx: Transaction) -> None:
             for token, content in links:
                 put_body(tx, content.sha256, content.body, now)
                 tx.run(
                     _INSERT,
-                    _digest(token), who.id, content.sha256, content.media_type, len(content.body), now + LINK_SECONDS,
+                    _digest(token), caller.id, content.sha256, content.media_type, len(content.body), expires_at,
                 )  # fmt: skip
             total = tx.value(
-                "SELECT coalesce(sum(size), 0) FROM agent_lent_contents WHERE owner = ? AND expires_at > ?", who.id, now
+                "SELECT coalesce(sum(size), 0) FROM agent_lent_contents WHERE owner = ? AND expires_at > ?",
+                caller.id,
+                now,
             )
             if total > MAX_LINKED_BYTES:
                 raise LimitExceeded(
@@ -112,9 +115,9 @@ class TemporaryLinks:
 class MessageLinks:
     """The links of one message. URLs are created first, and work after `keep` has stored them."""
 
-    def __init__(self, links: TemporaryLinks, who: Principal) -> None:
+    def __init__(self, links: TemporaryLinks, caller: Principal) -> None:
         self._store = links
-        self._who = who
+        self._caller = caller
         self._links: dict[str, _Link] = {}
 
     @property
@@ -129,7 +132,7 @@ class MessageLinks:
 
     async def keep(self) -> None:
         if self._links:
-            await self._store.write(self._who, list(self._links.values()))
+            await self._store.write(self._caller, list(self._links.values()))
             self._links = {}
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.agents.codecs.agentvault import STATES_BY_NAME, AgentVaultCodec, decode_message
+from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import (
     INTERRUPTED,
@@ -24,7 +24,6 @@ from pentad.rooms.agents.models import (
     Body,
     Message,
     MessageEvent,
-    Part,
     State,
     StatusEvent,
 )
@@ -39,19 +38,19 @@ class AgentVaultAdapter:
     def __init__(self, agent: BaseA2AAgent) -> None:
         self._agent = agent
         kind = type(agent)
-        self._shows_events = kind.handle_subscribe_request is not BaseA2AAgent.handle_subscribe_request
-        self._shows_tasks = kind.handle_task_get is not BaseA2AAgent.handle_task_get
+        self._has_events = kind.handle_subscribe_request is not BaseA2AAgent.handle_subscribe_request
+        self._has_tasks = kind.handle_task_get is not BaseA2AAgent.handle_task_get
         self._cancels = kind.handle_task_cancel is not BaseA2AAgent.handle_task_cancel
 
     async def accept(self, task_id: str | None, message: Message) -> str:
         """Pass a message to the agent; returns the id it chooses for the task."""
         from pentad.agentvault.models import Message as AgentVaultMessage
 
-        wire = AgentVaultCodec(_no_address).encode_message(message, task_id or "")
-        given = await self._agent.handle_task_send(task_id, AgentVaultMessage.model_validate(wire))
-        if not isinstance(given, str) or not given or len(given) > 200:  # pyright: ignore[reportUnnecessaryIsInstance]  written by others
+        wire = _CODEC.encode_message(message, task_id or "")
+        chosen = await self._agent.handle_task_send(task_id, AgentVaultMessage.model_validate(wire))
+        if not isinstance(chosen, str) or not chosen or len(chosen) > 200:  # pyright: ignore[reportUnnecessaryIsInstance]  foreign code
             raise InvalidInput("The agent gave its task no id.")
-        return given
+        return chosen
 
     async def cancel(self, task_id: str) -> bool:
         return await self._agent.handle_task_cancel(task_id) if self._cancels else True
@@ -59,114 +58,93 @@ class AgentVaultAdapter:
     async def run(self, turn: Turn) -> Any:
         if turn.task.seq:
             await self.accept(turn.id, turn.message)
-        handing = asyncio.create_task(self._hand_on(turn))
+        forwarding = asyncio.create_task(self._forward_messages(turn))
         try:
-            state = await self._pump(turn)
+            state = await self._copy_events(turn)
         finally:
-            handing.cancel()
-            await asyncio.gather(handing, return_exceptions=True)
+            forwarding.cancel()
+            await asyncio.gather(forwarding, return_exceptions=True)
         if state in INTERRUPTED:
             return turn.need_login(None) if state == "auth-required" else turn.ask(None)
         return None
 
-    async def _hand_on(self, turn: Turn) -> None:
+    async def _forward_messages(self, turn: Turn) -> None:
         """Pass on messages the caller sends while the turn runs."""
         async for message in turn.incoming():
             await self.accept(turn.id, message)
 
-    async def _pump(self, turn: Turn) -> State:
-        """Copy everything the agent shows into the log; returns its last state."""
+    async def _copy_events(self, turn: Turn) -> State:
+        """Copy everything the agent reports into the log; returns its last state."""
         state: State = "working"
-        if self._shows_events:
+        if self._has_events:
             events: Any = self._agent.handle_subscribe_request(turn.id)
             if inspect.isawaitable(events):
                 events = await events
             async for event in events:
-                state = await _said(turn, _bodies(_plain(event)), state)
+                state = await _emit(turn, _body(_to_json(event)), state)
                 if state in TERMINAL:
                     return state
-        if self._shows_tasks:
-            async for body in self._looked(turn):
-                state = await _said(turn, [body], state)
-                if state in TERMINAL or (self._shows_events and state in INTERRUPTED):
+        if self._has_tasks:
+            async for body in self._poll(turn):
+                state = await _emit(turn, body, state)
+                if state in TERMINAL or (self._has_events and state in INTERRUPTED):
                     return state
         return state
 
-    async def _looked(self, turn: Turn) -> AsyncGenerator[Body]:
-        """Poll the agent's task and yield what has changed."""
-        heard, made, state = (10**9 if self._shows_events else 0), dict[str, Any](), ""
+    async def _poll(self, turn: Turn) -> AsyncGenerator[Body]:
+        """Poll the agent's task and yield what has changed. If the agent has events, only states are of interest."""
+        copied, artifacts, state = 0, dict[str, Artifact](), ""
         pause = _FIRST_PAUSE
         while True:
-            task = _plain(await self._agent.handle_task_get(turn.id))
-            said = [one for one in task.get("messages") or () if one.get("role") != "user"]
-            for one in said[heard:]:
-                yield MessageEvent(_message(one))
-            heard = max(heard, len(said))
-            for one in () if self._shows_events else task.get("artifacts") or ():
-                if made.get(one["id"]) != one:
-                    made[one["id"]] = one
-                    yield ArtifactEvent(_artifact(one))
-            if task["state"] != state:
-                state, pause = task["state"], _FIRST_PAUSE
-                yield StatusEvent(STATES_BY_NAME[state])
-            if STATES_BY_NAME[state] in TERMINAL:
+            task = _CODEC.decode_task(msgspec.json.encode(_to_json(await self._agent.handle_task_get(turn.id))))
+            if not self._has_events:
+                messages = [one for one in task.history if one.role == "agent"]
+                for message in messages[copied:]:
+                    yield MessageEvent(message)
+                copied = max(copied, len(messages))
+                for artifact in task.artifacts:
+                    if artifacts.get(artifact.id) != artifact:
+                        artifacts[artifact.id] = artifact
+                        yield ArtifactEvent(artifact)
+            if task.state != state:
+                state, pause = task.state, _FIRST_PAUSE
+                yield StatusEvent(task.state)
+            if task.state in TERMINAL:
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-async def _said(turn: Turn, bodies: list[Body], state: State) -> State:
-    for body in bodies:
-        if isinstance(body, StatusEvent):
-            if body.state == "submitted":
-                continue
-            state = body.state
-        await turn.emit(body)
-    return state
+async def _emit(turn: Turn, body: Body | None, state: State) -> State:
+    """Append an event of the agent; returns the state after it."""
+    if body is None or (isinstance(body, StatusEvent) and body.state == "submitted"):
+        return state
+    await turn.emit(body)
+    return body.state if isinstance(body, StatusEvent) else state
 
 
-def _bodies(event: dict[str, Any]) -> list[Body]:
-    """The agent's event as events of ours."""
-    if "artifact" in event:
-        return [ArtifactEvent(_artifact(event["artifact"]))]
-    if "state" in event:
-        text = event.get("message")
-        said = None if not text else Message(id=_id_of(event), role="agent", parts=(Part(text=str(text)),))
-        return [StatusEvent(STATES_BY_NAME[event["state"]], said)]
-    message = _message(event["message"])
-    return [] if message.role == "user" else [MessageEvent(message)]
+def _body(event: dict[str, Any]) -> Body | None:
+    """The agent's event as one of ours; None for the user's own messages."""
+    name = "task_artifact" if "artifact" in event else "task_status" if "state" in event else "task_message"
+    update = _CODEC.decode_frame(name, msgspec.json.encode(event))
+    if update is None or (isinstance(update.body, MessageEvent) and update.body.message.role == "user"):
+        return None
+    return update.body
 
 
-def _id_of(event: dict[str, Any]) -> str:
-    """An id for a text that has none."""
-    return f"{event.get('taskId', 'task')}.{event.get('timestamp', '')}"
-
-
-def _message(wire: dict[str, Any]) -> Message:
-    return decode_message(msgspec.json.encode(wire))
-
-
-def _artifact(wire: dict[str, Any]) -> Artifact:
-    content, url = wire.get("content"), wire.get("url")
-    if url is not None and content is None:
-        part = Part(url=str(url), media_type=wire.get("mediaType"))
-    elif isinstance(content, str):
-        part = Part(text=content, media_type=wire.get("mediaType"))
-    else:
-        part = Part(data=content, media_type=wire.get("mediaType"))
-    return Artifact(id=wire["id"], parts=(part,), name=wire.get("type"), metadata=wire.get("metadata"))
-
-
-def _plain(value: Any) -> dict[str, Any]:
+def _to_json(value: Any) -> dict[str, Any]:
     """The JSON of one of the agent's models, or of the dict it returned instead."""
     if isinstance(value, dict):
         return value  # pyright: ignore[reportUnknownVariableType]  foreign JSON
     return value.model_dump(mode="json", by_alias=True)
 
 
-def _no_address(task_id: str, holder: str, number: int) -> str:
+def _no_file_url(task_id: str, holder: str, number: int) -> str:
     raise InvalidInput(
         "This agent takes files by their address only.",
         hint="Send the file's URL instead of its bytes.",
         details={"reason": "content-type"},
     )
+
+
+_CODEC: Final = AgentVaultCodec(_no_file_url)

@@ -32,7 +32,7 @@ Content: TypeAlias = "str | Json | list[Any] | Part | Sequence[Part] | Message |
 _KINDS: Final = "exactly one of text, data, raw and url"
 
 
-class Running(Protocol):
+class TurnRun(Protocol):
     """The run behind a turn (`tasks/turn_runner.py`)."""
 
     task: Task
@@ -41,7 +41,7 @@ class Running(Protocol):
 
     def emit(self, body: Body) -> None: ...
 
-    async def room(self) -> None:
+    async def wait_for_space(self) -> None:
         """Wait until the log has caught up with the agent."""
         ...
 
@@ -70,7 +70,7 @@ class Ask:
 
     __slots__ = ("_run", "body")
 
-    def __init__(self, run: Running, body: StatusEvent) -> None:
+    def __init__(self, run: TurnRun, body: StatusEvent) -> None:
         self._run = run
         self.body = body
 
@@ -92,7 +92,7 @@ class Turn:
 
     __slots__ = ("_run", "message", "resumed")
 
-    def __init__(self, run: Running, message: Message, *, resumed: bool) -> None:
+    def __init__(self, run: TurnRun, message: Message, *, resumed: bool) -> None:
         self._run = run
         self.message = message
         self.resumed = resumed
@@ -144,15 +144,15 @@ class Turn:
 
     async def working(self, content: Content = None) -> None:
         """Report that work goes on, with an optional message."""
-        self._run.emit(StatusEvent("working", self._said(content)))
-        await self._run.room()
+        self._run.emit(StatusEvent("working", self._message_from(content)))
+        await self._run.wait_for_space()
 
     async def say(self, content: Content) -> None:
         """Send a message before the result; it becomes part of the history."""
-        if (message := self._said(content)) is None:
+        if (message := self._message_from(content)) is None:
             raise InvalidInput("There is nothing to say.")
         self._run.emit(MessageEvent(message))
-        await self._run.room()
+        await self._run.wait_for_space()
 
     async def artifact(
         self,
@@ -183,33 +183,33 @@ class Turn:
         )
         made = Artifact(id=id or name, parts=(part,), name=name, description=description, metadata=metadata)
         self._run.emit(ArtifactEvent(made, append=append, last=last))
-        await self._run.room()
+        await self._run.wait_for_space()
 
     async def emit(self, body: Body) -> None:
         """Append an event as it is, for agents that build their own."""
         self._run.emit(body)
-        await self._run.room()
+        await self._run.wait_for_space()
 
     def ask(self, content: Content) -> Ask:
         """Ask the caller: `answer = await turn.ask(...)`, or `return turn.ask(...)` to end the turn with the
         question."""
-        return Ask(self._run, StatusEvent("input-required", self._said(content)))
+        return Ask(self._run, StatusEvent("input-required", self._message_from(content)))
 
     def need_login(self, content: Content = "Please sign in first.") -> Ask:
         """Ask the caller to sign in somewhere; await or return it like `ask`."""
-        return Ask(self._run, StatusEvent("auth-required", self._said(content)))
+        return Ask(self._run, StatusEvent("auth-required", self._message_from(content)))
 
     def reply(self, content: Content) -> Reply:
         """`return turn.reply(...)` answers with a message only; no task is created."""
-        return Reply(self._said(content) or self._message(()))
+        return Reply(self._message_from(content) or self._message(()))
 
     def reject(self, content: Content = None) -> NoReturn:
         """Reject the task."""
-        raise TurnOver(StatusEvent("rejected", self._said(content)))
+        raise TurnOver(StatusEvent("rejected", self._message_from(content)))
 
     def fail(self, content: Content = None) -> NoReturn:
         """End the task as failed."""
-        raise TurnOver(StatusEvent("failed", self._said(content)))
+        raise TurnOver(StatusEvent("failed", self._message_from(content)))
 
     def finished(self, result: Any) -> StatusEvent:
         """The status that ends the turn, from what the agent returned."""
@@ -217,13 +217,13 @@ class Turn:
             return result.body
         if isinstance(result, Reply):
             return StatusEvent("completed", result.message)
-        return StatusEvent("completed", self._said(result))
+        return StatusEvent("completed", self._message_from(result))
 
     def ended(self, state: State, text: str) -> StatusEvent:
         """A status with a text."""
         return StatusEvent(state, self._message((Part(text=text),)))
 
-    def _said(self, content: Content) -> Message | None:
+    def _message_from(self, content: Content) -> Message | None:
         if content is None:
             return None
         if isinstance(content, Message):

@@ -10,11 +10,11 @@ in the dialect of the request. `/x` and `/x/` are the same.
 
 import base64
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -25,18 +25,25 @@ from pentad.kernel.limits import Limits
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
-from pentad.rooms.agents.codecs import http_json, json_rpc, negotiation
+from pentad.rooms.agents.codecs import http_json, json_rpc
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec, SharedCodec
 from pentad.rooms.agents.codecs.base import STREAMING, Codec, Operation, required_action
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
-from pentad.rooms.agents.codecs.event_stream import EventCache, EventWriter
-from pentad.rooms.agents.hosting.custom_methods import CustomMethod
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-from pentad.rooms.agents.interface.a2a_streams import StreamResponse
+from pentad.rooms.agents.interface.a2a_operations import (
+    AgentRequest,
+    CustomMethod,
+    Operations,
+    Result,
+    SingleEvent,
+    Stream,
+    Surface,
+    site_of,
+)
+from pentad.rooms.agents.interface.a2a_streams import EventCache, EventWriter, StreamResponse
 from pentad.rooms.agents.models import Part
-from pentad.rooms.agents.operations import AgentRequest, Operations, Result, SingleEvent, Stream, Surface, site_of
 
 _JSON: Final = (b"content-type", b"application/json")
 _A2A_JSON: Final = (b"content-type", b"application/a2a+json")
@@ -51,6 +58,11 @@ METHODS: Final[Mapping[str, tuple[Operation, type[Codec]]]] = {
     for codec in (type(V10), type(V03), AgentVaultCodec)
     for operation, method in codec.methods.items()
 }
+_VERSIONS: Final = ("0.3", "1.0")
+_VERSION_HEADER: Final = b"a2a-version"
+_EXTENSIONS_HEADER: Final = b"a2a-extensions"
+_OLD_EXTENSIONS_HEADER: Final = b"x-a2a-extensions"
+_MAX_EXTENSIONS: Final = 32
 _encode: Final = msgspec.json.Encoder().encode
 _Headers = list[tuple[bytes, bytes]]
 _Handler = Callable[[AgentRequest, Raw], Awaitable[Result]]
@@ -97,7 +109,7 @@ class AgentEndpoint:
     def mounts(self) -> list[Mount]:
         """The paths this serves."""
         paths = (CARD_PATH, "/.well-known/agent.json", KEYS_PATH, "/a2a", "/av", "/agents")
-        return [Mount(path, app=self.serve, is_public=is_public, error_response=refusal) for path in paths]
+        return [Mount(path, app=self.serve, is_public=is_public, error_response=error_response) for path in paths]
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request that passed the access checks."""
@@ -242,7 +254,7 @@ class AgentEndpoint:
     def _negotiate(self, request: AgentRequest, operation: Operation, method: str, scope: Scope) -> _Headers:
         """Check the version and the extensions the client names; the header with the active extensions."""
         headers, spoken = request.exchange.headers, request.codec.dialect
-        version = negotiation.version(headers, scope.get("query_string", b""))
+        version = requested_version(headers, scope.get("query_string", b""))
         if isinstance(request.codec, SharedCodec):
             request.codec.version = version
         if spoken == "agentvault":
@@ -254,12 +266,12 @@ class AgentEndpoint:
             extensions = required_extensions(self._cards.extensions_of(agent))
             known = self._extensions[agent.name] = extensions, any(extensions.values())
         offered, some_required = known
-        asked = negotiation.extensions(headers)
+        asked = requested_extensions(headers)
         if not asked and not some_required:
             return []
         demanded = offered if required_action(operation) == "write" else dict.fromkeys(offered, False)
-        active = negotiation.granted(asked, demanded)
-        return [(negotiation.EXTENSIONS_HEADER, ", ".join(active).encode("latin-1"))] if active else []
+        active = active_extensions(asked, demanded)
+        return [(_EXTENSIONS_HEADER, ", ".join(active).encode("latin-1"))] if active else []
 
     async def _stream(
         self,
@@ -346,7 +358,7 @@ def is_public(method: str, path: str) -> bool:
     return path.endswith(("/agent-card.json", "/agent.json")) or path == KEYS_PATH
 
 
-def refusal(error: PentadError, path: str) -> tuple[int, bytes]:
+def error_response(error: PentadError, path: str) -> tuple[int, bytes]:
     """An error of the access checks as HTTP+JSON reports it; JSON-RPC clients look at the status.
 
     A body that is too large is reported as a JSON-RPC error on paths that speak JSON-RPC.
@@ -358,3 +370,46 @@ def refusal(error: PentadError, path: str) -> tuple[int, bytes]:
     rest = rest_error(fault)
     rest["error"]["code"] = error.http_status
     return error.http_status, _encode(rest)
+
+
+def requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | None:
+    """The requested version, or None; a Fault if it is not supported.
+
+    It is in the header `A2A-Version` or in the query; only major and minor count. Without one, the method decides;
+    methods that exist in two versions are 0.3, as the protocol says.
+    """
+    asked = headers.get(_VERSION_HEADER, b"").strip().decode("latin-1")
+    if not asked and query:
+        found = parse_qs(query.decode("latin-1"))
+        asked = next((value for name, (value, *_) in found.items() if name.lower() == "a2a-version"), "")
+    if not asked:
+        return None
+    spoken = ".".join(asked.split(".")[:2])
+    if spoken not in _VERSIONS:
+        known = " and ".join(_VERSIONS)
+        raise Fault(
+            "version", f"A2A version {asked[:20]!r} is not spoken here; {known} are.", supported=",".join(_VERSIONS)
+        )
+    return spoken
+
+
+def requested_extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    """The extensions a client wants to use, without duplicates."""
+    given = headers.get(_EXTENSIONS_HEADER) or headers.get(_OLD_EXTENSIONS_HEADER)
+    if not given:
+        return ()
+    asked = (uri.strip() for uri in given.decode("latin-1").split(","))
+    return tuple(dict.fromkeys(uri for uri in asked if uri))[:_MAX_EXTENSIONS]
+
+
+def active_extensions(asked: Sequence[str], offered: Mapping[str, bool]) -> tuple[str, ...]:
+    """The active extensions among those asked for; a Fault if a required one is missing. `offered` says which are
+    required."""
+    missing = [uri for uri, required in offered.items() if required and uri not in asked]
+    if missing:
+        raise Fault(
+            "extension-required",
+            f"This agent requires the extension {missing[0]}: name it in A2A-Extensions.",
+            extension=missing[0],
+        )
+    return tuple(uri for uri in asked if uri in offered)

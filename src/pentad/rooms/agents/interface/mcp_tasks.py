@@ -143,10 +143,10 @@ def _with_outcome(found: TaskState, task: Task, agent: str, budget: int, *, asks
 
 
 def _question(task: Task, agent: str) -> Elicit[Any]:
-    said = task.status_message.text if task.status_message is not None else ""
+    text = task.status_message.text if task.status_message is not None else ""
     if task.state == "auth-required":
-        return Elicit(said or f"The agent {agent} needs a login.", LoginAnswer)
-    return Elicit(said or f"The agent {agent} needs an answer.", Answer)
+        return Elicit(text or f"The agent {agent} needs a login.", LoginAnswer)
+    return Elicit(text or f"The agent {agent} needs an answer.", Answer)
 
 
 def _key(task: Task) -> str:
@@ -156,13 +156,13 @@ def _key(task: Task) -> str:
 
 
 def _note(task: Task) -> str | None:
-    said = task.status_message.text if task.status_message is not None else ""
-    return " ".join(said.split())[:_LONGEST_NOTE] or None
+    text = task.status_message.text if task.status_message is not None else ""
+    return " ".join(text.split())[:_LONGEST_NOTE] or None
 
 
 def _budget(task: Task) -> int:
-    kept = (task.metadata or {}).get(_BUDGET)
-    return kept if isinstance(kept, int) else DEFAULT_BUDGET
+    budget = (task.metadata or {}).get(_BUDGET)
+    return budget if isinstance(budget, int) else DEFAULT_BUDGET
 
 
 async def _ignore_event(event: Event) -> None:

@@ -96,17 +96,17 @@ class _Budget:
         self.cut = 0
 
     def take(self, text: str) -> str:
-        kept = text[: max(self.left, 0)]
-        self.left -= len(kept)
-        self.cut += len(text) - len(kept)
-        return kept
+        taken = text[: max(self.left, 0)]
+        self.left -= len(taken)
+        self.cut += len(text) - len(taken)
+        return taken
 
 
 def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local: bool = True) -> TaskView:
     """The task, cut to a budget of characters. `is_local`: we keep it, and it has a URI."""
     left = _Budget(budget)
-    said = task.status_message or next((one for one in reversed(task.history) if one.role == "agent"), None)
-    parts = () if said is None else said.parts
+    message = task.status_message or next((one for one in reversed(task.history) if one.role == "agent"), None)
+    parts = () if message is None else message.parts
     text, data = left.take(_text(parts)), _data(parts, left)
     artifacts = [_artifact(one, left) for one in task.artifacts]
     address = TASKS + task.id if is_local else None
@@ -121,8 +121,8 @@ def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local:
         waiting_for=_waiting(task),
         artifacts=artifacts,
         context_sha256=context_hash(task),
-        masked=_said_of_secrets(task, MASKED_KEY) if is_local else None,
-        secrets_found=_said_of_secrets(task, FOUND_KEY) if is_local else None,
+        masked=_secrets_json(task, MASKED_KEY) if is_local else None,
+        secrets_found=_secrets_json(task, FOUND_KEY) if is_local else None,
         updated_at=iso(task.updated_at) if task.updated_at else None,
         resource=address,
         cut=_cut(left, address),
@@ -148,13 +148,13 @@ def message_view(message: Message, agent: str, budget: int = DEFAULT_BUDGET) -> 
 def delegation_view(delegated: Delegation, budget: int = DEFAULT_BUDGET) -> TaskView:
     """The result of a delegation."""
     if isinstance(delegated.result, Message):
-        shown = message_view(delegated.result, delegated.agent, budget)
+        view = message_view(delegated.result, delegated.agent, budget)
     else:
-        shown = task_view(delegated.result, delegated.agent, budget, is_local=delegated.is_local)
+        view = task_view(delegated.result, delegated.agent, budget, is_local=delegated.is_local)
     if not delegated.masked:
-        return shown
-    told = {"masked": masked_json(delegated.masked) or None, "secrets_found": found_json(delegated.masked) or None}
-    return shown.model_copy(update=told)
+        return view
+    secrets = {"masked": masked_json(delegated.masked) or None, "secrets_found": found_json(delegated.masked) or None}
+    return view.model_copy(update=secrets)
 
 
 def agent_view(card: CardRecord) -> AgentView:
@@ -187,12 +187,12 @@ def describe_event(body: Body) -> str:
     """An event on one short line, for progress."""
     if isinstance(body, ArtifactEvent):
         more = "more of " if body.append else ""
-        said = f"{more}{body.artifact.name or body.artifact.id}: {_text(body.artifact.parts)}"
+        text = f"{more}{body.artifact.name or body.artifact.id}: {_text(body.artifact.parts)}"
     else:
-        said = "" if body.message is None else _text(body.message.parts)
+        text = "" if body.message is None else _text(body.message.parts)
         if isinstance(body, StatusEvent):
-            said = f"{body.state}: {said}" if said else body.state
-    return " ".join(said.split())[:_LONGEST_NOTE]
+            text = f"{body.state}: {text}" if text else body.state
+    return " ".join(text.split())[:_LONGEST_NOTE]
 
 
 def _artifact(one: Artifact, left: _Budget) -> ArtifactView:
@@ -239,12 +239,12 @@ def _text(parts: tuple[Part, ...]) -> str:
     return "\n".join(part.text for part in parts if part.text is not UNSET)
 
 
-def _said_of_secrets(task: Task, key: str) -> list[dict[str, str]] | None:
-    """The secrets that were masked, or found and kept, in the user's last message."""
-    said = next((one for one in reversed(task.history) if one.role == "user"), None)
-    told = None if said is None else (said.metadata or {}).get(key)
+def _secrets_json(task: Task, key: str) -> list[dict[str, str]] | None:
+    """The secrets that were masked, or found and left in place, in the user's last message."""
+    message = next((one for one in reversed(task.history) if one.role == "user"), None)
+    secrets = None if message is None else (message.metadata or {}).get(key)
     with suppress(ValidationError):  # a caller may write there what it likes
-        return convert(told, list[dict[str, str]])
+        return convert(secrets, list[dict[str, str]])
     return None
 
 

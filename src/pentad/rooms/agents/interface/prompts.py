@@ -7,7 +7,7 @@ from pydantic import Field
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import prompt
-from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
 
 _SHOWN: Final = 10

@@ -11,8 +11,7 @@ from pentad.mcp.content import Contents
 from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.agents.context.context_store import address
 from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json
-from pentad.rooms.agents.registry.search import CardQuery
-from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 
 _JSON: Final = "application/json"
@@ -56,7 +55,7 @@ async def card(card: str, call: Call[Agents]) -> str:
 
 @resource("agents://tasks/{task}", name="task", mime_type=_JSON, complete={"task": _task_ids})
 async def task(task: str, call: Call[Agents]) -> str:
-    """One of your tasks, with its history and artifacts. Subscribe to it to hear of every change."""
+    """One of your tasks, with its history and artifacts. Subscribe to it to be notified of every change."""
     agents = call.service
     return _text(
         task_json(await agents.with_context_hash(call.principal, await agents.tasks.get(call.principal, task)))
@@ -66,27 +65,27 @@ async def task(task: str, call: Call[Agents]) -> str:
 @resource("context://{sha256}", name="context content", seconds_fresh=86_400.0)
 async def content(sha256: str, call: Call[Agents]) -> Contents:
     """A content that was too large to send with its context, by hash."""
-    kept = await call.service.contents.read(call.principal, address(sha256))
+    stored = await call.service.contents.read(call.principal, address(sha256))
     try:
-        return Contents.of(kept.uri, kept.body.decode(), kept.media_type)
+        return Contents.of(stored.uri, stored.body.decode(), stored.media_type)
     except UnicodeDecodeError:
-        return Contents.of(kept.uri, kept.body, kept.media_type)
+        return Contents.of(stored.uri, stored.body, stored.media_type)
 
 
-async def may_follow(service: Any, who: Principal, variables: Mapping[str, str], _telling: bool) -> None:
+async def may_follow(service: Any, caller: Principal, variables: Mapping[str, str], _is_delivery: bool) -> None:
     """Only its owner may subscribe to a task; for others it does not exist."""
     agents: Agents = service
-    await agents.tasks.get(who, variables["task"])
+    await agents.tasks.get(caller, variables["task"])
 
 
-async def find_card(agents: Agents, wanted: str) -> CardRecord:
+async def find_card(agents: Agents, name: str) -> CardRecord:
     """A card by id, readable id or hosted name."""
     for one in agents.host_cards():
-        if agents.hosted_name(one) == wanted:
+        if agents.hosted_name(one) == name:
             return one
-    if "/" in wanted:
-        return await agents.registry.by_readable(wanted)
-    return await agents.registry.get(wanted)
+    if "/" in name:
+        return await agents.registry.by_readable(name)
+    return await agents.registry.get(name)
 
 
 def _text(value: Any) -> str:

@@ -32,10 +32,10 @@ from pentad.rooms.agents.interface.presentation import (
     task_view,
 )
 from pentad.rooms.agents.models import Event, Part, Task
-from pentad.rooms.agents.registry.search import CardQuery
+from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
 
-_MOST_AGENTS: Final = 100
+_MAX_AGENTS: Final = 100
 _LONGEST_WAIT: Final = 600.0
 _QUICK_SECONDS: Final = 0.25
 """How long a client with task support waits. A result within this time needs no second request."""
@@ -61,7 +61,7 @@ class ListArguments(Arguments):
     tee: Annotated[bool | None, Field(description="Whether it claims to run in a trusted environment.")] = None
     tee_type: Annotated[str | None, Field(max_length=50)] = None
     extension: Annotated[str | None, Field(description="The URI of an extension it declares.", max_length=500)] = None
-    limit: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 20
+    limit: Annotated[int, Field(ge=1, le=_MAX_AGENTS)] = 20
     offset: Annotated[int, Field(ge=0, le=2**31)] = 0
 
 
@@ -76,7 +76,7 @@ class AgentList(BaseModel):
 @tool("agents_list", title="Find agents", read_only=True)
 async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList:
     """Find agents that accept tasks: hosted ones first, then those in the registry."""
-    wanted = CardQuery(
+    query = CardQuery(
         words=arguments.query,
         tags=arguments.tags,
         skill=arguments.skill,
@@ -87,7 +87,7 @@ async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList
         has_tee=arguments.tee,
         has_mcp=arguments.mcp_context,
     )
-    found = await call.service.registry.search(wanted, limit=arguments.limit, offset=arguments.offset)
+    found = await call.service.registry.search(query, limit=arguments.limit, offset=arguments.offset)
     end = arguments.offset + len(found.cards)
     following = end if found.cards and end < found.total else None
     return AgentList(agents=[agent_view(one) for one in found.cards], total=found.total, next_offset=following)
@@ -143,12 +143,12 @@ async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
     if not _may_defer(arguments, call):
         delegated = await delegate(call.service, call.principal, request, seconds=seconds, on_event=on_event)
         return delegation_view(delegated, arguments.max_characters)
-    patience = min(seconds, _QUICK_SECONDS)
+    quick = min(seconds, _QUICK_SECONDS)
     if hosted_name(call.service, arguments.agent) is None:
-        delegated = await delegate_remote(call.service, call.principal, request, patience=patience)
+        delegated = await delegate_remote(call.service, call.principal, request, seconds=quick)
     else:
         request = replace(request, metadata=budget_metadata(arguments.max_characters))
-        delegated = await delegate(call.service, call.principal, request, seconds=patience, on_event=on_event)
+        delegated = await delegate(call.service, call.principal, request, seconds=quick, on_event=on_event)
     book, budget = CallerTasks(call.service), arguments.max_characters
     if (later := await book.defer(call.principal, delegated, budget, call.client_supports)) is not None:
         call.defer(later)
@@ -198,12 +198,12 @@ class OperateArguments(Arguments):
     state: Annotated[str | None, Field(description="Only tasks in this state.", max_length=40)] = None
     agent: Annotated[str | None, Field(description="Only tasks of this agent.", max_length=200)] = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
-    cursor: Annotated[str | None, Field(description="`next_cursor` of the page before.", max_length=500)] = None
+    cursor: Annotated[str | None, Field(description="`next_cursor` of the previous page.", max_length=500)] = None
 
 
 class PushView(BaseModel):
-    """How far an address has been told of a task. `state` is `told`, `waiting`, `failing` or `stopped`; `problem` says
-    why nothing arrives."""
+    """The push notifications of one receiver. `state` is `told` (all delivered), `waiting`, `failing` or `stopped`;
+    `told` is the last delivered event; `problem` says why nothing arrives."""
 
     id: str
     state: str
@@ -212,7 +212,7 @@ class PushView(BaseModel):
 
 
 class OperatedTask(TaskView):
-    """A task, whose it is, and (of one task) how its push notifications fare."""
+    """A task with its owner and, if it is the only one, the state of its push notifications."""
 
     owner: str
     pushes: list[PushView] | None = None
@@ -230,19 +230,19 @@ class OperatedTasks(BaseModel):
 async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTasks:
     """For administrators: list the tasks of all users, inspect one, or cancel it. The reason is audited."""
     call.justify(arguments.reason)
-    tasks, who = call.service.tasks, call.principal
+    tasks, caller = call.service.tasks, call.principal
     if arguments.task_id is not None:
-        found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(who, arguments.task_id)
+        found = await (tasks.cancel_any if arguments.cancel else tasks.inspect)(caller, arguments.task_id)
         pushes = [
-            PushView(id=one.config.id, state=one.state, told=one.told, problem=one.problem)
-            for one in await tasks.push.fares(found.id)
+            PushView(id=one.config.id, state=one.state, told=one.delivered, problem=one.problem)
+            for one in await tasks.push.statuses(found.id)
         ]
-        shown = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
-        return OperatedTasks(tasks=[shown], total=1)
+        view = _operated(found, DEFAULT_BUDGET).model_copy(update={"pushes": pushes or None})
+        return OperatedTasks(tasks=[view], total=1)
     if arguments.cancel:
         raise InvalidInput("Which task should be cancelled?", hint="Pass its task_id.")
     page = await tasks.list_all(
-        who,
+        caller,
         owner=arguments.owner,
         state=arguments.state,
         agent=arguments.agent,
@@ -286,11 +286,11 @@ async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> Reg
             raise InvalidInput("There is no card.", hint="Pass card or url.")
         _, card = await fetch_card(arguments.url, agents.platform.fetcher)
     if arguments.card_id is None:
-        kept = await agents.registry.register(call.principal, card)
+        record = await agents.registry.register(call.principal, card)
     else:
-        kept = await agents.registry.update(call.principal, arguments.card_id, card)
-    listed = await agents.list_in_directory(call.principal, kept.card) if arguments.list_in_directory else None
-    return RegisteredCard(agent=agent_view(kept), resource=CARDS + kept.id, directory=listed)
+        record = await agents.registry.update(call.principal, arguments.card_id, card)
+    listed = await agents.list_in_directory(call.principal, record.card) if arguments.list_in_directory else None
+    return RegisteredCard(agent=agent_view(record), resource=CARDS + record.id, directory=listed)
 
 
 class LintArguments(Arguments):

@@ -5,7 +5,6 @@ claims no dialect is validated as AgentVault's, so that missing members are name
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 from urllib.parse import urlsplit
 
@@ -13,51 +12,45 @@ import msgspec
 from pydantic import ValidationError
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.problems import Finding, Place, finding, nearest_names
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.references import is_reference
 from pentad.kernel.secrets.text import found_in, scrub_text
 
-Level = Literal["lenient", "strict"]
-MOST_BYTES: Final = 256 * 1024
-_LONGEST_ID: Final = 200
+CardLevel = Literal["lenient", "strict"]
+MAX_BYTES: Final = 256 * 1024
+_MAX_ID_LENGTH: Final = 200
 _BINDINGS: Final = ("JSONRPC", "GRPC", "HTTP+JSON")
 _OWN_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
-class CardProblem:
-    """A problem at one place of a card."""
-
-    path: str
-    rule: str
-    message: str
-
-    def as_json(self) -> dict[str, str]:
-        return {"path": self.path, "rule": self.rule, "message": self.message}
+def problem_json(problem: Finding) -> dict[str, Any]:
+    made = {"path": problem.pointer, "rule": problem.code, "message": problem.message}
+    return {**made, "suggestions": list(problem.suggestions)} if problem.suggestions else made
 
 
-def checked(card: Mapping[str, Any], level: Level = "lenient") -> dict[str, Any]:
+def validate_card(card: Mapping[str, Any], level: CardLevel = "lenient") -> dict[str, Any]:
     """The card, if it is valid."""
     size = len(msgspec.json.encode(card))
-    if size > MOST_BYTES:
-        raise LimitExceeded(f"The card has {size} bytes; the most is {MOST_BYTES}.", hint="Shorten its descriptions.")
+    if size > MAX_BYTES:
+        raise LimitExceeded(f"The card has {size} bytes; the maximum is {MAX_BYTES}.", hint="Shorten its descriptions.")
     if problems := problems_of(card, level):
-        said = "; ".join(f"{one.path or 'the card'}: {one.message}" for one in problems[:5])
+        listed = "; ".join(f"{one.pointer or 'the card'}: {one.message}" for one in problems[:5])
         more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
         raise InvalidInput(
-            f"The card is not valid: {said}{more}.",
+            f"The card is not valid: {listed}{more}.",
             hint="Correct it and send it again.",
-            details={"problems": [one.as_json() for one in problems]},
+            details={"problems": [problem_json(one) for one in problems]},
         )
     return dict(card)
 
 
-def problems_of(card: Mapping[str, Any], level: Level = "lenient") -> list[CardProblem]:
+def problems_of(card: Mapping[str, Any], level: CardLevel = "lenient") -> list[Finding]:
     """Every problem of a card."""
     is_a2a_1 = "supportedInterfaces" in card
     is_a2a_0 = "preferredTransport" in card or str(card.get("protocolVersion", "")).startswith("0.")
     is_agentvault = any(key in card for key in ("humanReadableId", "authSchemes", "schemaVersion"))
-    found: list[CardProblem] = []
+    found: list[Finding] = []
     if is_agentvault or not (is_a2a_0 or is_a2a_1):
         found += _agentvault(card, level)
     if is_a2a_0 or is_a2a_1:
@@ -67,90 +60,94 @@ def problems_of(card: Mapping[str, Any], level: Level = "lenient") -> list[CardP
     return list(dict.fromkeys(found))
 
 
-def _agentvault(card: Mapping[str, Any], level: Level) -> Iterator[CardProblem]:
+def _agentvault(card: Mapping[str, Any], level: CardLevel) -> Iterator[Finding]:
     from pentad.agentvault.models.agent_card import STRICT, AgentCard
 
     try:
         AgentCard.model_validate(dict(card), context=STRICT if level == "strict" else None)
     except ValidationError as error:
         for one in error.errors(include_url=False, include_context=False, include_input=False):
-            yield CardProblem(_pointer(one["loc"]), one["type"], one["msg"])
+            yield finding(one["type"], one["msg"], _place(one["loc"]))
 
 
-def _a2a(card: Mapping[str, Any], level: Level, *, interfaces: bool) -> Iterator[CardProblem]:
+def _a2a(card: Mapping[str, Any], level: CardLevel, *, interfaces: bool) -> Iterator[Finding]:
     for key in ("name", "description", "version"):
-        yield from _needed(card, key, str)
-    yield from _needed(card, "capabilities", dict)
-    yield from _needed(card, "skills", list)
+        yield from _required(card, key, str)
+    yield from _required(card, "capabilities", dict)
+    yield from _required(card, "skills", list)
     if interfaces:
         yield from _interfaces(card.get("supportedInterfaces"))
     else:
-        yield from _needed(card, "url", str)
+        yield from _required(card, "url", str)
     if level == "strict":
         for key in ("defaultInputModes", "defaultOutputModes"):
-            yield from _needed(card, key, list)
+            yield from _required(card, key, list)
         if isinstance(url := card.get("url"), str) and not _is_reachable(url):
-            yield CardProblem("/url", "url", "must be https, or http on this machine")
+            yield finding("url", "must be https, or http on this machine", (None, "url"))
     for number, skill in enumerate(_list(card.get("skills"))):
+        place = ((None, "skills"), number)
         if not isinstance(skill, dict):
-            yield CardProblem(f"/skills/{number}", "type", "must be an object")
+            yield finding("type", "must be an object", place)
             continue
         for key in ("id", "name", "description"):
-            yield from _needed(cast("dict[str, Any]", skill), key, str, f"/skills/{number}")
+            yield from _required(cast("dict[str, Any]", skill), key, str, place)
         if level == "strict":
-            yield from _needed(cast("dict[str, Any]", skill), "tags", list, f"/skills/{number}")
+            yield from _required(cast("dict[str, Any]", skill), "tags", list, place)
 
 
-def _interfaces(given: Any) -> Iterator[CardProblem]:
+def _interfaces(given: Any) -> Iterator[Finding]:
     if not isinstance(given, list) or not given:
-        yield CardProblem("/supportedInterfaces", "type", "must be a list of at least one interface")
+        yield finding("type", "must be a list of at least one interface", (None, "supportedInterfaces"))
         return
     for number, one in enumerate(cast("list[Any]", given)):
-        path = f"/supportedInterfaces/{number}"
+        place = ((None, "supportedInterfaces"), number)
         if not isinstance(one, dict):
-            yield CardProblem(path, "type", "must be an object")
+            yield finding("type", "must be an object", place)
             continue
         entry = cast("dict[str, Any]", one)
-        yield from _needed(entry, "url", str, path)
-        yield from _needed(entry, "protocolBinding", str, path)
+        yield from _required(entry, "url", str, place)
+        yield from _required(entry, "protocolBinding", str, place)
         binding = entry.get("protocolBinding")
         if isinstance(binding, str) and binding not in _BINDINGS and ":" not in binding:
-            yield CardProblem(f"{path}/protocolBinding", "enum", f"must be one of {', '.join(_BINDINGS)}, or a URI")
+            near, _ = nearest_names(binding, _BINDINGS)
+            message = f"must be one of {', '.join(_BINDINGS)}, or a URI"
+            yield finding("enum", message, (place, "protocolBinding"), suggestions=tuple(near))
 
 
-def _texts(card: Mapping[str, Any]) -> Iterator[CardProblem]:
+def _texts(card: Mapping[str, Any]) -> Iterator[Finding]:
     """Values that no dialect forbids but no list could show."""
     readable = card.get("humanReadableId")
-    if isinstance(readable, str) and not 0 < len(readable) <= _LONGEST_ID:
-        yield CardProblem("/humanReadableId", "length", f"must have 1 to {_LONGEST_ID} characters")
+    if isinstance(readable, str) and not 0 < len(readable) <= _MAX_ID_LENGTH:
+        yield finding("length", f"must have 1 to {_MAX_ID_LENGTH} characters", (None, "humanReadableId"))
     if b"\\u0000" in msgspec.json.encode(card):
-        yield CardProblem("", "characters", "holds a NUL character")
+        yield finding("characters", "holds a NUL character", None)
 
 
-def _secrets(value: Any, path: tuple[int | str, ...] = ()) -> Iterator[CardProblem]:
+def _secrets(value: Any, place: Place = None) -> Iterator[Finding]:
     """Texts that contain a secret, because cards are public. An object under such a name describes how to log in."""
     if isinstance(value, str):
         for kind in dict.fromkeys(kind for kind, _, _ in found_in(value)):
-            yield CardProblem(_pointer(path), "secret", f"looks like a secret ({kind}), and everybody may read a card")
+            yield finding("secret", f"looks like a secret ({kind}), and everybody may read a card", place)
     elif isinstance(value, dict):
         for key, inner in cast("dict[str, Any]", value).items():
-            place = (*path, scrub_text(key))
-            named = isinstance(inner, str) and path[-1:] != ("scopes",) and is_secret_member(key, inner)
+            below = (place, scrub_text(key))
+            in_scopes = place is not None and place[1] == "scopes"
+            named = isinstance(inner, str) and not in_scopes and is_secret_member(key, inner)
             if named and not is_reference(cast("str", inner)):
-                yield CardProblem(_pointer(place), "secret", "has the name of a secret, and everybody may read a card")
+                yield finding("secret", "has the name of a secret, and everybody may read a card", below)
             else:
-                yield from _secrets(inner, place)
+                yield from _secrets(inner, below)
     elif isinstance(value, list):
         for number, inner in enumerate(cast("list[Any]", value)):
-            yield from _secrets(inner, (*path, number))
+            yield from _secrets(inner, (place, number))
 
 
-def _needed(card: Mapping[str, Any], key: str, kind: type, under: str = "") -> Iterator[CardProblem]:
+def _required(card: Mapping[str, Any], key: str, kind: type, place: Place = None) -> Iterator[Finding]:
     value = card.get(key)
     if key not in card:
-        yield CardProblem(f"{under}/{key}", "missing", "is required")
+        yield finding("missing", "is required", (place, key))
     elif not isinstance(value, kind) or value == "":
-        yield CardProblem(f"{under}/{key}", "type", f"must be {_KINDS[kind]}")
+        yield finding("type", f"must be {_KINDS[kind]}", (place, key))
 
 
 _KINDS: Final[dict[type, str]] = {str: "a text", dict: "an object", list: "a list"}
@@ -166,8 +163,11 @@ def _is_reachable(url: str) -> bool:
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and host in _OWN_HOSTS))
 
 
-def _pointer(place: tuple[int | str, ...]) -> str:
-    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in place)
+def _place(keys: tuple[int | str, ...]) -> Place:
+    place: Place = None
+    for key in keys:
+        place = (place, key)
+    return place
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The registry: who may register, change and remove cards, and how to find them. Everyone may read cards.
+"""The registry: registers, changes, removes and finds cards. Everyone may read cards.
 
 Hosted agents are always listed. Their cards are created on demand, not stored, so they are always current.
 """
@@ -15,16 +15,15 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.registry import store
-from pentad.rooms.agents.registry.card_validation import checked
-from pentad.rooms.agents.registry.search import CardQuery
-from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.registry.card_validation import validate_card
+from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 
-Hosts = Callable[[], Sequence[CardRecord]]
-MOST_AT_ONCE: Final = 250
+HostCards = Callable[[], Sequence[CardRecord]]
+MAX_PAGE: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CardPage:
     """A page of cards and the total number."""
 
     cards: Sequence[CardRecord]
@@ -34,7 +33,7 @@ class Found:
 class CardRegistry:
     """The cards of one store. `hosts` returns those of agents hosted by this process."""
 
-    def __init__(self, database: Database, clock: Clock, hosts: Hosts) -> None:
+    def __init__(self, database: Database, clock: Clock, hosts: HostCards) -> None:
         self._database = database
         self._clock = clock
         self._hosts = hosts
@@ -42,8 +41,8 @@ class CardRegistry:
     async def register(self, caller: Principal, card: Mapping[str, Any]) -> CardRecord:
         """Store a card. InvalidInput with every problem, Conflict if the readable id is taken."""
         now = self._clock.now()
-        one = CardRecord(str(uuid7(self._clock)), caller.id, await _sound(card), True, now, now)
-        self._refuse_hosted(one)
+        one = CardRecord(str(uuid7(self._clock)), caller.id, await _validated(card), True, now, now)
+        self._check_not_hosted(one)
         await self._database.write(lambda transaction: store.put(transaction, one))
         return one
 
@@ -53,11 +52,11 @@ class CardRegistry:
         """Replace the given members, validate the whole card and store it. `is_active` restores a removed card, or
         removes it."""
         old = await self._own(caller, card_id)
-        card = old.card if changes is None else await _sound({**old.card, **changes})
+        card = old.card if changes is None else await _validated({**old.card, **changes})
         active = old.is_active if is_active is None else is_active
         new = replace(old, card=card, is_active=active, updated_at=self._clock.now())
         if active:
-            self._refuse_hosted(new)
+            self._check_not_hosted(new)
 
         def work(transaction: Transaction) -> None:
             now = store.by_id(transaction, card_id)
@@ -84,25 +83,25 @@ class CardRegistry:
 
     async def by_readable(self, readable_id: str) -> CardRecord:
         """An active card by readable id, in any case."""
-        wanted = readable_id.lower()
+        lower = readable_id.lower()
         for one in self._hosts():
-            if one.metadata.readable_id.lower() == wanted:
+            if one.metadata.readable_id.lower() == lower:
                 return one
         found = await self._database.read(lambda rows: store.by_readable(rows, readable_id))
         if found is None:
             raise NotFound(f"No card has the readable id {readable_id[:200]!r}.", hint="Search the registry for it.")
         return found
 
-    async def search(self, wanted: CardQuery, *, limit: int = 100, offset: int = 0) -> Found:
+    async def search(self, query: CardQuery, *, limit: int = 100, offset: int = 0) -> CardPage:
         """Cards of hosted agents first, then registered ones, last changed first."""
-        hosted = [one for one in self._hosts() if wanted.fits(one.metadata, one.owner)]
-        shown = hosted[offset : offset + limit]
-        rest, start = limit - len(shown), max(0, offset - len(hosted))
+        hosted = [one for one in self._hosts() if query.fits(one.metadata, one.owner)]
+        listed = hosted[offset : offset + limit]
+        rest, start = limit - len(listed), max(0, offset - len(hosted))
 
-        def work(rows: Any) -> Found:
-            total = store.count(rows, wanted)
-            kept = store.page(rows, wanted, rest, start) if rest else []
-            return Found([*shown, *kept], total + len(hosted))
+        def work(rows: Any) -> CardPage:
+            total = store.count(rows, query)
+            stored = store.page(rows, query, rest, start) if rest else []
+            return CardPage([*listed, *stored], total + len(hosted))
 
         return await self._database.read(work)
 
@@ -118,7 +117,7 @@ class CardRegistry:
             )
         return one
 
-    def _refuse_hosted(self, one: CardRecord) -> None:
+    def _check_not_hosted(self, one: CardRecord) -> None:
         readable = one.metadata.readable_id
         if any(host.metadata.readable_id.lower() == readable.lower() for host in self._hosts()):
             raise Conflict(
@@ -126,9 +125,9 @@ class CardRegistry:
             )
 
 
-async def _sound(card: Mapping[str, Any]) -> dict[str, Any]:
+async def _validated(card: Mapping[str, Any]) -> dict[str, Any]:
     """The valid card. Runs in a thread, because its models are imported on first use."""
-    return await asyncio.to_thread(checked, card)
+    return await asyncio.to_thread(validate_card, card)
 
 
 def _is_uuid(text: str) -> bool:

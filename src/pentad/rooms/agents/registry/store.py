@@ -1,14 +1,17 @@
-"""Cards in SQL. Only this module writes `agent_cards` and `agent_card_marks`. It checks only uniqueness."""
+"""Cards in SQL, and queries for them. Only this module writes `agent_cards` and `agent_card_marks`.
 
+It checks only uniqueness. A query is SQL for registered cards, and runs in memory for those of hosted agents.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from pentad.kernel.errors import Conflict
-from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.agents.registry.card_metadata import CardMetadata, metadata_of
-from pentad.rooms.agents.registry.search import CardQuery
+from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.rooms.agents.registry.card_metadata import MCP, TEE, CardMetadata, Mark, metadata_of
 
 _COLUMNS: Final = "id, owner, card, active, created_at, updated_at"
 
@@ -28,6 +31,88 @@ class CardRecord:
     @property
     def metadata(self) -> CardMetadata:
         return metadata_of(self.card)
+
+
+@dataclass(frozen=True, slots=True)
+class CardQuery:
+    """All conditions must hold. Each of `words` may occur anywhere in name, description or readable id; `phrase`
+    must occur there as it is."""
+
+    words: str = ""
+    phrase: str = ""
+    tags: tuple[str, ...] = ()
+    skill: str | None = None
+    auth_scheme: str | None = None
+    dialect: str | None = None
+    extension: str | None = None
+    tee_type: str | None = None
+    has_tee: bool | None = None
+    has_mcp: bool | None = None
+    active_only: bool = True
+    owner: str | None = None
+
+    @property
+    def marks(self) -> list[tuple[Mark, str]]:
+        found: list[tuple[Mark, str]] = [("tag", tag) for tag in self.tags]
+        if self.skill is not None:
+            found.append(("skill", self.skill.casefold()))
+        if self.auth_scheme is not None:
+            found.append(("auth", self.auth_scheme.lower()))
+        if self.dialect is not None:
+            found.append(("dialect", self.dialect))
+        if self.extension is not None:
+            found.append(("extension", self.extension))
+        if self.tee_type is not None:
+            found.append(("tee", self.tee_type.casefold()))
+        return found
+
+    @property
+    def features(self) -> Mapping[str, bool]:
+        given = {TEE: self.has_tee, MCP: self.has_mcp}
+        return {name: required for name, required in given.items() if required is not None}
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that must occur."""
+        return [*self.words.casefold().split(), *([self.phrase.casefold()] if self.phrase else ())]
+
+    def fits(self, metadata: CardMetadata, owner: str) -> bool:
+        """Whether an active card matches."""
+        if self.owner is not None and owner != self.owner:
+            return False
+        words = metadata.words
+        return (
+            all(text in words for text in self.texts)
+            and all(mark in metadata.marks for mark in self.marks)
+            and all((("feature", name) in metadata.marks) == required for name, required in self.features.items())
+        )
+
+    def where(self) -> tuple[str, list[Value]]:
+        """The same as a condition on `agent_cards`."""
+        conditions: list[str] = []
+        params: list[Any] = []
+        if self.active_only:
+            conditions.append("active = 1")
+        if self.owner is not None:
+            conditions.append("owner = ?")
+            params.append(self.owner)
+        for text in self.texts:
+            conditions.append("words LIKE ? ESCAPE '!'")
+            params.append(f"%{_escape_like(text)}%")
+        for kind, value in self.marks:
+            conditions.append(_HAS_MARK)
+            params += [kind, value]
+        for name, required in self.features.items():
+            conditions.append(_HAS_MARK if required else f"NOT {_HAS_MARK}")
+            params += ["feature", name]
+        return " AND ".join(conditions) or "1 = 1", params
+
+
+_HAS_MARK: Final = "EXISTS (SELECT 1 FROM agent_card_marks WHERE card = agent_cards.id AND kind = ? AND value = ?)"
+
+
+def _escape_like(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def put(transaction: Transaction, one: CardRecord) -> None:
@@ -79,14 +164,14 @@ def by_readable(rows: Rows, readable_id: str) -> CardRecord | None:
     )
 
 
-def count(rows: Rows, wanted: CardQuery) -> int:
-    where, params = wanted.where()
+def count(rows: Rows, query: CardQuery) -> int:
+    where, params = query.where()
     return int(rows.value(f"SELECT count(*) FROM agent_cards WHERE {where}", *params))  # noqa: S608  own conditions
 
 
-def page(rows: Rows, wanted: CardQuery, limit: int, offset: int) -> list[CardRecord]:
+def page(rows: Rows, query: CardQuery, limit: int, offset: int) -> list[CardRecord]:
     """Matching cards, last changed first."""
-    where, params = wanted.where()
+    where, params = query.where()
     found = rows.all(
         f"SELECT {_COLUMNS} FROM agent_cards WHERE {where}"  # noqa: S608  own conditions
         " ORDER BY updated_at DESC, id DESC LIMIT ? OFFSET ?",

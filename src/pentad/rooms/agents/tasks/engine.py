@@ -1,22 +1,18 @@
 """The task engine: operations, tools and push notifications call it. It knows no wire format.
 
-A send creates a task or continues one; the agent runs in the process that received the send. What an
-agent says is in the log before anyone sees it. Only its owner and administrators can see a task. Any process can serve
-any task: waiting, following and canceling go through the log and the hub, wherever the agent runs.
+A send creates a task or continues one; the agent runs in the process that received the send. Events are in the log
+before anyone sees them. Only its owner and administrators can see a task. Any process can serve any task: waiting,
+following and canceling go through the log and the hub, wherever the agent runs.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
-from pentad.access.owners import OwnerNow, owner_as_saved
-from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.access.server_secrets import secret_keys
 from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
-from pentad.jobs.queue import JobQueue
-from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden, InvalidInput
-from pentad.kernel.ports import Database, Fetcher
+from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
@@ -32,17 +28,15 @@ from pentad.rooms.agents.models import (
     Task,
     TaskPage,
 )
-from pentad.rooms.agents.push.configs import PushConfigs
-from pentad.rooms.agents.push.deliveries import RETRIES, Deliveries
-from pentad.rooms.agents.push.store import JOB as PUSH
-from pentad.rooms.agents.settings import TaskLimits
-from pentad.rooms.agents.tasks.contexts import Contexts, PlainContexts
+from pentad.rooms.agents.store import Listing, list_heads
 from pentad.rooms.agents.tasks.errors import not_cancelable
+from pentad.rooms.agents.tasks.push_notifications import RETRIES, PushConfigs, PushDeliveries
+from pentad.rooms.agents.tasks.push_store import PUSH_JOB
 from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.retention import Retention
-from pentad.rooms.agents.tasks.store import Listing, list_heads
 from pentad.rooms.agents.tasks.submission import Submission, check_continuable
-from pentad.rooms.agents.tasks.task_log import LOOK_AGAIN_SECONDS, TURN, TaskLog
+from pentad.rooms.agents.tasks.task_log import RECHECK_SECONDS, TURN, TaskLog
+from pentad.rooms.agents.tasks.turn_runner import MessageContexts
 
 RETENTION_SECONDS: Final = 3_600.0
 _PUSH_KEY: Final = "agents-push"
@@ -54,30 +48,26 @@ class Tasks:
 
     def __init__(
         self,
-        database: Database,
-        clock: Clock,
+        log: TaskLog,
         agents: Mapping[str, HostedAgent],
-        limits: TaskLimits | None = None,
         *,
-        jobs: JobQueue,
-        contexts: Contexts | None = None,
         fetcher: Fetcher | None = None,
         push_key: bytes = b"",
         push_private: bool = False,
-        secret_box: SecretBox = PLAIN,
-        owner_now: OwnerNow = owner_as_saved,
+        site: str = "",
+        sign: Callable[[bytes], str] | None = None,
     ) -> None:
-        limits = limits or TaskLimits()
         self.agents = agents
-        self.limits = limits
-        self._log = TaskLog(database, clock, limits, contexts or PlainContexts(), jobs, secret_box, owner_now)
-        self._submission = Submission(self._log, agents, limits)
-        self.recovery = Recovery(self._log, self._submission, agents, limits)
-        self.retention = Retention(self._log, limits.keep_days)
+        self._log = log
+        self._submission = Submission(log, agents)
+        self.recovery = Recovery(log, self._submission, agents)
+        self.retention = Retention(log)
         private = agents.keys() if push_private else {name for name, one in agents.items() if one.push_private}
-        self.push = PushConfigs(self._log, fetcher, private)
-        self.deliveries = None if fetcher is None else Deliveries(self._log, fetcher, push_key, private=private)
-        """Sends push notifications, if there is a way out of this server. Dialects register their codecs with it."""
+        self.push = PushConfigs(log, fetcher, private)
+        self.deliveries: PushDeliveries | None = None
+        """Sends push notifications, if this server can make requests."""
+        if fetcher is not None:
+            self.deliveries = PushDeliveries(log, fetcher, push_key, site=site, sign=sign, private=private)
 
     async def open(self) -> None:
         """Listen for events of other processes, and look after the turns that run here."""
@@ -96,15 +86,19 @@ class Tasks:
         message: Message,
         *,
         dialect: Dialect,
-        wait: bool = True,
+        wait: bool | None = True,
         task_id: str | None = None,
         context_id: str | None = None,
         metadata: Json | None = None,
         push: PushConfig | None = None,
     ) -> Task | Message:
-        """Start a task, or (`task_id`) continue one. With `wait` it returns when the task rests, otherwise at once."""
+        """Start a task, or (`task_id`) continue one. With `wait` it returns when the task rests, otherwise at once.
+
+        `wait=None` is for callers that follow from the start. It returns the task as it was before the agent did
+        anything, so `follow(after=task.seq)` yields every later event, however fast the agent is.
+        """
         if task_id is None:
-            push = None if push is None else await self.push.admitted(push, agent)
+            push = None if push is None else await self.push.check(push, agent)
             return await self._submission.begin(
                 caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=wait
             )
@@ -116,36 +110,9 @@ class Tasks:
             after = await self._submission.continue_task(caller, task, message, context_id=context_id)
             if wait:
                 return await self._log.wait_until_rest(follower, task_id, after)
+        if wait is None:
+            return await self._log.task_at(task_id, after)
         return await self._log.task(task_id, at_least=after)
-
-    async def start(
-        self,
-        caller: Principal,
-        agent: str,
-        message: Message,
-        *,
-        dialect: Dialect,
-        task_id: str | None = None,
-        context_id: str | None = None,
-        metadata: Json | None = None,
-        push: PushConfig | None = None,
-    ) -> Task | Message:
-        """Like `send`, for callers that follow from the start: returns the task as it was before the agent did
-        anything.
-
-        `follow(after=task.seq)` then yields every later event, however fast the agent was.
-        """
-        if task_id is None:
-            push = None if push is None else await self.push.admitted(push, agent)
-            return await self._submission.begin(
-                caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=None
-            )
-        task = await self._log.owned(caller, task_id, agent)
-        if push is not None:
-            check_continuable(task, message, context_id)
-            await self.push.set(caller, task_id, push)
-        after = await self._submission.continue_task(caller, task, message, context_id=context_id)
-        return await self._log.task_at(task_id, after)
 
     async def get(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
         """The task as it is now."""
@@ -200,8 +167,8 @@ class Tasks:
         """The caller's tasks, last changed first."""
         return await self._page(Listing(caller.id, context_id, state, agent, since, page_size, cursor))
 
-    async def _page(self, wanted: Listing) -> TaskPage:
-        found = await self._log.database.read(lambda rows: list_heads(rows, wanted))
+    async def _page(self, listing: Listing) -> TaskPage:
+        found = await self._log.database.read(lambda rows: list_heads(rows, listing))
         tasks = await self._log.tasks(found.heads)
         return TaskPage(tasks=tasks, total=found.total, next=found.next)
 
@@ -227,7 +194,7 @@ class Tasks:
         log = self._log
         with log.hub.following(task_id) as follower:
             task = await log.owned(caller, task_id, agent)
-            follower.told(task.seq)
+            follower.notify(task.seq)
             if after is None:
                 yield task
             elif after > task.seq or after < 0:
@@ -246,22 +213,34 @@ class Tasks:
                     seen = event.seq
                     if _ends(event, rest=rest and seen >= follower.latest):
                         return
-                if not await follower.news(seen, LOOK_AGAIN_SECONDS):
-                    await log.look_again(follower, task_id)
+                if not await follower.wait_for_event(seen, RECHECK_SECONDS):
+                    await log.refresh_follower(follower, task_id)
 
 
 @asynccontextmanager
 async def open_tasks(
-    platform: Platform, agents: Mapping[str, HostedAgent], *, contexts: Contexts | None = None
+    platform: Platform,
+    agents: Mapping[str, HostedAgent],
+    *,
+    contexts: MessageContexts,
+    site: str,
+    sign: Callable[[bytes], str],
 ) -> AsyncGenerator[Tasks]:
-    """Open the engine for the lifetime of the room."""
-    keys = await secret_keys(platform.database, _PUSH_KEY, box=platform.secret_box, clock=platform.clock)
+    """Open the engine for the lifetime of the room. Push notifications name the `site` and are signed by `sign`."""
+    database, clock, box = platform.database, platform.clock, platform.secret_box
+    keys = await secret_keys(database, _PUSH_KEY, box=box, clock=clock)
+    log = TaskLog(
+        database, clock, platform.settings, contexts, platform.jobs, secret_box=box, owner_now=platform.owner_now
+    )
     tasks = Tasks(
-        platform.database, platform.clock, agents, platform.settings,
-        jobs=platform.jobs, contexts=contexts, fetcher=platform.fetcher, push_key=keys[0],
+        log,
+        agents,
+        fetcher=platform.fetcher,
+        push_key=keys[0],
         push_private=platform.settings.push_private,
-        secret_box=platform.secret_box, owner_now=platform.owner_now,
-    )  # fmt: skip
+        site=site,
+        sign=sign,
+    )
     await tasks.open()
     try:
         yield tasks
@@ -294,6 +273,6 @@ def jobs_of(tasks: Callable[[S], Tasks]) -> tuple[Job[S], ...]:
 
     return (
         Job(TURN, take_over_turn, retry=Retries(attempts=None, longest=60.0), concurrency=1_000, timeout=None),
-        Job(PUSH, push, retry=RETRIES, concurrency=16, timeout=None),
+        Job(PUSH_JOB, push, retry=RETRIES, concurrency=16, timeout=None),
         Job("agents.retention", sweep, lambda _service: [Schedule(RETENTION_SECONDS)], timeout=None),
     )

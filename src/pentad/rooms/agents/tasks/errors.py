@@ -9,7 +9,7 @@ from pentad.kernel.names import did_you_mean
 def task_not_found(task_id: str) -> NotFound:
     return NotFound(
         f"There is no task {task_id[:100]!r}.",
-        hint="Tasks are known to their owner only; list them to see yours.",
+        hint="Only its owner can see a task. List tasks to see yours.",
         details={"reason": "task-not-found"},
     )
 
@@ -17,7 +17,7 @@ def task_not_found(task_id: str) -> NotFound:
 def agent_not_found(name: str, known: Iterable[str]) -> NotFound:
     return NotFound(
         f"There is no agent {name[:100]!r} here.",
-        hint=did_you_mean(name, known) or "List the agents to see which there are.",
+        hint=did_you_mean(name, known) or "List the agents.",
         details={"reason": "agent-not-found"},
     )
 
@@ -37,18 +37,18 @@ def not_cancelable(state: str) -> Conflict:
 def context_mismatch() -> InvalidInput:
     return InvalidInput(
         "The task belongs to another context.",
-        hint="Leave the context out, or give the task's own.",
+        hint="Leave the context out, or pass the task's own.",
         details={"reason": "context-mismatch"},
     )
 
 
-def message_too_large(size: int, most: int) -> LimitExceeded:
+def message_too_large(size: int, maximum: int) -> LimitExceeded:
     return LimitExceeded(
-        f"The message has {size} bytes; the most is {most}.",
-        hint="Send large content by its address.",
+        f"The message has {size} bytes; the maximum is {maximum}.",
+        hint="Send large content as a URL.",
         details={"reason": "message-limit"},
     )
 
 
 def empty_message() -> InvalidInput:
-    return InvalidInput("The message has no parts.", hint="Give it at least one.", details={"reason": "empty-message"})
+    return InvalidInput("The message has no parts.", hint="Send at least one.", details={"reason": "empty-message"})

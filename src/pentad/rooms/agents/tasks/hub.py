@@ -27,12 +27,12 @@ class Follower:
         self.latest = 0
         self._waiting: asyncio.Future[None] | None = None
 
-    def told(self, seq: int) -> None:
+    def notify(self, seq: int) -> None:
         self.latest = max(self.latest, seq)
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
-    async def news(self, after: int, seconds: float) -> bool:
+    async def wait_for_event(self, after: int, seconds: float) -> bool:
         """Wait for an event after this one; False after a timeout."""
         if self.latest > after:
             return True
@@ -82,24 +82,24 @@ class Hub:
                 self._evict()
         else:
             self._rings.move_to_end(task_id)
-        kept = ring.events
-        if kept and kept[-1].seq + 1 != events[0].seq:
-            kept.clear()  # a gap: events of another process lie between, or two commits came in the wrong order
+        recent = ring.events
+        if recent and recent[-1].seq + 1 != events[0].seq:
+            recent.clear()  # a gap: events of another process lie between, or two commits came in the wrong order
             self._size -= ring.size
             ring.size = 0
-        kept.extend(events)
+        recent.extend(events)
         ring.size += size
         self._size += size
-        if len(kept) > _RING_EVENTS:
+        if len(recent) > _RING_EVENTS:
             self._shorten(ring)
         while self._size > _ALL_BYTES and self._rings:
             self._evict()
-        self.tell(task_id, events[-1].seq)
+        self.notify(task_id, events[-1].seq)
 
-    def tell(self, task_id: str, seq: int) -> None:
+    def notify(self, task_id: str, seq: int) -> None:
         """An event with this number now exists, in any process."""
         for follower in self._followers.get(task_id, ()):
-            follower.told(seq)
+            follower.notify(seq)
 
     def after(self, task_id: str, seq: int) -> list[Event] | None:
         """The events after a number, if the ring has them; None if only the log does."""

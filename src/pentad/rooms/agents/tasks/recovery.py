@@ -1,11 +1,11 @@
 """Takes over the turns of processes that died, and keeps the rights of running turns up to date.
 
-A turn under way is a job that its process holds; if the process dies, a worker of another one claims it here. If the
-agent is `restartable`, the turn runs again: with the message that began it, the answers it already got, and
-`turn.resumed`. Any other task fails with a message that says why, so that nobody waits for it.
+A running turn is a job that its process holds. If the process dies, a worker of another process claims the job here. If
+the agent is `restartable`, the turn runs again: with the message that started it, the answers it already got, and
+`turn.resumed`. Any other task fails with a message that says why, so that no caller waits for it.
 
-A turn has the rights its caller had when it began, as far as they are left: asked when it is resumed, and every few
-seconds while it runs. If its owner is gone, the task fails.
+A turn has the rights its caller had when it started, as far as they are left. They are checked when it is resumed, and
+every few seconds while it runs. If its owner is gone, the task fails.
 """
 
 import asyncio
@@ -17,39 +17,36 @@ from pentad.access.owners import owner_is_gone
 from pentad.jobs.job import Again, JobRun
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
-from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents import store
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, folded
-from pentad.rooms.agents.settings import TaskLimits
-from pentad.rooms.agents.tasks import store
-from pentad.rooms.agents.tasks.callers import unpacked
-from pentad.rooms.agents.tasks.store import Head
+from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, apply_events
+from pentad.rooms.agents.store import Head, decode_caller
 from pentad.rooms.agents.tasks.submission import Submission
 from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
-_LOOK_SECONDS: Final = 10.0
-_ELSEWHERE_SECONDS: Final = 2.0
+_CHECK_SECONDS: Final = 10.0
+_OTHER_PROCESS_SECONDS: Final = 2.0
 """How soon another process may try a task whose agent is not hosted here."""
 
-_GONE: Final = "The server process that ran this task ended before it was done, and the agent cannot be run again."
+_NOT_RESTARTABLE: Final = (
+    "The server process that ran this task ended before it was done, and the agent cannot be run again."
+)
 _UNKNOWN: Final = "The agent of this task is no longer hosted here."
 
 _logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """The turns that this process takes over, and a look at those it runs."""
+    """The turns this process takes over, and checks of those it runs."""
 
-    def __init__(
-        self, log: TaskLog, submission: Submission, agents: Mapping[str, HostedAgent], limits: TaskLimits
-    ) -> None:
+    def __init__(self, log: TaskLog, submission: Submission, agents: Mapping[str, HostedAgent]) -> None:
         self._log = log
         self._submission = submission
         self._agents = agents
-        self._limits = limits
+        self._limits = log.limits
         self._started = log.clock.now()
         self._strays: set[str] = set()
         self._background = Background()
@@ -62,17 +59,17 @@ class Recovery:
 
     async def _serve(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_CHECK_SECONDS)
             try:
                 await self.refresh_rights()
-                await self.give_back_strays()
+                await self.release_strays()
             except PentadError as error:
-                log_failure(error, "Looking after running tasks")
+                log_failure(error, "Checking running tasks")
             except Exception:
-                _logger.exception("Looking after running tasks failed.")
+                _logger.exception("Checking running tasks failed.")
 
     async def refresh_rights(self) -> None:
-        """Give running turns the rights their callers have now; the task of an owner who is gone fails."""
+        """Give running turns the rights their callers have now. If the owner is gone, the task fails."""
         log = self._log
         runs = [run for run in log.runs.values() if run.stored]
         if not runs:
@@ -88,8 +85,8 @@ class Recovery:
             else:
                 await self._fail(run.task, owner_is_gone(run.task.owner))
 
-    async def give_back_strays(self) -> None:
-        """Leave to others what this process holds but does not run, seen twice: its run broke, or was never begun."""
+    async def release_strays(self) -> None:
+        """Release turns that this process holds but does not run, if seen twice: the run broke, or never started."""
         log = self._log
         held = await log.database.read(lambda rows: log.jobs.held(rows, TURN))
         strays = held - log.runs.keys()
@@ -98,46 +95,46 @@ class Recovery:
             await log.database.write(lambda tx: log.jobs.give_back(tx, TURN, sorted(left)))
 
     async def run(self, run: JobRun) -> Again | None:
-        """The job: go on with the turn of a process that is gone, or end its task."""
+        """The job: continue the turn of a process that died, or end its task."""
         task_id = run.key or ""
-        head = await self._log.database.read(lambda rows: store.head(rows, task_id))
+        head = await self._log.database.read(lambda rows: store.get_head(rows, task_id))
         if head is None or head.holder is None:
             return None
         hosted = self._agents.get(head.agent)
         now = self._log.clock.now()
-        # Counted from our own start at the earliest: agents may be hosted a moment after it.
+        # Not before our own start: agents may be hosted a moment after it.
         since = max(now if run.payload is None else float(run.payload), self._started)
         if hosted is None and now - since < self._limits.orphan_seconds:
-            return Again(now + _ELSEWHERE_SECONDS, since)
+            return Again(now + _OTHER_PROCESS_SECONDS, since)
         head = await self._log.database.write(lambda tx: self._take(tx, run))
         if head is None:
             return None
-        outcome = await self._again(head, hosted) if hosted is not None and hosted.restartable else None
+        outcome = await self._restart(head, hosted) if hosted is not None and hosted.restartable else None
         if isinstance(outcome, Run):
-            await _until_over(outcome)
+            await _wait_for_end(outcome)
         else:
-            await self._fail(head.blank(), outcome or (_UNKNOWN if hosted is None else _GONE))
+            await self._fail(head.blank(), outcome or (_UNKNOWN if hosted is None else _NOT_RESTARTABLE))
         return None
 
     def _take(self, transaction: Transaction, run: JobRun) -> Head | None:
-        """From here on the log refuses what the process before us says; None if the turn is over after all."""
+        """Take the turn, so that the log rejects events of the old process; None if the turn has ended after all."""
         run.check(transaction)
         taken = transaction.run(
             "UPDATE agent_tasks SET holder = ? WHERE id = ? AND holder IS NOT NULL", self._log.origin, run.key
         )
-        return store.head(transaction, run.key or "") if taken else None
+        return store.get_head(transaction, run.key or "") if taken else None
 
     async def _fail(self, task: Task, why: str) -> None:
-        """End a task that this process holds; its run, if there is one, hears of it."""
+        """End a task that this process holds. Its run, if there is one, is stopped."""
         log = self._log
         message = Message(
             id=f"{task.id}.end", role="agent", parts=(Part(text=why),), task_id=task.id, context_id=task.context_id
         )
         await log.append(task.id, [StatusEvent("failed", message)], claim="release", holder=log.origin)
 
-    async def _again(self, head: Head, hosted: HostedAgent) -> Run | str:
-        """Run the turn once more, or say why that cannot be."""
-        saved = unpacked(head.caller)
+    async def _restart(self, head: Head, hosted: HostedAgent) -> Run | str:
+        """Run the turn again; returns the reason if that is not possible."""
+        saved = decode_caller(head.caller)
 
         def work(rows: Rows) -> tuple[Principal | None, list[Event]]:
             return self._log.owner_now(rows, saved), store.events_after(rows, head.id, 0, head.seq)
@@ -145,24 +142,24 @@ class Recovery:
         caller, events = await self._log.database.read(work)
         if caller is None:
             return owner_is_gone(head.owner)
-        message = _began(events, head.turn)
+        message = _first_message(events, head.turn)
         if message is None:
-            return _GONE
-        task: Task = folded(head.blank(), events)
-        message = await self._log.contexts.restored(message, caller)
+            return _NOT_RESTARTABLE
+        task: Task = apply_events(head.blank(), events)
+        message = await self._log.contexts.from_log(message, caller)
         run = Run(
             self._log, hosted, task, message, saved,
-            most_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
+            max_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
         )  # fmt: skip
         run.caller = caller
-        await self._submission.go_on(run, task.seq)
+        await self._submission.start_run(run, task.seq)
         if not run.done:
-            run.look()  # what was said to the task since it was claimed found no run to hear it
+            run.read_log()  # messages sent since the claim found no run
         return run
 
 
-async def _until_over(run: Run) -> None:
-    """Wait for a run to end; if the job is taken away, the run stops."""
+async def _wait_for_end(run: Run) -> None:
+    """Wait for a run to end. If the job is taken away, stop the run."""
     if run.handle is None:
         return
     try:
@@ -172,13 +169,13 @@ async def _until_over(run: Run) -> None:
         raise
 
 
-def _began(events: list[Event], turn: int) -> Message | None:
+def _first_message(events: list[Event], turn: int) -> Message | None:
     body = events[turn - 1].body if 0 < turn <= len(events) else None
     return body.message if isinstance(body, MessageEvent) else None
 
 
 def _answers(events: list[Event], turn: int) -> list[Message]:
-    """What the caller answered in the turn: the first thing said after each question."""
+    """The caller's answers in the turn: the first message after each question."""
     answers: list[Message] = []
     asked = False
     for event in events[turn:]:

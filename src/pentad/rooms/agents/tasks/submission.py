@@ -5,15 +5,20 @@ its events are one transaction. Otherwise the task is stored at the agent's firs
 from there.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import msgspec
 
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ids import uuid7_text
-from pentad.kernel.ports import Transaction
+from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents import store
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import (
     RESTING,
@@ -26,11 +31,9 @@ from pentad.rooms.agents.models import (
     PushConfig,
     StatusEvent,
     Task,
-    folded,
+    apply_events,
 )
-from pentad.rooms.agents.settings import TaskLimits
-from pentad.rooms.agents.tasks import store
-from pentad.rooms.agents.tasks.callers import packed
+from pentad.rooms.agents.store import COUNT_ALL, COUNT_OPEN, Appended, Encoded, encode_body, encode_caller
 from pentad.rooms.agents.tasks.errors import (
     agent_not_found,
     context_mismatch,
@@ -38,8 +41,6 @@ from pentad.rooms.agents.tasks.errors import (
     message_too_large,
     task_terminal,
 )
-from pentad.rooms.agents.tasks.quotas import TaskQuotas
-from pentad.rooms.agents.tasks.store import Appended, Encoded, encoded
 from pentad.rooms.agents.tasks.task_log import TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
@@ -48,17 +49,21 @@ _LARGE: Final = 4 * 1024
 
 _BRIEF: Final = 64 * 1024
 """Up to this size a write is quick."""
+_OPEN_SECONDS: Final = 5.0
+_ALL_SECONDS: Final = 300.0
+"""How long counts of open and of all tasks are used before the store is asked again."""
+_MAX_OWNERS: Final = 10_000
 
 
 class Submission:
     """Starts and continues tasks in one process."""
 
-    def __init__(self, log: TaskLog, agents: Mapping[str, HostedAgent], limits: TaskLimits) -> None:
+    def __init__(self, log: TaskLog, agents: Mapping[str, HostedAgent]) -> None:
         self._log = log
         self._agents = agents
-        self._limits = limits
+        self._limits = limits = log.limits
         self._stepping = 0
-        self._quotas = TaskQuotas(log.database, log.clock, most_open=limits.open_tasks, most=limits.tasks)
+        self._quotas = TaskQuotas(log.database, log.clock, max_open=limits.open_tasks, max_total=limits.tasks)
 
     async def begin(
         self,
@@ -75,19 +80,19 @@ class Submission:
         """Start a task. `wait=None` returns it as it was before the agent did anything."""
         hosted = self._agent(agent)
         log = self._log
-        await self._quotas.spend(caller.id)
+        await self._quotas.add(caller.id)
         if hosted.accept is None:
             task_id = uuid7_text(log.clock)
         else:
-            self._checked(message)
+            self._encode_message(message)
             task_id = await hosted.accept(None, message)
         now = log.now()
         task = Task(
             id=task_id, context_id=context_id or message.context_id or uuid7_text(log.clock), agent=hosted.name,
             owner=caller.id, dialect=dialect, status_at=now, created_at=now, updated_at=now, metadata=metadata,
         )  # fmt: skip
-        message = _stamped(message, task)
-        first = self._checked(message)
+        message = _with_ids(message, task)
+        first = self._encode_message(message)
         run = self._run(hosted, task, message, caller)
         self._stepping += 1
         try:
@@ -97,39 +102,39 @@ class Submission:
         if run.reply is not None:
             return msgspec.structs.replace(run.reply, task_id=None)
         if run.done:
-            made, events = await self._at_once(run, task, first, push, wait=wait)
+            made, events = await self._store_finished(run, task, first, push, wait=wait)
         else:
             with log.hub.following(task_id) as follower:
-                made, events = await self._under_way(run, task, first, push)
+                made, events = await self._store_running(run, task, first, push)
                 if wait and made.state not in RESTING:
                     return await log.wait_until_rest(follower, task_id, made.seq)
-        return folded(task, events[:1]) if wait is None else made
+        return apply_events(task, events[:1]) if wait is None else made
 
     async def continue_task(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
         """The next turn of a task, or a message to the running turn; returns the number of its event."""
         check_continuable(task, message, context_id)
         hosted = self._agent(task.agent)
         log = self._log
-        message = _stamped(message, task)
-        first = self._checked(message)
+        message = _with_ids(message, task)
+        first = self._encode_message(message)
         now = log.now()
 
         def work(transaction: Transaction) -> tuple[Appended | None, bool]:
             add = partial(log.append_in, transaction, task.id, [first], now, bounds=log.bounds)
-            if (own := add(claim="take", caller=packed(caller))) is not None:
+            if (own := add(claim="take", caller=encode_caller(caller))) is not None:
                 return own, True
             return add(), False
 
         appended, is_ours = await log.database.write(work)
         if appended is None:
             raise task_terminal((await log.owned(caller, task.id)).state)
-        log.committed(task.id, appended.events, len(first.json))
+        log.publish(task.id, appended.events, len(first.json))
         seq = appended.events[-1].seq
         if is_ours:
-            await self.go_on(self._run(hosted, task, message, caller), seq)
+            await self.start_run(self._run(hosted, task, message, caller), seq)
         return seq
 
-    async def go_on(self, run: Run, seen: int) -> None:
+    async def start_run(self, run: Run, seen: int) -> None:
         """Start the run of a task that is already stored and held by this process."""
         run.stored, run.seen = True, seen
         self._log.runs[run.task.id] = run
@@ -144,37 +149,37 @@ class Submission:
             return True
         return await hosted.cancel(task.id)
 
-    async def _at_once(
+    async def _store_finished(
         self, run: Run, task: Task, first: Encoded, push: PushConfig | None, *, wait: bool | None
     ) -> tuple[Task, list[Event]]:
         bodies = [first, *run.outbox]
         events = await self._create(task, bodies, push, None)
-        size = store.bytes_of(bodies)
-        made = folded(task, events)
+        size = store.total_bytes(bodies)
+        made = apply_events(task, events)
         is_over = run.state in TERMINAL
         if not (wait and is_over):  # a waiting caller has it already, and it will not change
-            self._log.recent.put(made, size)
+            self._log.cache.put(made, size)
         if wait is None:
             self._log.hub.publish(task.id, events, size)
         if not is_over:
             self._quotas.opened(task.owner)
         return made, events
 
-    async def _under_way(
+    async def _store_running(
         self, run: Run, task: Task, first: Encoded, push: PushConfig | None
     ) -> tuple[Task, list[Event]]:
         log = self._log
-        bodies = [first, *run.stored_soon()]
+        bodies = [first, *run.take_first_batch()]
         log.runs[task.id] = run
         try:
-            events = await self._create(task, bodies, push, packed(run.caller))
+            events = await self._create(task, bodies, push, encode_caller(run.caller))
         except BaseException:
             run.abandon()
             raise
         self._quotas.opened(task.owner)
-        size = store.bytes_of(bodies)
-        made = folded(task, events)
-        log.recent.put(made, size)
+        size = store.total_bytes(bodies)
+        made = apply_events(task, events)
+        log.cache.put(made, size)
         log.hub.publish(task.id, events, size)
         run.created(events)
         return made, events
@@ -189,7 +194,7 @@ class Submission:
             return log.create_in(transaction, task, bodies, now, push=push, caller=caller)
 
         # sends that come together share a commit
-        is_brief = not self._stepping and store.bytes_of(bodies) <= _BRIEF
+        is_brief = not self._stepping and store.total_bytes(bodies) <= _BRIEF
         return await log.database.write(work, brief=is_brief)
 
     def _agent(self, name: str) -> HostedAgent:
@@ -198,14 +203,14 @@ class Submission:
         return found
 
     def _run(self, hosted: HostedAgent, task: Task, message: Message, caller: Principal) -> Run:
-        return Run(self._log, hosted, task, message, caller, most_bytes=self._limits.artifact_bytes)
+        return Run(self._log, hosted, task, message, caller, max_bytes=self._limits.artifact_bytes)
 
-    def _checked(self, message: Message) -> Encoded:
+    def _encode_message(self, message: Message) -> Encoded:
         if not message.parts:
             raise empty_message()
-        one = encoded(MessageEvent(message))
+        one = encode_body(MessageEvent(message))
         if len(one.json) > _LARGE:
-            one = encoded(MessageEvent(self._log.contexts.logged(message)))
+            one = encode_body(MessageEvent(self._log.contexts.to_log(message)))
         if len(one.json) > self._limits.message_bytes:
             raise message_too_large(len(one.json), self._limits.message_bytes)
         return one
@@ -219,8 +224,65 @@ def check_continuable(task: Task, message: Message, context_id: str | None) -> N
         raise context_mismatch()
 
 
-def _stamped(message: Message, task: Task) -> Message:
+def _with_ids(message: Message, task: Task) -> Message:
     """The message with the ids of its task."""
     if message.task_id == task.id and message.context_id == task.context_id:
         return message
     return msgspec.structs.replace(message, task_id=task.id, context_id=task.context_id)
+
+
+@dataclass(slots=True)
+class _Counts:
+    open: int = 0
+    open_counted_at: float = -math.inf
+    all: int = 0
+    all_counted_at: float = -math.inf
+
+
+class TaskQuotas:
+    """How many tasks each owner has, unfinished and in total, as far as this process knows.
+
+    The store is counted now and then and this process counts in between, so a new task costs no query. Several
+    processes together may exceed a limit by what they start within a few seconds: it bounds growth, it is not exact.
+    """
+
+    def __init__(self, database: Database, clock: Clock, *, max_open: int, max_total: int) -> None:
+        self._database = database
+        self._clock = clock
+        self._max_open = max_open
+        self._max_total = max_total
+        self._owners: dict[str, _Counts] = {}
+
+    async def add(self, owner: str) -> None:
+        """Count one more task; LimitExceeded if there are too many."""
+        now = self._clock.monotonic()
+        counts = self._owners.get(owner)
+        if counts is None:
+            if len(self._owners) >= _MAX_OWNERS:
+                self._owners.clear()
+            counts = self._owners[owner] = _Counts()
+        if now - counts.open_counted_at > _OPEN_SECONDS or counts.open >= self._max_open:
+            await self._count_open(owner, counts, now)
+        if now - counts.all_counted_at > _ALL_SECONDS or counts.all >= self._max_total:
+            row = await self._database.lookup(COUNT_ALL, owner)
+            counts.all, counts.all_counted_at = (row[0] if row else 0), now
+        if counts.open >= self._max_open:
+            raise _too_many(f"You have {counts.open} unfinished tasks; the maximum is {self._max_open}.")
+        if counts.all >= self._max_total:
+            raise _too_many(f"You have {counts.all} tasks; the maximum is {self._max_total}.")
+        counts.all += 1
+
+    def opened(self, owner: str) -> None:
+        """A task was stored that has not ended yet."""
+        if (counts := self._owners.get(owner)) is not None:
+            counts.open += 1
+
+    async def _count_open(self, owner: str, counts: _Counts, now: float) -> None:
+        row = await self._database.lookup(COUNT_OPEN, owner)
+        counts.open, counts.open_counted_at = (row[0] if row else 0), now
+
+
+def _too_many(message: str) -> LimitExceeded:
+    return LimitExceeded(
+        message, hint="Finish or cancel some first, or ask the operator.", details={"reason": "too-many-tasks"}
+    )

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from pentad.rooms.agents.models import Event, Task, folded
+from pentad.rooms.agents.models import Event, Task, apply_events
 
-_MOST_TASKS: Final = 2_048
-_MOST_BYTES: Final = 32 * 1024 * 1024
+_MAX_TASKS: Final = 2_048
+_MAX_BYTES: Final = 32 * 1024 * 1024
 
 
 class _Entry:
@@ -53,7 +53,7 @@ class TaskCache:
             return None
         self._entries.move_to_end(task_id)
         if entry.pending:
-            entry.task = folded(entry.task, entry.pending)
+            entry.task = apply_events(entry.task, entry.pending)
             entry.pending = []
         return entry.task
 
@@ -63,6 +63,6 @@ class TaskCache:
 
     def _grew(self, size: int) -> None:
         self._size += size
-        while self._size > _MOST_BYTES or len(self._entries) > _MOST_TASKS:
+        while self._size > _MAX_BYTES or len(self._entries) > _MAX_TASKS:
             _, oldest = self._entries.popitem(last=False)
             self._size -= oldest.size

@@ -1,7 +1,7 @@
 """The task log as one process sees it: commits, then publishes, and reads through a cache.
 
-This is the only module that knows both the store and everyone in this process who must learn of an event: followers in
-the hub and the run of the task. A running turn is a job that this process holds. If the process dies, another one
+This is the only module that knows both the store and those in this process that need an event: the followers in the
+hub and the run of the task. A running turn is a job that this process holds. If the process dies, another one
 claims it.
 """
 
@@ -17,20 +17,19 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, PushConfig, StatusEvent, Task, folded
-from pentad.rooms.agents.push.store import enqueue_pushes, insert_config
+from pentad.rooms.agents import store
+from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, PushConfig, StatusEvent, Task, apply_events
 from pentad.rooms.agents.settings import TaskLimits
-from pentad.rooms.agents.tasks import store
-from pentad.rooms.agents.tasks.contexts import Contexts
+from pentad.rooms.agents.store import Appended, Bounds, Claim, Encoded, Head, encode_body
 from pentad.rooms.agents.tasks.errors import task_not_found
 from pentad.rooms.agents.tasks.hub import Follower, Hub
-from pentad.rooms.agents.tasks.store import Appended, Bounds, Claim, Encoded, Head, encoded
+from pentad.rooms.agents.tasks.push_store import enqueue_pushes, insert_config
 from pentad.rooms.agents.tasks.task_cache import TaskCache
-from pentad.rooms.agents.tasks.turn_runner import Run
+from pentad.rooms.agents.tasks.turn_runner import MessageContexts, Run
 
 TURN: Final = "agents.turn"
 """The turn of one task, whose id is the key."""
-LOOK_AGAIN_SECONDS: Final = 15.0
+RECHECK_SECONDS: Final = 15.0
 """How long a follower relies on signals before it asks the store."""
 _PAGE: Final = 500
 _ALL: Final = 2**31
@@ -46,8 +45,9 @@ class TaskLog:
         database: Database,
         clock: Clock,
         limits: TaskLimits,
-        contexts: Contexts,
+        contexts: MessageContexts,
         jobs: JobQueue,
+        *,
         secret_box: SecretBox = PLAIN,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:
@@ -57,18 +57,19 @@ class TaskLog:
         self.clock = clock
         self.jobs = jobs
         self.origin = jobs.worker
-        self.bounds = limits.bounds
+        self.limits = limits
+        self.bounds = Bounds(limits.task_messages, limits.task_bytes)
         self.hub = Hub()
-        self.recent = TaskCache()
+        self.cache = TaskCache()
         self.runs: dict[str, Run] = {}
         self.contexts = contexts
-        self._end: Callable[[], None] = _do_nothing
+        self._stop_listening: Callable[[], None] = _do_nothing
 
     def listen(self) -> None:
-        self._end = self.database.listen(store.CHANNEL, self._heard)
+        self._stop_listening = self.database.listen(store.CHANNEL, self._on_signal)
 
     async def stop(self) -> None:
-        self._end()
+        self._stop_listening()
         runs = list(self.runs.values())
         for run in runs:
             run.stop()
@@ -91,16 +92,16 @@ class TaskLog:
             row = await self.database.lookup(store.HEAD_SQL, task_id)
         except InvalidInput:  # an id no store could hold
             return None
-        return None if row is None else store.head_from(row)
+        return None if row is None else Head(*row)
 
     async def owned(self, caller: Principal, task_id: str, agent: str | None = None) -> Task:
         """A task of the caller as it is now; NotFound for anyone else's."""
-        task = self.recent.get(task_id)
+        task = self.cache.get(task_id)
         if task is None or task.state not in TERMINAL:
             head = await self.head(task_id)
             if head is None or head.owner != caller.id:
                 raise task_not_found(task_id)
-            task = await self._up_to(head)
+            task = await self._read_up_to(head)
         if task.owner != caller.id or (agent is not None and task.agent != agent):
             raise task_not_found(task_id)
         return task
@@ -110,29 +111,29 @@ class TaskLog:
         head = await self.head(task_id)
         if head is None:
             raise task_not_found(task_id)
-        return await self._up_to(head)
+        return await self._read_up_to(head)
 
     async def task(self, task_id: str, *, at_least: int) -> Task:
         """The task including the event `at_least`, which is known to be in the log."""
-        task = self.recent.get(task_id)
+        task = self.cache.get(task_id)
         if task is not None and task.seq >= at_least:
             return task
         head = await self.head(task_id)
         if head is None:
             raise task_not_found(task_id)
-        return await self._up_to(head)
+        return await self._read_up_to(head)
 
     async def task_at(self, task_id: str, seq: int) -> Task:
         """The task as it was after that event."""
-        if (task := self.recent.get(task_id)) is not None and task.seq == seq:
+        if (task := self.cache.get(task_id)) is not None and task.seq == seq:
             return task
 
         def work(rows: Rows) -> Task:
-            head = store.head(rows, task_id)
+            head = store.get_head(rows, task_id)
             if head is None:
                 raise task_not_found(task_id)
             events = store.events_after(rows, task_id, 0, seq)
-            return folded(head.blank(), events)
+            return apply_events(head.blank(), events)
 
         return await self.database.read(work)
 
@@ -141,7 +142,7 @@ class TaskLog:
         found: dict[str, Task] = {}
         missing: list[Head] = []
         for head in heads:
-            task = self.recent.get(head.id)
+            task = self.cache.get(head.id)
             if task is not None and task.seq >= head.seq:
                 found[head.id] = task
             else:
@@ -162,8 +163,8 @@ class TaskLog:
         """The task when it rests after the event `after`. The follower must exist before that event."""
         seen = after
         while True:
-            while not await follower.news(seen, LOOK_AGAIN_SECONDS):
-                await self.look_again(follower, task_id)
+            while not await follower.wait_for_event(seen, RECHECK_SECONDS):
+                await self.refresh_follower(follower, task_id)
             for event in await self.events_since(task_id, seen):
                 seen = event.seq
                 if isinstance(event.body, StatusEvent) and event.body.state in RESTING:
@@ -171,23 +172,23 @@ class TaskLog:
                     if task.state in RESTING:
                         return task
 
-    async def look_again(self, follower: Follower, task_id: str) -> None:
+    async def refresh_follower(self, follower: Follower, task_id: str) -> None:
         """Ask the store for the latest event, in case a signal was lost."""
         head = await self.head(task_id)
         if head is None:
             raise task_not_found(task_id)
-        follower.told(head.seq)
+        follower.notify(head.seq)
 
-    async def _up_to(self, head: Head) -> Task:
-        task = self.recent.get(head.id)
+    async def _read_up_to(self, head: Head) -> Task:
+        task = self.cache.get(head.id)
         if task is not None and task.seq >= head.seq:
             return task
         known = task or head.blank()
         events = await self.database.read(
             lambda rows: store.events_after(rows, head.id, known.seq, head.seq - known.seq)
         )
-        task = folded(known, events)
-        self.recent.put(task, head.size)
+        task = apply_events(known, events)
+        self.cache.put(task, head.size)
         return task
 
     # Writing
@@ -196,21 +197,21 @@ class TaskLog:
         self, transaction: Transaction, task: Task, bodies: Sequence[Encoded], at: float,
         *, push: PushConfig | None, caller: bytes | None,
     ) -> list[Event]:  # fmt: skip
-        """Write a new task. With a `caller` to run it for again, its turn goes on in this process."""
+        """Write a new task. With a `caller`, its turn continues here, and can run again for that caller."""
         lease = None if caller is None else (self.origin, caller)
         pushes = 0 if push is None else 1
         events = store.create(transaction, task, bodies, at, bounds=self.bounds, pushes=pushes, lease=lease)
         if lease is not None:
             self.jobs.hold(transaction, TURN, task.id)
         if push is not None:
-            insert_config(transaction, self.secret_box, self.jobs, task.id, push, told=0, now=at)
+            insert_config(transaction, self.secret_box, self.jobs, task.id, push, delivered=0, now=at)
         return events
 
     def append_in(
         self, transaction: Transaction, task_id: str, batch: Sequence[Encoded], at: float,
         *, bounds: Bounds, claim: Claim = "none", holder: str | None = None, caller: bytes | None = None,
     ) -> Appended | None:  # fmt: skip
-        """Append events, with what follows for the turn and for the addresses that are told of them."""
+        """Append events, update the job of the turn, and queue push notifications."""
         lease = None if caller is None else (self.origin, caller)
         appended = store.append(
             transaction, self.origin, task_id, batch, at, bounds=bounds, claim=claim, holder=holder, lease=lease
@@ -229,7 +230,7 @@ class TaskLog:
         self, task_id: str, bodies: Sequence[Body], *, claim: Claim = "none", holder: str | None = None
     ) -> Appended | None:
         """Commit events that do not come from a run: a caller's message, a cancellation, the end of an orphan."""
-        batch = [encoded(body) for body in bodies]
+        batch = [encode_body(body) for body in bodies]
         now = self.now()
         appended = await self.database.write(
             lambda transaction: self.append_in(
@@ -237,28 +238,28 @@ class TaskLog:
             )
         )
         if appended is not None:
-            self.committed(task_id, appended.events, store.bytes_of(batch))
+            self.publish(task_id, appended.events, store.total_bytes(batch))
         return appended
 
-    def committed(self, task_id: str, events: list[Event], size: int, run: Run | None = None) -> None:
+    def publish(self, task_id: str, events: list[Event], size: int, run: Run | None = None) -> None:
         """Publish committed events within this process."""
-        self.recent.grow(task_id, events, size)
+        self.cache.grow(task_id, events, size)
         self.hub.publish(task_id, events, size)
         if run is None and (running := self.runs.get(task_id)) is not None:
-            running.hear(events)
+            running.receive_events(events)
 
-    def _heard(self, payload: str) -> None:
+    def _on_signal(self, payload: str) -> None:
         origin, _, rest = payload.partition(" ")
         if origin == self.origin:
             return
-        task_id, _, seq = rest.rpartition(" ")  # an agent that names its own tasks may use any word
-        self.hub.tell(task_id, int(seq))
+        task_id, _, seq = rest.rpartition(" ")  # agents that choose their own task ids may use spaces
+        self.hub.notify(task_id, int(seq))
         if (run := self.runs.get(task_id)) is not None:
-            run.look()
+            run.read_log()
 
-    # What runs ask for
+    # For runs (`RunLog`)
 
-    async def take_in(self, run: Run, batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
+    async def append_batch(self, run: Run, batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
         now = self.now()
         final = batch[-1].body
         is_over = isinstance(final, StatusEvent) and final.state in TERMINAL
@@ -273,33 +274,33 @@ class TaskLog:
         appended = await self.database.write(work)
         if appended is None:
             return None
-        self.committed(run.task.id, appended.events, store.bytes_of(batch), run)
+        self.publish(run.task.id, appended.events, store.total_bytes(batch), run)
         return appended.events
 
-    async def landed(self, run: Run, batch: Sequence[Encoded]) -> list[Event] | None:
-        wanted = [one.json for one in batch]
+    async def find_batch(self, run: Run, batch: Sequence[Encoded]) -> list[Event] | None:
+        bodies = [one.json for one in batch]
         after = run.seen
 
         def work(rows: Rows) -> list[Event] | None:
             events = store.events_after(rows, run.task.id, after, _ALL)
-            texts = [encoded(event.body).json for event in events]
-            for start in range(len(texts) - len(wanted) + 1):
-                if texts[start : start + len(wanted)] == wanted:
-                    return events[start : start + len(wanted)]
+            texts = [encode_body(event.body).json for event in events]
+            for start in range(len(texts) - len(bodies) + 1):
+                if texts[start : start + len(bodies)] == bodies:
+                    return events[start : start + len(bodies)]
             return None
 
         events = await self.database.read(work)
         if events is not None:
-            self.committed(run.task.id, events, store.bytes_of(batch), run)
+            self.publish(run.task.id, events, store.total_bytes(batch), run)
         return events
 
-    def ended(self, run: Run) -> None:
+    def run_ended(self, run: Run) -> None:
         if self.runs.get(run.task.id) is run:
             del self.runs[run.task.id]
 
 
 def _read(rows: Rows, head: Head) -> Task:
-    return folded(head.blank(), store.events_after(rows, head.id, 0, head.seq))
+    return apply_events(head.blank(), store.events_after(rows, head.id, 0, head.seq))
 
 
 def _do_nothing() -> None:

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
-from pentad.kernel.incidents import internal_error, log_failure
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.models import (
@@ -27,34 +27,54 @@ from pentad.rooms.agents.models import (
     Task,
     may_follow,
 )
-from pentad.rooms.agents.tasks.contexts import Contexts
-from pentad.rooms.agents.tasks.store import Encoded, encoded
+from pentad.rooms.agents.store import Encoded, encode_body
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 
-_MOST_WAITING: Final = 256
+
+_MAX_QUEUED: Final = 256
 _LONGEST_PAUSE: Final = 2.0
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
-class Keeper(Protocol):
+class MessageContexts(Protocol):
+    """The contexts of messages, which the engine never looks into: what agents receive, and what goes into the log."""
+
+    def of_message(self, message: Message, caller: Principal) -> Any:
+        """The context of one message, as an agent receives it."""
+        ...
+
+    async def of_conversation(self, message: Message, caller: Principal) -> Any:
+        """The context of the whole conversation so far."""
+        ...
+
+    def to_log(self, message: Message) -> Message:
+        """The message for the log: a large context is stored once and replaced by a reference."""
+        ...
+
+    async def from_log(self, message: Message, caller: Principal) -> Message:
+        """A message from the log with its context restored."""
+        ...
+
+
+class RunLog(Protocol):
     """What a run needs from the task log."""
 
-    contexts: Contexts
+    contexts: MessageContexts
 
-    async def take_in(self, run: "Run", batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
+    async def append_batch(self, run: "Run", batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
         """Commit and publish a batch; None if the run has lost its lease."""
         ...
 
-    async def landed(self, run: "Run", batch: Sequence[Encoded]) -> list[Event] | None:
+    async def find_batch(self, run: "Run", batch: Sequence[Encoded]) -> list[Event] | None:
         """The events of a batch whose commit was uncertain, if they are in the log after all."""
         ...
 
     async def events_since(self, task_id: str, after: int) -> list[Event]: ...
 
-    def ended(self, run: "Run") -> None: ...
+    def run_ended(self, run: "Run") -> None: ...
 
 
 class Run:
@@ -62,13 +82,13 @@ class Run:
 
     def __init__(
         self,
-        keeper: Keeper,
+        log: RunLog,
         hosted: "HostedAgent",
         task: Task,
         message: Message,
         caller: Principal,
         *,
-        most_bytes: int,
+        max_bytes: int,
         resumed: bool = False,
         answers: Sequence[Message] = (),
     ) -> None:
@@ -86,8 +106,8 @@ class Run:
         self.canceled = asyncio.Event()
         self.creating: asyncio.Future[None] | None = None
         self.handle: asyncio.Task[None] | None = None
-        self._keeper = keeper
-        self._most_bytes = most_bytes
+        self._log = log
+        self._max_bytes = max_bytes
         self._said = 0
         self._answers = deque(answers)
         self._asking: asyncio.Future[Message] | None = None
@@ -107,17 +127,17 @@ class Run:
         """Start, and let the agent run until its first pause. If the caller gives up before that, the run stops."""
         self.handle = asyncio.get_running_loop().create_task(self._execute())
         try:
-            await asyncio.sleep(0)  # what was scheduled before us runs before us
+            await asyncio.sleep(0)  # the agent takes its first step here
         except asyncio.CancelledError:
             if not self.stored:
                 self.abandon()
             raise
 
-    def stored_soon(self) -> list[Encoded]:
-        """The events so far, to be stored with the task. Later ones are written afterwards."""
+    def take_first_batch(self) -> list[Encoded]:
+        """The events so far, to be stored with the new task. Later ones are written afterwards."""
         self.creating = asyncio.get_running_loop().create_future()
         if self.state == "submitted":
-            self._put(StatusEvent("working"))
+            self._queue(StatusEvent("working"))
         batch, self.outbox = self.outbox, []
         return batch
 
@@ -143,58 +163,58 @@ class Run:
         if self.handle is not None and not self.done:
             self.handle.cancel()
 
-    def hear(self, events: Sequence[Event]) -> None:
-        """Process events of this task that another part of this process has committed."""
+    def receive_events(self, events: Sequence[Event]) -> None:
+        """Process events of this task that were committed by another part of this process."""
         if events[0].seq > self.seen + 1:
-            self.look()
+            self.read_log()
             return
         for event in events:
-            self._see(event)
+            self._process(event)
 
-    def look(self) -> None:
-        """Read events that others have appended."""
+    def read_log(self) -> None:
+        """Read events that others have appended, in the background."""
         looking = asyncio.get_running_loop().create_task(self._catch_up())
         self._looking.add(looking)
         looking.add_done_callback(self._looking.discard)
 
-    # What a turn asks for
+    # For the turn (`TurnRun`)
 
     def next_id(self) -> str:
         self._said += 1
         return f"{self.task.id}.{self.task.seq + self._said}"
 
     def context(self, message: Message) -> Any:
-        return self._keeper.contexts.of(message, self.caller)
+        return self._log.contexts.of_message(message, self.caller)
 
     async def whole_context(self, message: Message) -> Any:
-        return await self._keeper.contexts.whole(message, self.caller)
+        return await self._log.contexts.of_conversation(message, self.caller)
 
     def emit(self, body: Body) -> None:
         after = body.state if isinstance(body, StatusEvent) else "working"
         if not may_follow(self.state, after):
             raise Conflict(f"The task is {self.state}; {after} does not follow that.")
         if not isinstance(body, StatusEvent) and self.state != "working":
-            self._put(StatusEvent("working"))
-        self._put(body)
+            self._queue(StatusEvent("working"))
+        self._queue(body)
         if self.stored:
             self._flush()
 
-    async def room(self) -> None:
-        while len(self.outbox) > _MOST_WAITING and not self.stopped:
+    async def wait_for_space(self) -> None:
+        while len(self.outbox) > _MAX_QUEUED and not self.stopped:
             if self._flushing is not None:
                 await asyncio.shield(self._flushing)
             elif self.creating is not None and not self.stored:
                 await asyncio.shield(self.creating)
             else:
-                await asyncio.sleep(0)  # the task is about to be stored: this was its first step
+                await asyncio.sleep(0)  # the first step: the task is about to be stored
 
     async def answer(self, question: Body) -> Message:
-        return await self._keeper.contexts.restored(await self._answered(question), self.caller)
+        return await self._log.contexts.from_log(await self._answered(question), self.caller)
 
     async def _answered(self, question: Body) -> Message:
         if self._answers:
             return self._answers.popleft()
-        is_open = self._resumed and self.state in INTERRUPTED  # the run that was cut short has asked it already
+        is_open = self._resumed and self.state in INTERRUPTED  # the interrupted run has already asked
         if is_open and self._inbox:
             self.emit(StatusEvent("working"))
             return self._inbox.popleft()
@@ -209,7 +229,7 @@ class Run:
     async def incoming(self) -> AsyncGenerator[Message]:
         while not self.done:
             while self._inbox:
-                yield await self._keeper.contexts.restored(self._inbox.popleft(), self.caller)
+                yield await self._log.contexts.from_log(self._inbox.popleft(), self.caller)
             self._arrived.clear()
             await self._arrived.wait()
 
@@ -222,52 +242,52 @@ class Run:
             final = over.body
         except asyncio.CancelledError:
             if self.stopped:
-                self._over()
+                self._close()
                 return
             final = self.turn.ended("failed", "The agent's work was cut short.")
         except PentadError as error:
             final = self.turn.ended("failed", error.sentence())
-        except Exception as error:  # noqa: BLE001  an agent may fail as it likes; its task says so
+        except Exception as error:  # noqa: BLE001  agents may raise anything; the task reports it
             incident = internal_error(error, f"The agent {self.hosted.name}").incident
             final = self.turn.ended("failed", f"The agent failed (incident {incident}).")
-        self._conclude(final)
+        self._finish(final)
         if self.creating is not None:
             await asyncio.wait([self.creating])
         if self.stored:
             await self._flushed()
-        self._over()
+        self._close()
 
     def _result(self, result: Any) -> StatusEvent:
         if isinstance(result, Reply) and not self.outbox and not self.stored and self.creating is None:
             self.reply = result.message
         return self.turn.finished(result)
 
-    def _conclude(self, final: StatusEvent) -> None:
+    def _finish(self, final: StatusEvent) -> None:
         """Put the final status into the outbox; nothing is accepted after it."""
         self.done = True
         if self.state in TERMINAL:
             return
         try:
-            self._put(final)
+            self._queue(final)
         except InvalidInput as error:
-            self._put(self.turn.ended("failed", error.sentence()))
+            self._queue(self.turn.ended("failed", error.sentence()))
 
-    def _over(self) -> None:
+    def _close(self) -> None:
         self.done = True
         self._arrived.set()
-        self._keeper.ended(self)
+        self._log.run_ended(self)
 
-    # Into the log
+    # Writing to the log
 
-    def _put(self, body: Body) -> None:
+    def _queue(self, body: Body) -> None:
         try:
-            one = encoded(body)
+            one = encode_body(body)
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
-            raise InvalidInput(f"The agent said something that is not JSON: {error}.") from error
-        if len(one.json) > self._most_bytes:
+            raise InvalidInput(f"The agent sent something that is not JSON: {error}.") from error
+        if len(one.json) > self._max_bytes:
             raise LimitExceeded(
-                f"The agent said {len(one.json)} bytes at once; the most is {self._most_bytes}.",
-                hint="Give it out in chunks, or by its address.",
+                f"The agent sent {len(one.json)} bytes at once; the maximum is {self._max_bytes}.",
+                hint="Send it in chunks, or as a URL.",
                 details={"reason": "message-limit"},
             )
         self.outbox.append(one)
@@ -290,8 +310,8 @@ class Run:
                 if not await self._write(batch, last=self.done or self.state in TERMINAL):
                     self.outbox = []
                     self.stop()
-        except Exception:  # noqa: BLE001  the run cannot go on; recovery leaves its task to another process
-            _log.exception("What the agent %s said could not be kept.", self.hosted.name)
+        except Exception:
+            _logger.exception("The events of the agent %s could not be stored.", self.hosted.name)
             self.outbox = []
             self.stop()
         finally:
@@ -301,47 +321,49 @@ class Run:
         pause = 0.05
         while True:
             try:
-                events = await self._keeper.take_in(self, batch, last=last)
+                events = await self._log.append_batch(self, batch, last=last)
             except (Unavailable, Overloaded) as error:
                 log_failure(error, f"The task {self.task.id}")
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
-                events = await self._landed(batch)
+                events = await self._find_batch(batch)
                 if events is None:
                     continue
             except LimitExceeded as error:
-                await self._keeper.take_in(self, [encoded(self.turn.ended("failed", error.sentence()))], last=True)
+                await self._log.append_batch(
+                    self, [encode_body(self.turn.ended("failed", error.sentence()))], last=True
+                )
                 return False
             if events is None:
                 return False
-            self._noted(events)
+            self._mark_written(events)
             return True
 
-    async def _landed(self, batch: list[Encoded]) -> list[Event] | None:
+    async def _find_batch(self, batch: list[Encoded]) -> list[Event] | None:
         try:
-            return await self._keeper.landed(self, batch)
+            return await self._log.find_batch(self, batch)
         except (Unavailable, Overloaded):
             return None
 
-    def _noted(self, events: list[Event]) -> None:
+    def _mark_written(self, events: list[Event]) -> None:
         """Our own events are known. If there are others before them, read those."""
         if events[0].seq == self.seen + 1:
             self.seen = events[-1].seq
         else:
-            self.look()
+            self.read_log()
 
-    # Out of the log
+    # Reading from the log
 
     async def _catch_up(self) -> None:
         try:
-            events = await self._keeper.events_since(self.task.id, self.seen)
+            events = await self._log.events_since(self.task.id, self.seen)
         except PentadError as error:
             log_failure(error, f"Following the task {self.task.id}")
             return
         for event in events:
-            self._see(event)
+            self._process(event)
 
-    def _see(self, event: Event) -> None:
+    def _process(self, event: Event) -> None:
         if event.seq <= self.seen:
             return
         self.seen = event.seq

@@ -1,4 +1,4 @@
-"""`pentad agents`: find agents, hand them tasks, look after the tasks, register cards; here, or on a server with --url.
+"""`pentad agents`: find agents, send them tasks, manage tasks, register cards; here, or on a server with --url.
 
 Without --url it works on the store, as its owner: the agents of the settings run in this process, and tasks of a server
 on the same store can be watched and canceled too.
@@ -7,7 +7,7 @@ on the same store can be watched and canceled too.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -15,18 +15,20 @@ import click
 
 from pentad.kernel.errors import PentadError
 from pentad.rooms.agents.interface.cli.context import context
-from pentad.rooms.agents.interface.cli.formatting import agent_rows, task_lines, task_rows
-from pentad.rooms.agents.interface.cli.keys import CARD_KEYS
 from pentad.terminal.client import local_options, server_options
 from pentad.terminal.files import read
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say
+from pentad.terminal.signing_keys import signing_keys
 
 if TYPE_CHECKING:
+    from pentad.access.signing_keys import KeyRing
+    from pentad.kernel.ports import Database
     from pentad.rooms.agents.service import Agents
     from pentad.settings.model import Settings
     from pentad.terminal.client import Client, Target
+
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,37 +45,50 @@ _COMMANDS: Final = {
     "agents_register_card": "`pentad agents register`",
     "agents_lint_context": "`pentad agents context lint`",
 }
-"""What a person types where a model calls a tool."""
+"""The command for each tool."""
+
+
+async def _card_ring(database: "Database", settings: "Settings") -> "KeyRing":
+    from pentad.kernel.clock import SystemClock
+    from pentad.rooms.agents.keys import open_card_ring
+
+    return await open_card_ring(database, settings.secret_box(), SystemClock())
+
+
+def _key_id(public: str) -> str:
+    from pentad.rooms.agents.card_signing import key_id
+
+    return key_id(public)
 
 
 @click.group()
 def agents() -> None:
-    """Find agents, hand them tasks, follow and cancel tasks."""
+    """Find agents, send them tasks, follow and cancel tasks."""
 
 
 agents.add_command(context)
-agents.add_command(CARD_KEYS)
+agents.add_command(signing_keys("cards", _card_ring, _key_id))
 
 
 @agents.command("list")
 @json_option
 @server_options("agent")
 def list_agents(as_json: bool, target: "Target") -> None:
-    """List the agents that run here and those in the registry."""
-    _show_agents(_told(target, "agents_list", {"limit": 100}), as_json)
+    """List hosted agents and those in the registry."""
+    _show_agents(_call_tool(target, "agents_list", {"limit": 100}), as_json)
 
 
 @agents.command()
 @click.argument("words", nargs=-1)
-@click.option("--tag", "tags", multiple=True, help="A tag it has; may be repeated.")
-@click.option("--skill", help="A skill, by its id or name.")
+@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
+@click.option("--skill", help="A skill, by id or name.")
 @click.option("--auth", "auth_scheme", help="none, apiKey, bearer, oauth2, ...")
-@click.option("--dialect", type=click.Choice(["agentvault", "0.3", "1.0"]), help="What it speaks.")
-@click.option("--mcp/--no-mcp", "mcp_context", default=None, help="Whether it takes context.")
-@click.option("--tee/--no-tee", default=None, help="Whether it runs in a trusted environment, by its own word.")
+@click.option("--dialect", type=click.Choice(["agentvault", "0.3", "1.0"]), help="The dialect it speaks.")
+@click.option("--mcp/--no-mcp", "mcp_context", default=None, help="Whether it accepts context.")
+@click.option("--tee/--no-tee", default=None, help="Whether it claims to run in a trusted environment.")
 @click.option("--extension", help="The URI of an extension it declares.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
-@click.option("--offset", type=click.IntRange(0), default=0, help="How many to pass over.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="How many to skip.")
 @json_option
 @server_options("agent")
 def search(
@@ -90,8 +105,8 @@ def search(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Find agents by words, tags, skills and what they speak; all that is given has to hold."""
-    wanted = {
+    """Find agents by words, tags, skills and dialect. All conditions must match."""
+    arguments = {
         "query": " ".join(words),
         "tags": list(tags),
         "skill": skill,
@@ -103,36 +118,36 @@ def search(
         "limit": limit,
         "offset": offset,
     }
-    _show_agents(_told(target, "agents_list", wanted), as_json)
+    _show_agents(_call_tool(target, "agents_list", arguments), as_json)
 
 
 @agents.command()
-@click.argument("wanted", metavar="AGENT")
+@click.argument("agent_name", metavar="AGENT")
 @server_options("agent")
-def card(wanted: str, target: "Target") -> None:
-    """Print an agent's card, by its readable id (acme/weather), its name here, or its card's id."""
+def card(agent_name: str, target: "Target") -> None:
+    """Print an agent's card, by readable id (acme/weather), hosted name or card id."""
 
-    print_json(json.loads(_with(target, lambda client: client.read(f"agents://cards/{wanted}"))))
+    print_json(json.loads(_with(target, lambda client: client.read(f"agents://cards/{agent_name}"))))
 
 
 @agents.command()
-@click.argument("wanted", metavar="AGENT")
+@click.argument("agent_name", metavar="AGENT")
 @click.argument("text", nargs=-1)
 @click.option("--input", "data_file", metavar="FILE|-", help="A JSON object, sent as a data part.")
 @click.option("--context", "context_file", metavar="FILE|-", help="The context (mcp_context) as JSON.")
-@click.option("--task", "task_id", metavar="ID", help="Continue this task, such as with an answer.")
+@click.option("--task", "task_id", metavar="ID", help="Continue this task, for example with an answer.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 600, min_open=True),
     default=60,
     show_default=True,
-    help="How long to wait; the task goes on after that.",
+    help="How long to wait. The task continues after that.",
 )
 @json_option
 @server_options("agent")
 def send(
-    wanted: str,
+    agent_name: str,
     text: tuple[str, ...],
     data_file: str | None,
     context_file: str | None,
@@ -142,14 +157,14 @@ def send(
     as_json: bool,
     target: "Target",
 ) -> int:
-    """Hand a task to an agent and wait for what comes of it; Ctrl-C cancels the task.
+    """Send a task to an agent and wait for the result; Ctrl-C cancels the task.
 
-    AGENT is a name here, a readable id (acme/weather) or the address of a card. What happens is told on stderr.
+    AGENT is a hosted name, a readable id (acme/weather) or the URL of a card. Events are printed to stderr.
     """
     if not text and data_file is None:
         raise click.UsageError("There is nothing to send: give TEXT, --input FILE or both.")
     arguments = {
-        "agent": wanted,
+        "agent": agent_name,
         "text": " ".join(text) or None,
         "data": None if data_file is None else _object(data_file),
         "context": None if context_file is None else _object(context_file),
@@ -158,19 +173,19 @@ def send(
         "seconds": seconds,
     }
     if target.server is not None:
-        return _show_task(_told(target, "agents_send_task", arguments), as_json)
+        return _show_task(_call_tool(target, "agents_send_task", arguments), as_json)
     return _show_task(within(target.settings, lambda room: _sent(room, arguments)), as_json)
 
 
 @agents.command()
-@click.option("--state", help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
+@click.option("--state", help="Only tasks in this state.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
 @json_option
 @local_options(
     "Follow one with `pentad agents watch TASK --url URL`; admins list all with `pentad agents operate`.", "agent"
 )
 def tasks(state: str | None, limit: int, as_json: bool, settings: "Settings") -> None:
-    """List the tasks of this machine's owner, the last changed first."""
+    """List the tasks of this machine's owner, last changed first."""
     rows = within(settings, lambda room: _tasks(room, state, limit))
     if as_json:
         print_json(rows)
@@ -183,7 +198,7 @@ def tasks(state: str | None, limit: int, as_json: bool, settings: "Settings") ->
 @json_option
 @server_options("agent")
 def watch(task_id: str, as_json: bool, target: "Target") -> int:
-    """Follow a task until it is over or waits for an answer; events are told on stderr, the task at the end."""
+    """Follow a task until it ends or waits for an answer. Events are printed to stderr, the task at the end."""
     if target.server is not None:
         return _show_task(_with(target, lambda client: _looked_at(client, task_id)), as_json)
     return _show_task(within(target.settings, lambda room: _watched(room, task_id)), as_json)
@@ -194,18 +209,18 @@ def watch(task_id: str, as_json: bool, target: "Target") -> int:
 @json_option
 @server_options("agent")
 def cancel(task_id: str, as_json: bool, target: "Target") -> None:
-    """Stop a task that is not over yet."""
-    _show_task(_told(target, "agents_cancel_task", {"task_id": task_id}), as_json)
+    """Cancel a task that has not ended."""
+    _show_task(_call_tool(target, "agents_cancel_task", {"task_id": task_id}), as_json)
 
 
 @agents.command()
 @click.argument("task_id", metavar="[TASK]", required=False)
-@click.option("--reason", required=True, help="Why you look at the tasks of others; it goes into the audit trail.")
+@click.option("--reason", required=True, help="The reason, for the audit trail.")
 @click.option("--cancel", is_flag=True, help="Cancel TASK.")
 @click.option("--owner", metavar="PRINCIPAL", help="Only this user's tasks, e.g. user:ada.")
-@click.option("--state", help="Only those in this state.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many at once.")
-@click.option("--cursor", help="Where the page before ended.")
+@click.option("--state", help="Only tasks in this state.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
+@click.option("--cursor", help="The cursor of the previous page.")
 @json_option
 @server_options("agent")
 def operate(
@@ -219,9 +234,9 @@ def operate(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """List the tasks of all users, look at TASK or cancel it. Needs agents:admin."""
+    """List the tasks of all users, inspect TASK or cancel it. Needs agents:admin."""
     filters = {"owner": owner, "state": state, "limit": limit, "cursor": cursor}
-    found = _told(target, "agents_operate", {"reason": reason, "task_id": task_id, "cancel": cancel, **filters})
+    found = _call_tool(target, "agents_operate", {"reason": reason, "task_id": task_id, "cancel": cancel, **filters})
     if as_json:
         print_json(found)
     elif task_id is not None:
@@ -236,21 +251,21 @@ def operate(
 
 @agents.command()
 @click.argument("place", metavar="FILE|URL|-")
-@click.option("--update", "card_id", metavar="ID", help="Update this card: members that are given replace its own.")
-@click.option("--no-directory", is_flag=True, help="Make no record of it in the directory.")
+@click.option("--update", "card_id", metavar="ID", help="Update this card: the given members replace its own.")
+@click.option("--no-directory", is_flag=True, help="Create no directory record.")
 @json_option
 @server_options("agent")
 def register(place: str, card_id: str | None, no_directory: bool, as_json: bool, target: "Target") -> None:
-    """Register an agent by its card, from a file, an address or stdin."""
+    """Register an agent by its card, from a file, a URL or stdin."""
     is_url = place.startswith(("http://", "https://"))
     given: dict[str, Any] = {"url": place} if is_url else {"card": _object(place)}
     given |= {"card_id": card_id, "list_in_directory": not no_directory}
-    kept = _told(target, "agents_register_card", given)
+    registered = _call_tool(target, "agents_register_card", given)
     if as_json:
-        print_json(kept)
+        print_json(registered)
         return
-    print_text(kept["agent"]["id"])
-    if (listed := kept.get("directory")) is not None:
+    print_text(registered["agent"]["id"])
+    if (listed := registered.get("directory")) is not None:
         say(f"Directory: {listed['status']}{': ' + listed.get('cid', listed.get('reason', ''))}")
 
 
@@ -264,26 +279,26 @@ def _object(file: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _told(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool of the room answers."""
+def _call_tool(target: "Target", tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of one of the room's tools."""
     return _with(target, lambda client: client.call_tool(tool, arguments))
 
 
 def _with(target: "Target", work: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
-    """Do something through a client, on the server that is named or in this process."""
+    """Run work with a client, on the given server or in this process."""
     with _hints_for_people():
         return target.run(work, "agents", "directory")
 
 
 def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
-    """Do something with the opened room."""
+    """Run work with the opened room."""
     with _hints_for_people():
         return run_in_room(settings, work, "agents", "directory")
 
 
 @contextmanager
 def _hints_for_people() -> Generator[None]:
-    """Errors whose hints name the commands of this program, where the room named its tools."""
+    """Make the hints of errors name commands of this program instead of tools."""
     try:
         yield
     except PentadError as error:
@@ -325,7 +340,7 @@ async def _watched(room: "Agents", task_id: str) -> dict[str, Any]:
 
 
 async def _looked_at(client: "Client", task_id: str) -> dict[str, Any]:
-    """On a server: look again until the task rests."""
+    """Poll a task on a server until it rests."""
     known = ""
     while True:
         task = await client.call_tool("agents_get_task", {"task_id": task_id})
@@ -364,5 +379,50 @@ def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
         if task.get("waiting_for"):
             say(f"It waits for {task['waiting_for']}: pentad agents send {task['agent']} --task {task['task_id']} ...")
         elif task["state"] not in _OVER:
-            say(f"It goes on: pentad agents watch {task['task_id']}")
+            say(f"It is running: pentad agents watch {task['task_id']}")
     return ExitCode.FAILED if task["state"] in _FAILED else ExitCode.OK
+
+
+def agent_rows(agents: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one["id"],
+            one["name"],
+            ", ".join(one["dialects"]),
+            "here" if one["hosted_here"] else one["url"],
+            _short(one["description"]),
+        )
+        for one in agents
+    ]
+
+
+def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (one["task_id"], one["agent"], one["state"], one.get("updated_at", ""), _short(one["text"])) for one in tasks
+    ]
+
+
+def task_lines(task: Mapping[str, Any]) -> Iterator[str]:
+    """What the agent said, its artifacts, and where to read what was cut."""
+    yield from _content_lines(task)
+    for one in task.get("artifacts", ()):
+        yield f"--- {one.get('name') or one['id']}"
+        yield from _content_lines(one)
+    if task.get("cut"):
+        yield f"[{task['cut']}]"
+
+
+def _content_lines(content: Mapping[str, Any]) -> Iterator[str]:
+    """Texts, values and files: of an artifact, or of what the agent said."""
+    if content.get("text"):
+        yield content["text"]
+    for value in content.get("data") or ():
+        yield json.dumps(value, ensure_ascii=False, indent=2)
+    for file in content.get("files") or ():
+        named = file.get("filename") or file.get("media_type") or "file"
+        yield f"[{named} {file.get('url') or str(file.get('bytes', 0)) + ' bytes'}]"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."

@@ -1,6 +1,6 @@
-"""`pentad agents context`: what a context is worth before it is sent; on files, without a server.
+"""`pentad agents context`: checks and prepares contexts in files, without a server.
 
-Only `resolve` opens the store: it reads what references lead to, as the owner of this machine.
+Only `resolve` opens the store: it reads references as the owner of this machine.
 """
 
 import time
@@ -25,7 +25,7 @@ level_option = click.option(
     type=click.Choice(["lenient", "standard", "strict"]),
     default="standard",
     show_default=True,
-    help="lenient is what AgentVault does.",
+    help="lenient accepts what AgentVault accepts.",
 )
 
 
@@ -39,7 +39,7 @@ def context() -> None:
 @level_option
 @json_option
 def lint(file: str, level: "Level", as_json: bool) -> int:
-    """Say everything there is to say about a context, each with its place."""
+    """List every issue of a context, with its place."""
     from pentad.rooms.agents.context.lint import lint_text
 
     report = lint_text(read(file), level, now=time.time())
@@ -58,9 +58,9 @@ def lint(file: str, level: "Level", as_json: bool) -> int:
 @json_option
 def hash_of(file: str, as_json: bool) -> int:
     """Print the hash of a context, over its canonical form (RFC 8785)."""
-    from pentad.rooms.agents.context.integrity import sealed
+    from pentad.rooms.agents.context.integrity import seal_items
 
-    seal = sealed(_items(file))
+    seal = seal_items(_items(file))
     if as_json:
         print_json(seal)
     else:
@@ -70,14 +70,14 @@ def hash_of(file: str, as_json: bool) -> int:
 
 @context.command()
 @click.argument("file")
-@click.option("--target", default="agent", show_default=True, help="Who is to see it: an agent's name, store or log.")
+@click.option("--target", default="agent", show_default=True, help="The receiver: the name of an agent, or store.")
 @json_option
 @out_option
 def redact(file: str, target: str, as_json: bool, out: Path | None) -> int:
-    """Give a context out without its secrets; what was masked goes to stderr."""
-    from pentad.rooms.agents.context.redaction import redacted
+    """Print a context without its secrets; stderr lists what was masked."""
+    from pentad.rooms.agents.context.redaction import redact_items
 
-    clean = redacted(_items(file), target)
+    clean = redact_items(_items(file), target)
     report = [{"path": one.path, "what": one.what, "action": one.action} for one in clean.report]
     if as_json:
         print_json({"context": {"items": clean.items}, "masked": report})
@@ -90,20 +90,20 @@ def redact(file: str, target: str, as_json: bool, out: Path | None) -> int:
 
 @context.command()
 @click.argument("file")
-@click.option("--max-bytes", type=click.IntRange(min=64), help="The bytes it may have.  [default: 65536]")
-@click.option("--max-tokens", type=click.IntRange(min=16), help="The tokens it may have, four bytes each.")
-@click.option("--no-refs", is_flag=True, help="The receiver cannot follow references: cut or leave out instead.")
+@click.option("--max-bytes", type=click.IntRange(min=64), help="The maximum number of bytes.  [default: 65536]")
+@click.option("--max-tokens", type=click.IntRange(min=16), help="The maximum number of tokens, four bytes each.")
+@click.option("--no-refs", is_flag=True, help="The receiver cannot resolve references: cut or leave out instead.")
 @json_option
 @out_option
 def plan(
     file: str, max_bytes: int | None, max_tokens: int | None, no_refs: bool, as_json: bool, out: Path | None
 ) -> int:
-    """Give a context out so that it fits a budget; what became of each item goes to stderr."""
-    from pentad.rooms.agents.context.budget import planned
+    """Print a context that fits a budget; stderr says what happened to each item."""
+    from pentad.rooms.agents.context.budget import plan_context
 
     if max_bytes is None and max_tokens is None:
         max_bytes = 65_536
-    made = planned(_items(file), max_bytes=max_bytes, max_tokens=max_tokens, refer=not no_refs)
+    made = plan_context(_items(file), max_bytes=max_bytes, max_tokens=max_tokens, refer=not no_refs)
     if as_json:
         print_json({**made.as_json(), "context": {"items": made.items}})
         return ExitCode.OK
@@ -119,11 +119,11 @@ def plan(
 @click.option("--item", "names", multiple=True, metavar="NAME", help="Only this item; may be repeated.")
 @json_option
 @out_option
-@local_options("Run it where the server's store is reached, with --data or --database.", "rooms")
+@local_options("Run it where it can reach the server's store, with --data or --database.", "rooms")
 def resolve(
     file: str, names: tuple[str, ...], as_json: bool, out: Path | None, settings: "Settings"
 ) -> int:  # fmt: skip
-    """Give a context out with what its references lead to put in, hashes verified."""
+    """Print a context with the contents of its references put in, hashes verified."""
     import asyncio
 
     items = _items(file)
@@ -145,18 +145,18 @@ async def _resolved(items: dict[str, Any], names: tuple[str, ...], settings: "Se
 
     async with launcher().open_app(settings) as app:
         resolver = Resolver(app.neighbours, ContentStore(app.database, app.clock), app.fetcher)
-        return await resolver.opened(LOCAL, items).all(names or None)
+        return await resolver.open(LOCAL, items).all(names or None)
 
 
 def _items(file: str) -> dict[str, Any]:
-    """The items of a context in a file; one that is none is refused with the reasons."""
+    """The items of the context in a file; InvalidInput with the reasons if it is not valid."""
     from pentad.rooms.agents.context.findings import Issues, refusal
-    from pentad.rooms.agents.context.lint import parsed, unwrapped
+    from pentad.rooms.agents.context.lint import parse, unwrapped
     from pentad.rooms.agents.context.shape import shape
 
     issues = Issues("lenient")
     try:
-        value = unwrapped(parsed(read(file), issues))
+        value = unwrapped(parse(read(file), issues))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{file} is not JSON: {error}.", hint="A context is one JSON object.") from None
     shaped = shape(value, issues)

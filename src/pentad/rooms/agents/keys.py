@@ -1,16 +1,45 @@
-"""The public keys an operator trusts, from files named in the settings: by host for cards, one set for contexts."""
+"""The room's keys: the ring that signs cards, and the public keys an operator trusts.
+
+The latter are in files named in the settings: by host for cards, one set for contexts.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pentad.access.secret_box import SecretBox
+from pentad.access.server_secrets import forget_secret, known_secrets
+from pentad.access.signing_keys import KeyRing
+from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Misconfigured
+from pentad.kernel.ports import Database
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.context.integrity import Key
+
+
+RING: Final = "agent-cards"
+
+
+async def open_card_ring(database: Database, box: SecretBox, clock: Clock) -> KeyRing:
+    """The ring that signs cards. If an earlier version derived the key from a secret, that key is adopted."""
+    ring = KeyRing(database, RING, _new_key, box=box, clock=clock)
+    if secrets := await known_secrets(database, RING, box=box):
+        from pentad.rooms.agents.card_signing import derived_key
+
+        for secret in secrets:
+            await ring.adopt(derived_key(secret))
+        await forget_secret(database, RING)
+    return ring
+
+
+def _new_key() -> str:
+    from pentad.rooms.agents.card_signing import new_key
+
+    return new_key()
 
 
 @lru_cache(maxsize=4)
@@ -44,7 +73,7 @@ def context_keys(file: str | None) -> "Sequence[Key]":
 def _read(file: str, setting: str, form: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(Path(file).expanduser().read_bytes(), type=dict[str, Any])
-    except OSError as error:  # which names the path, and a caller may read this
+    except OSError as error:  # its text names the path, and callers read this message
         why = error.strerror or "it cannot be opened"
     except msgspec.DecodeError as error:
         why = str(error)

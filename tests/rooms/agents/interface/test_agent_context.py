@@ -15,7 +15,7 @@ from pentad.kernel.ids import uuid7
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.rooms.agents.codecs.errors import fault_of, rpc_error
 from pentad.rooms.agents.context.findings import Level
-from pentad.rooms.agents.context.integrity import items_hash, sealed
+from pentad.rooms.agents.context.integrity import items_hash, seal_items
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Message, Part, Task
@@ -71,16 +71,16 @@ async def test_what_stands_beside_the_items_is_kept_as_it_came(agents: Agents) -
 async def test_a_seal_over_contents_that_were_put_into_the_store_is_not_kept(agents: Agents) -> None:
     small, large = {"a": {"content": "x"}}, {"a": {"content": "x" * 100_000}}
 
-    assert "integrity" in await kept(agents, {"items": small, "integrity": sealed(small)})
-    assert "integrity" not in await kept(agents, {"items": large, "integrity": sealed(large)})
+    assert "integrity" in await kept(agents, {"items": small, "integrity": seal_items(small)})
+    assert "integrity" not in await kept(agents, {"items": large, "integrity": seal_items(large)})
 
 
 @pytest.mark.parametrize("level", ["lenient", "standard", "strict"])
 async def test_a_broken_seal_is_a_field_violation_at_every_level(agents: Agents, level: Level) -> None:
     items = {"a": {"content": "x", "mediaType": "text/plain", "kind": "text"}}
-    await kept(agents, {"items": items, "integrity": sealed(items)}, level)
+    await kept(agents, {"items": items, "integrity": seal_items(items)}, level)
     with pytest.raises(Conflict) as refused:
-        await kept(agents, {"items": {"a": {**items["a"], "content": "y"}}, "integrity": sealed(items)}, level)
+        await kept(agents, {"items": {"a": {**items["a"], "content": "y"}}, "integrity": seal_items(items)}, level)
 
     fault = fault_of(refused.value)
     assert rpc_error(fault, "agentvault")["code"] == -32602
@@ -163,12 +163,12 @@ async def test_an_agent_that_is_run_again_has_its_large_context_again(agents: Ag
     context = {"items": {"long": {"content": "water " * 2000}}}
     message = await agents.intake.accept(LOCAL, said(context))
 
-    logged = agents.intake.logged(message)
+    logged = agents.intake.to_log(message)
     assert "water" not in json.dumps(logged.metadata)
-    assert await agents.intake.restored(logged, LOCAL) == message
+    assert await agents.intake.from_log(logged, LOCAL) == message
     stranger = Principal("user:oda", "oda", frozenset({"*:*"}))
     with pytest.raises(NotFound):
-        await agents.intake.restored(logged, stranger)
+        await agents.intake.from_log(logged, stranger)
 
 
 @pytest.mark.requirement("agents:context:artifacts")
@@ -185,11 +185,11 @@ async def test_a_context_refers_to_an_artifact_of_the_sender_s_own_task(
     read = await told(agents, "reader", {"items": items})
     assert read.status_message is not None
     assert read.status_message.parts[0].data == {"it": content}
-    stranger = agents.intake.resolver.opened(Principal("user:oda", "oda", frozenset({"*:*"})), items)
+    stranger = agents.intake.resolver.open(Principal("user:oda", "oda", frozenset({"*:*"})), items)
     with pytest.raises(NotFound, match="no task"):
         await stranger.content("it")
     with pytest.raises(NotFound, match="no artifact"):
-        await agents.intake.resolver.opened(LOCAL, {"it": {"ref": f"a2a-artifact:{made.id}/x"}}).content("it")
+        await agents.intake.resolver.open(LOCAL, {"it": {"ref": f"a2a-artifact:{made.id}/x"}}).content("it")
 
 
 async def test_an_item_that_is_none_is_said_once(agents: Agents) -> None:

@@ -1,9 +1,4 @@
-"""The tool proxy agent: calls an MCP tool for an A2A task and returns the result as an artifact.
-
-A message has one data part in AgentVault's form: `{"target_mcp_server_id", "tool_name", "arguments"}`. The server
-`pentad` (the default) is this one, called with the rights of the task's caller. Other servers are those in the setting
-`mcp_servers`; anyone who may send tasks may use them, with the configured key.
-"""
+"""The built-in agents: the echo agent and the tool proxy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
@@ -22,8 +17,51 @@ OWN_SERVER: Final = "pentad"
 _FORM: Final = '{"target_mcp_server_id": "pentad", "tool_name": "...", "arguments": {...}}'
 
 
+class Echo(BaseA2AAgent):
+    """Echoes messages, for tests and to see a server work.
+
+    A word at the start of a message makes it do more: `stream` returns the text word by word as an artifact, `ask` asks
+    before it answers, `slow` waits until it is canceled or told to continue.
+    """
+
+    name: ClassVar[str] = "echo"
+    title: ClassVar[str] = "Echo"
+    description: ClassVar[str] = "Says back what it hears."
+    tags: ClassVar[Sequence[str]] = ("test",)
+    restartable: ClassVar[bool] = True
+    skills: ClassVar[Sequence[Mapping[str, Any]]] = (
+        {
+            "id": "echo",
+            "name": "Echo",
+            "description": "Says back what it hears: at once, word by word (stream), when asked (ask), or late (slow).",
+            "tags": ["test"],
+            "examples": ["Hello", "stream one two three", "ask", "slow"],
+        },
+    )
+
+    async def run(self, turn: Turn) -> Any:
+        word, _, rest = turn.text.partition(" ")
+        if word == "stream":
+            for position, one in enumerate(rest.split()):
+                await turn.artifact("echo", text=one + " ", append=position > 0, last=False)
+            return None
+        if word == "ask":
+            answer = await turn.ask("What shall I say?")
+            return answer.text
+        if word == "slow":
+            await turn.working("Waiting.")
+            async for message in turn.incoming():
+                return message.text
+        return turn.message.parts
+
+
 class ToolProxy(BaseA2AAgent):
-    """Calls an MCP tool and returns its result."""
+    """Calls an MCP tool for an A2A task and returns the result as an artifact.
+
+    A message has one data part in AgentVault's form: `{"target_mcp_server_id", "tool_name", "arguments"}`. The server
+    `pentad` (the default) is this one, called with the rights of the task's caller. Other servers are those in the
+    setting `mcp_servers`; anyone who may send tasks may use them, with the configured key.
+    """
 
     name: ClassVar[str] = "tool-proxy"
     title: ClassVar[str] = "Tool proxy"
@@ -46,10 +84,10 @@ class ToolProxy(BaseA2AAgent):
         self._servers = servers
 
     async def run(self, turn: Turn) -> Any:
-        wanted = call_in(turn.message)
-        if wanted is None:
+        call = tool_call(turn.message)
+        if call is None:
             turn.reject(f"There is no tool call in the message. Send one data part: {_FORM}.")
-        server, tool, arguments = wanted
+        server, tool, arguments = call
         await turn.working(f"Calling {tool} on {server}.")
         try:
             result = await self._call(turn, server, tool, arguments)
@@ -63,7 +101,9 @@ class ToolProxy(BaseA2AAgent):
 
     async def _call(self, turn: Turn, server: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         if server == OWN_SERVER:
-            return await self._platform.neighbours.call_tool(turn.caller, tool, arguments, progress=_Telling(turn))
+            return await self._platform.neighbours.call_tool(
+                turn.caller, tool, arguments, progress=_ProgressReport(turn)
+            )
         if server not in self._servers:
             known = [OWN_SERVER, *self._servers]
             turn.fail(
@@ -79,7 +119,7 @@ class ToolProxy(BaseA2AAgent):
             await remote.close()
 
 
-class _Telling:
+class _ProgressReport:
     """Passes the tool's progress on as status messages."""
 
     def __init__(self, turn: Turn) -> None:
@@ -90,7 +130,7 @@ class _Telling:
         await self._turn.working(f"{message} ({share})" if message else share)
 
 
-def call_in(message: Message) -> tuple[str, str, Mapping[str, Any]] | None:
+def tool_call(message: Message) -> tuple[str, str, Mapping[str, Any]] | None:
     """Server, tool and arguments of the first data part that names a tool."""
     for part in message.parts:
         value: Any = part.data

@@ -1,10 +1,16 @@
-"""The operations of the agent protocols, each written once. The codec of a request knows its dialect."""
+"""The operations of the agent protocols, each written once, and the custom methods of agents (`@a2a_method`).
 
+The codec of a request knows its dialect. A custom method is validated against its type annotations; the JSON member
+`id` is its parameter `task_id`. pydantic is imported only if an agent has such a method.
+"""
+
+import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
+import msgspec
 from msgspec import Raw
 
 from pentad.kernel.errors import Conflict, Forbidden, NotFound
@@ -13,7 +19,15 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.http_exchange import HttpExchange
 from pentad.rooms.agents.cards import Cards, input_modes, takes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
-from pentad.rooms.agents.codecs.base import Codec, Operation, SendRequest
+from pentad.rooms.agents.codecs.base import (
+    Codec,
+    ListQuery,
+    Operation,
+    PushQuery,
+    SendRequest,
+    TaskPushConfig,
+    TaskQuery,
+)
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
 from pentad.rooms.agents.context.extension import PLAIN_KEY, URI, with_issues
@@ -21,7 +35,9 @@ from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import TERMINAL, Dialect, Event, Json, Message, Task
 from pentad.rooms.agents.tasks.engine import Tasks
 
+_TASK_ID: Final = "task_id"
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
+Q = TypeVar("Q", SendRequest, TaskQuery, ListQuery, PushQuery, TaskPushConfig)
 Surface = Literal["", "av", "a2a"]
 """The path a request came in on: one that names a dialect, or an agent's own, which all dialects share."""
 
@@ -124,44 +140,41 @@ class Operations:
         return await handler(request, params)
 
     async def send(self, request: AgentRequest, params: Raw) -> Result:
-        asked, message, options = await self._prepared(request, params)
-        answer = await self.tasks.send(request.caller, request.agent.name, message, wait=asked.wait, **options)
-        return request.codec.encode_answer(answer, asked)
+        sent, message, options = await self._prepare(request, params)
+        answer = await self.tasks.send(request.caller, request.agent.name, message, wait=sent.wait, **options)
+        return request.codec.encode_answer(answer, sent)
 
     async def stream(self, request: AgentRequest, params: Raw) -> Result:
-        asked, message, options = await self._prepared(request, params)
-        started = await self.tasks.start(request.caller, request.agent.name, message, **options)
+        sent, message, options = await self._prepare(request, params)
+        started = await self.tasks.send(request.caller, request.agent.name, message, wait=None, **options)
         if isinstance(started, Message):
-            return SingleEvent(request.codec.encode_answer(started, asked))
+            return SingleEvent(request.codec.encode_answer(started, sent))
         events = self.tasks.follow(request.caller, started.id, after=started.seq, agent=request.agent.name)
         return Stream(started.id, started.context_id, events, started, ends_at_rest=True)
 
-    async def _prepared(self, request: AgentRequest, params: Raw) -> tuple[SendRequest, Message, dict[str, Any]]:
+    async def _prepare(self, request: AgentRequest, params: Raw) -> tuple[SendRequest, Message, dict[str, Any]]:
         """The request, the message to store, and the options send and start share."""
         codec = request.codec
-        asked = codec.decode_send(params)
-        request.select_tenant(asked.tenant)
-        _check_types(request.agent, asked.message)
-        message = await self._accept(request, asked.message, codec.dialect)
+        sent = _select(request, codec.decode_send(params))
+        _check_types(request.agent, sent.message)
+        message = await self._accept(request, sent.message, codec.dialect)
         options: dict[str, Any] = {
             "dialect": codec.dialect,
             "task_id": message.task_id,
             "context_id": message.context_id,
-            "metadata": with_issues(asked.metadata, message.metadata),
-            "push": asked.push,
+            "metadata": with_issues(sent.metadata, message.metadata),
+            "push": sent.push,
         }
-        return asked, message, options
+        return sent, message, options
 
     async def get(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_query(params))
         await self._accept_context(request, query.task_id, query.metadata)
         task = await self.tasks.get(request.caller, query.task_id, agent=request.agent.name)
         return request.codec.encode_task(await self._present(request.caller, task), query.history_length)
 
     async def list(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_list_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_list_query(params))
         page = await self.tasks.list(
             request.caller,
             context_id=query.context_id,
@@ -174,8 +187,7 @@ class Operations:
         return request.codec.encode_page(page, query)
 
     async def cancel(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_query(params))
         await self._accept_context(request, query.task_id, query.metadata)
         agent = request.agent.name
         try:
@@ -189,8 +201,7 @@ class Operations:
     async def subscribe(self, request: AgentRequest, params: Raw) -> Result:
         """The task and its further events, or the events after one. A dialect that replays starts with the first."""
         codec, after = request.codec, request.after
-        query = codec.decode_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, codec.decode_query(params))
         if codec.replays_events:
             after = after or 0
             await self._accept_context(request, query.task_id, query.metadata)
@@ -206,29 +217,25 @@ class Operations:
         return Stream(task.id, task.context_id, events, resumed=after is not None)
 
     async def set_push(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_set_push(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_set_push(params))
         agent = request.agent.name
         config = await self.tasks.push.set(request.caller, query.task_id, query.config, agent=agent)
         return request.codec.encode_push(config, query.task_id)
 
     async def get_push(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_push_query(params)
-        request.select_tenant(query.tenant)
-        wanted, agent = query.config_id or None, request.agent.name
-        config = await self.tasks.push.get(request.caller, query.task_id, wanted, agent=agent)
+        query = _select(request, request.codec.decode_push_query(params))
+        config_id, agent = query.config_id or None, request.agent.name
+        config = await self.tasks.push.get(request.caller, query.task_id, config_id, agent=agent)
         return request.codec.encode_push(config, query.task_id)
 
     async def list_push(self, request: AgentRequest, params: Raw) -> Result:
-        query = request.codec.decode_push_query(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_push_query(params))
         configs = await self.tasks.push.list(request.caller, query.task_id, agent=request.agent.name)
         return request.codec.encode_push_list([*configs], query.task_id)
 
     async def delete_push(self, request: AgentRequest, params: Raw) -> Result:
         """Deleting a config that is already gone succeeds."""
-        query = request.codec.decode_delete_push(params)
-        request.select_tenant(query.tenant)
+        query = _select(request, request.codec.decode_delete_push(params))
         try:
             agent = request.agent.name
             await self.tasks.push.delete(request.caller, query.task_id, query.config_id or "", agent=agent)
@@ -255,9 +262,54 @@ class Operations:
             await self._accept(request, message, dialect)
 
 
+def _select(request: AgentRequest, query: Q) -> Q:
+    """The decoded request, after its tenant was selected."""
+    request.select_tenant(query.tenant)
+    return query
+
+
 def _check_types(agent: HostedAgent, message: Message) -> None:
     if modes := input_modes(agent):
         for part in message.parts:
             if part.media_type is not None and not takes(modes, part.media_type):
-                wanted = ", ".join(modes)
-                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {wanted}.")
+                accepted = ", ".join(modes)
+                raise Fault("content-type", f"This agent does not take {part.media_type[:80]}; it takes {accepted}.")
+
+
+class CustomMethod:
+    """One custom method, with its validators."""
+
+    def __init__(self, method: Callable[..., Awaitable[Any]]) -> None:
+        from pydantic import Field, TypeAdapter, create_model
+
+        hints = get_type_hints(method)
+        fields: dict[str, Any] = {}
+        for name, parameter in inspect.signature(method).parameters.items():
+            default = ... if parameter.default is parameter.empty else parameter.default
+            field = Field(default, alias="id") if name == _TASK_ID else Field(default)
+            fields[name] = (hints.get(name, Any), field)
+        self._method = method
+        self._params = create_model("Params", **fields)
+        self._result: TypeAdapter[Any] = TypeAdapter(hints.get("return", Any))
+
+    async def __call__(self, params: msgspec.Raw) -> Any:
+        """Call the method; its result as plain JSON."""
+        from pydantic import ValidationError
+
+        try:
+            given: Any = msgspec.json.decode(params)
+            checked = self._params.model_validate(given if isinstance(given, Mapping) else {"params": given})
+        except ValidationError as error:
+            raise invalid_params(
+                [_violation(one) for one in error.errors(include_url=False, include_input=False)]
+            ) from None
+        arguments = {name: getattr(checked, name) for name in type(checked).model_fields}
+        result = await self._method(**arguments)
+        try:
+            return self._result.dump_python(self._result.validate_python(result), mode="json", by_alias=True)
+        except ValidationError:
+            raise Fault("internal", "The method returned something else than it promises.") from None
+
+
+def _violation(error: Mapping[str, Any]) -> Violation:
+    return Violation(".".join(str(step) for step in error["loc"]) or "params", f"{error['msg']}.")

@@ -4,110 +4,96 @@
     patch    members of the given items are merged into existing ones (RFC 7396: null removes)
     replace  the given items are all there is
 
-The functions are pure; `Contexts` stores the versions. A turn can name the version it was made for (`base`) and is
-rejected if that is no longer the latest.
+The functions are pure; `ContextVersions` stores the versions. A turn can name the version it was made for (`base`) and
+is rejected if that is no longer the latest.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
+from pentad.kernel.errors import NotFound, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.rooms.agents.context.checks import checked
+from pentad.kernel.problems import Place
 from pentad.rooms.agents.context.context_store import drop_unused, get_body, put_body, touch
-from pentad.rooms.agents.context.findings import Level, refusal
-from pentad.rooms.agents.context.integrity import bytes_hash, items_hash
+from pentad.rooms.agents.context.findings import Issues, Level, refusal
+from pentad.rooms.agents.context.integrity import bytes_hash, exact_json, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.rules import EXPIRES, expiry
-from pentad.rooms.agents.context.traversal import exact_json
+from pentad.rooms.agents.context.validation import validate
 
 Items = dict[str, Any]
-Mode = Literal["merge", "patch", "replace"]
 MODES: Final = ("merge", "patch", "replace")
-MOST_VERSIONS: Final = 50
+MAX_VERSIONS: Final = 50
 """Per conversation; the oldest are deleted."""
 _NEWEST: Final = 2**62
-
-
-class Diff(Struct, frozen=True):
-    """How one version differs from another: whole items by name."""
-
-    added: Items
-    changed: Items
-    removed: list[str]
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed)
-
-    def as_json(self) -> dict[str, Any]:
-        """Only the names, for events and logs."""
-        return {"added": sorted(self.added), "changed": sorted(self.changed), "removed": sorted(self.removed)}
+_TURN: Final[Place] = (None, "turn")
 
 
 class Version(Struct, frozen=True):
-    """One version of a conversation's context, and how it differs from the one before."""
+    """One version of a conversation's context, and the names of items that have expired since."""
 
     number: int
     items: Items
     sha256: str
-    diff: Diff
     expired: list[str]
 
 
-def merged(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
+def merge_items(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
     """The items with the given ones put in."""
     return {**items, **given}
 
 
-def patched(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
+def patch_items(items: Mapping[str, Any], given: Mapping[str, Any]) -> Items:
     """The items with the given ones merged in, member by member; null removes an item."""
     return cast("Items", merge_patch(dict(items), dict(given)))
 
 
-def removed(items: Mapping[str, Any], names: list[str]) -> Items:
+def remove_items(items: Mapping[str, Any], names: list[str]) -> Items:
     """The items without these names. Unknown names are ignored, as a removal may be repeated."""
     return {name: item for name, item in items.items() if name not in names}
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Diff:
-    """The difference between two contexts. 42 and 42.0 are equal."""
-    return Diff(
-        {name: item for name, item in after.items() if name not in before},
-        {name: item for name, item in after.items() if name in before and not _same(before[name], item)},
-        [name for name in before if name not in after],
-    )
+def same_items(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two contexts are equal as JSON: numbers by value (also beyond 2^53), but true is not 1."""
+    if before != after:
+        return False
+    return exact_json(before) == exact_json(after) or items_hash(before) == items_hash(after)
 
 
 def after_turn(items: Mapping[str, Any], given: Mapping[str, Any], turn: Mapping[str, Any] | None) -> Items:
     """The items after a turn. The default mode is merge."""
-    said = turn or {}
-    mode, names = said.get("mode", "merge"), said.get("remove", [])
+    given_turn = turn or {}
+    mode, names = given_turn.get("mode", "merge"), given_turn.get("remove", [])
+    issues = Issues("standard")
     if mode not in MODES:
-        raise _bad_turn("mode", f"There is no mode {str(mode)[:40]!r}.", f"Modes are {', '.join(MODES)}.")
+        message = f"There is no mode {str(mode)[:40]!r}."
+        issues.add_value("bad-turn", (_TURN, "mode"), message, mode, MODES, f"Modes are {', '.join(MODES)}.")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
-        raise _bad_turn("remove", "`remove` is a list of names.", "Name the items that shall go.")
-    left = removed(items, cast("list[str]", names))
+        issues.add("bad-turn", (_TURN, "remove"), "`remove` is a list of names.", "Name the items to remove.")
+    if not issues.valid:
+        raise refusal(issues.errors)
+    left = remove_items(items, cast("list[str]", names))
     if mode == "replace":
         return dict(given)
-    return patched(left, given) if mode == "patch" else merged(left, given)
+    return patch_items(left, given) if mode == "patch" else merge_items(left, given)
 
 
 def without_expired(items: Mapping[str, Any], now: float) -> tuple[Items, list[str]]:
     """The items that are still valid, and the names of expired ones."""
-    gone: list[str] = []
+    expired: list[str] = []
     for name, item in items.items():
         until = expiry(cast("dict[str, Any]", item.get("metadata") or {}).get(EXPIRES))
         if until is not None and until <= now:
-            gone.append(name)
-    return removed(items, gone), gone
+            expired.append(name)
+    return remove_items(items, expired), expired
 
 
-class Contexts:
+class ContextVersions:
     """The contexts of all conversations in one store. A conversation belongs to its owner."""
 
     def __init__(self, database: Database, clock: Clock, limits: ContextLimits = DEFAULT_LIMITS) -> None:
@@ -115,7 +101,7 @@ class Contexts:
         self._clock = clock
         self._limits = limits
 
-    async def take(
+    async def add_turn(
         self,
         owner: str,
         context_id: str,
@@ -123,52 +109,49 @@ class Contexts:
         turn: Mapping[str, Any] | None = None,
         *,
         level: Level = "standard",
-        first: Mapping[str, Any] | None = None,
+        earlier: Mapping[str, Any] | None = None,
     ) -> Version:
         """Add a turn; returns the resulting version. The same context again is the same version.
 
-        `first` is the context of earlier turns, if no version was stored yet.
+        `earlier` is the context of earlier turns, if no version was stored yet.
         """
         return await self._database.write(
-            lambda tx: self.write(tx, owner, context_id, given, turn, level=level, first=first)
-        )
+            lambda tx: self._add_turn(tx, owner, context_id, given, turn, level, earlier)
+        )  # fmt: skip
 
-    def write(
+    def _add_turn(
         self,
         tx: Transaction,
         owner: str,
         context_id: str,
         given: Mapping[str, Any],
-        turn: Mapping[str, Any] | None = None,
-        *,
-        level: Level = "standard",
-        first: Mapping[str, Any] | None = None,
+        turn: Mapping[str, Any] | None,
+        level: Level,
+        earlier: Mapping[str, Any] | None,
     ) -> Version:
-        """The same within a transaction."""
         now = self._clock.now()
         number, before = _latest(tx, owner, context_id)
-        if first and not number:
-            number, before = self._put(tx, owner, context_id, 1, first), dict(first)
+        if earlier and not number:
+            number, before = self._put(tx, owner, context_id, 1, earlier), dict(earlier)
         base = (turn or {}).get("base")
         if base is not None and base != number:
             raise VersionMismatch(
                 f"The context is at version {number}, not at {base}.",
-                hint="Read it and say the change anew.",
+                hint="Read it and send the change again.",
                 details={"reason": "context-version", "problems": [
                     {"path": "/turn/base", "rule": "context-version", "message": f"The context is at {number}."}
                 ]},
             )  # fmt: skip
         after, expired = without_expired(after_turn(before, given, turn), now)
-        diff = difference(before, after)
-        if not diff and number:
-            return Version(number, before, items_hash(before), diff, expired)
-        shaped, issues = checked({"items": after}, level, self._limits, now=now)
+        if number and same_items(before, after):
+            return Version(number, before, items_hash(before), expired)
+        shaped, issues = validate({"items": after}, level, self._limits, now=now)
         if shaped is None or not issues.valid:
             raise refusal(issues.errors)
         self._put(tx, owner, context_id, number + 1, after)
         touch(tx, owner, after, now)
-        _trim(tx, owner, context_id, number + 1 - MOST_VERSIONS)
-        return Version(number + 1, after, items_hash(after), diff, expired)
+        _trim(tx, owner, context_id, number + 1 - MAX_VERSIONS)
+        return Version(number + 1, after, items_hash(after), expired)
 
     def _put(self, tx: Transaction, owner: str, context_id: str, number: int, items: Mapping[str, Any]) -> int:
         now = self._clock.now()
@@ -186,11 +169,10 @@ class Contexts:
         def work(rows: Rows) -> Version:
             found = _at(rows, owner, context_id, version)
             if found is None:
-                raise NotFound("There is no such context.", hint="Contexts are seen by their owner alone.")
+                raise NotFound("There is no such context.", hint="Only its owner can see a context.")
             number, items, sha256 = found
-            before = _at(rows, owner, context_id, number - 1) if number > 1 else None
-            still, expired = without_expired(items, self._clock.now())
-            return Version(number, still, sha256, difference(before[1] if before else {}, items), expired)
+            valid, expired = without_expired(items, self._clock.now())
+            return Version(number, valid, sha256, expired)
 
         return await self._database.read(work)
 
@@ -202,16 +184,6 @@ class Contexts:
             context_id,
         )
         return None if row is None else (int(row[0]), str(row[1]))
-
-    async def forget(self, owner: str, context_id: str) -> bool:
-        """Delete every version; returns whether there was one."""
-
-        def work(tx: Transaction) -> bool:
-            number, _ = _latest(tx, owner, context_id)
-            _trim(tx, owner, context_id, number)
-            return number > 0
-
-        return await self._database.write(work)
 
 
 def _latest(rows: Rows, owner: str, context_id: str) -> tuple[int, Items]:
@@ -234,34 +206,22 @@ def _at(rows: Rows, owner: str, context_id: str, version: int | None) -> tuple[i
 
 def _trim(tx: Transaction, owner: str, context_id: str, upto: int) -> None:
     """Delete the versions up to a number, and what only they used."""
-    gone = tx.all(
+    expired = tx.all(
         "SELECT body FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto
     )
     tx.run("DELETE FROM agent_contexts WHERE owner = ? AND context = ? AND version <= ?", owner, context_id, upto)
-    for (body,) in gone:
+    for (body,) in expired:
         drop_unused(tx, body)
 
 
 def forget_contexts(tx: Transaction, until: float, most: int) -> int:
     """Delete contexts of conversations without tasks or recent turns; returns how many."""
-    gone = tx.all(
+    expired = tx.all(
         "SELECT owner, context, max(version) FROM agent_contexts AS c WHERE NOT EXISTS"
         " (SELECT 1 FROM agent_tasks AS t WHERE t.context = c.context AND t.owner = c.owner)"
         " GROUP BY owner, context HAVING max(changed_at) < ? LIMIT ?",
         until, most,
     )  # fmt: skip
-    for owner, context_id, version in gone:
+    for owner, context_id, version in expired:
         _trim(tx, owner, context_id, version)
-    return len(gone)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON: numbers by value (also beyond 2^53), but true is not 1."""
-    if one != other:
-        return False
-    return exact_json(one) == exact_json(other) or items_hash({"": one}) == items_hash({"": other})
-
-
-def _bad_turn(member: str, message: str, hint: str) -> InvalidInput:
-    problem = {"path": f"/turn/{member}", "rule": "bad-turn", "message": f"{message} {hint}"}
-    return InvalidInput(message, hint=hint, details={"reason": "invalid-context", "problems": [problem]})
+    return len(expired)

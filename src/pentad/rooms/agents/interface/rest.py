@@ -1,9 +1,16 @@
-"""The registry over HTTP: AgentVault's routes, and filters it lacks.
+"""REST: the registry with AgentVault's routes, the context linter, and temporary links to large content.
 
-Reading is public; writing needs credentials with the right to write in the agents room. Errors have `detail`, as
-AgentVault's clients expect, and Pentad's own error beside it.
+Reading the registry is public; writing needs credentials with the right to write in the agents room. Errors have
+`detail`, as AgentVault's clients expect, and Pentad's own error beside it.
+
+A temporary link serves a single item at an unguessable URL and reveals nothing about other items. Its path is a secret
+and appears in no log: the audit trail names calls by the mount's path, and errors leave it out.
 """
 
+import asyncio
+import base64
+import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 from urllib.parse import parse_qs
@@ -12,35 +19,42 @@ import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
+from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import AsgiApp, Mount, Scope
-from pentad.rooms.agents.registry.card_validation import MOST_BYTES, Level, problems_of
-from pentad.rooms.agents.registry.search import CardQuery
-from pentad.rooms.agents.registry.service import MOST_AT_ONCE, CardRegistry
-from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.context.context_store import StoredContent
+from pentad.rooms.agents.context.findings import LEVELS, Level
+from pentad.rooms.agents.context.lint import lint_text
+from pentad.rooms.agents.context.temporary_links import PATH, TemporaryLinks
+from pentad.rooms.agents.registry.card_validation import MAX_BYTES, CardLevel, problem_json, problems_of
+from pentad.rooms.agents.registry.service import MAX_PAGE, CardRegistry
+from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 
 CARDS: Final = "/api/v1/agent-cards"
 VALIDATE: Final = "/api/v1/utils/validate-card"
+LINT_PATH: Final = "/api/v1/utils/lint-context"
+_UNTYPED: Final = "application/octet-stream"
+_NO_CONTENT: Final = 204
 _DEPTH: Final = 32
-_MOST_KEYS: Final = 20_000
+_MAX_KEYS: Final = 20_000
 _LONGEST_SEARCH: Final = 100
 _LONGEST_TYPE: Final = 50
-_MOST_TAGS: Final = 20
+_MAX_TAGS: Final = 20
 
 Query = Mapping[str, list[str]]
 Answer = tuple[int, Any]
-Registering = Callable[[HttpExchange, Mapping[str, Any]], Awaitable[CardRecord]]
+RegisterCard = Callable[[HttpExchange, Mapping[str, Any]], Awaitable[CardRecord]]
 """Registers a card for the caller."""
 
 
-def registry_mounts(registry: CardRegistry, register: Registering) -> list[Mount]:
+def registry_mounts(registry: CardRegistry, register: RegisterCard) -> list[Mount]:
     """The two paths of the registry."""
     routes = _Routes(registry, register)
     return [
-        Mount(CARDS, app=served(routes.cards), is_public=_is_reading, error_response=refusal),
-        Mount(VALIDATE, app=served(routes.validate), is_public=_is_post, error_response=refusal),
+        Mount(CARDS, app=_json_app(routes.cards), is_public=_is_reading, error_response=_error_response),
+        Mount(VALIDATE, app=_json_app(routes.validate), is_public=_is_post, error_response=_error_response),
     ]
 
 
@@ -52,28 +66,25 @@ def _is_post(method: str, _path: str) -> bool:
     return method == "POST"
 
 
-def refusal(error: PentadError, _path: str) -> tuple[int, bytes]:
+def _error_response(error: PentadError, _path: str) -> tuple[int, bytes]:
     body: dict[str, Any] = {"detail": error.sentence(), "error": error.as_json()}
     return error.http_status, msgspec.json.encode(body)
 
 
-def served(handle: Callable[[Scope, HttpExchange], Awaitable[Answer]]) -> AsgiApp:
+def _json_app(handle: Callable[[Scope, HttpExchange], Awaitable[Answer]]) -> AsgiApp:
     """An application that sends the handler's status and value as JSON."""
 
     async def serve(scope: Scope, _receive: Receive, send: Send) -> None:
         status, value = await handle(scope, scope["state"]["exchange"])
         body = b"" if value is None else msgspec.json.encode(value)
         headers = [(b"content-type", b"application/json"), (b"x-content-type-options", b"nosniff")]
-        if status == _NOTHING:
+        if status == _NO_CONTENT:
             headers = []
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
     return serve
-
-
-_NOTHING: Final = 204
 
 
 class MethodNotAllowed(PentadError):
@@ -84,7 +95,7 @@ class MethodNotAllowed(PentadError):
 
 
 class _Routes:
-    def __init__(self, registry: CardRegistry, register: Registering) -> None:
+    def __init__(self, registry: CardRegistry, register: RegisterCard) -> None:
         self._registry = registry
         self._register = register
 
@@ -94,44 +105,44 @@ class _Routes:
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if not rest:
             if method == "POST":
-                _allowed(exchange, "write")
-                return 201, read(await self._register(exchange, _card_in(exchange)))
-            _only(method, "GET")
+                _require(exchange, "write")
+                return 201, card_json(await self._register(exchange, _card_in(exchange)))
+            _require_method(method, "GET")
             return 200, await self._list(query, exchange)
         if rest == "by-hri" or rest.startswith("id/"):
-            _only(method, "GET")
-            wanted = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
-            if not wanted:
+            _require_method(method, "GET")
+            readable_id = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
+            if not readable_id:
                 raise InvalidInput("hri is missing.", hint="Ask for /by-hri?hri=organisation/name.")
-            return 200, read(await self._registry.by_readable(wanted))
+            return 200, card_json(await self._registry.by_readable(readable_id))
         return await self._one(method, rest, exchange)
 
     async def _one(self, method: str, card_id: str, exchange: HttpExchange) -> Answer:
         if "/" in card_id:
             raise NotFound("There is nothing at this path.")
         if method == "PUT":
-            _allowed(exchange, "write")
+            _require(exchange, "write")
             changes, is_active = _changes_in(exchange)
-            return 200, read(await self._registry.update(exchange.principal, card_id, changes, is_active))
+            return 200, card_json(await self._registry.update(exchange.principal, card_id, changes, is_active))
         if method == "DELETE":
-            _allowed(exchange, "write")
+            _require(exchange, "write")
             await self._registry.remove(exchange.principal, card_id)
-            return _NOTHING, None
-        _only(method, "GET")
-        return 200, read(await self._registry.get(card_id))
+            return _NO_CONTENT, None
+        _require_method(method, "GET")
+        return 200, card_json(await self._registry.get(card_id))
 
     async def _list(self, query: Query, exchange: HttpExchange) -> dict[str, Any]:
-        limit, offset = _number(query, "limit", 100, 1, MOST_AT_ONCE), _number(query, "skip", 0, 0, 2**53)
+        limit, offset = _number(query, "limit", 100, 1, MAX_PAGE), _number(query, "skip", 0, 0, 2**53)
         owned = bool(_flag(query, "owned_only"))
         if owned and exchange.principal.kind == "anonymous":
-            raise Unauthenticated("owned_only needs credentials: whose cards are meant?")
+            raise Unauthenticated("owned_only needs credentials.")
         active_only = _flag(query, "active_only") is not False
         if not active_only and not owned:
-            _allowed(exchange, "read")
+            _require(exchange, "read")
         tags = tuple(query.get("tags", ()))
-        if len(tags) > _MOST_TAGS:
-            raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MOST_TAGS} are read.")
-        wanted = CardQuery(
+        if len(tags) > _MAX_TAGS:
+            raise InvalidInput(f"{len(tags)} tags are asked for.", hint=f"At most {_MAX_TAGS} are read.")
+        cards = CardQuery(
             phrase=_text(query, "search", _LONGEST_SEARCH) or "",
             tags=tags,
             has_tee=_flag(query, "has_tee"),
@@ -144,9 +155,9 @@ class _Routes:
             active_only=active_only,
             owner=exchange.principal.id if owned else None,
         )
-        found = await self._registry.search(wanted, limit=limit, offset=offset)
+        found = await self._registry.search(cards, limit=limit, offset=offset)
         return {
-            "items": [_short(one) for one in found.cards],
+            "items": [_summary(one) for one in found.cards],
             "pagination": {
                 "total_items": found.total,
                 "limit": limit,
@@ -157,21 +168,21 @@ class _Routes:
         }
 
     async def validate(self, scope: Scope, exchange: HttpExchange) -> Answer:
-        _only(scope["method"], "POST")
+        _require_method(scope["method"], "POST")
         if scope["path"].rstrip("/") != VALIDATE:
             raise NotFound("There is nothing at this path.")
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        level: Level = "strict" if _text(query, "level", 20) == "strict" else "lenient"
+        level: CardLevel = "strict" if _text(query, "level", 20) == "strict" else "lenient"
         card = _card_in(exchange)
         problems = problems_of(card, level)
         if not problems:
             return 200, {"is_valid": True, "detail": None, "validated_card_data": card}
-        said = "; ".join(f"{one.path or 'card'}: {one.message}" for one in problems[:20])
-        listed = [one.as_json() for one in problems]
-        return 200, {"is_valid": False, "detail": said, "validated_card_data": None, "problems": listed}
+        detail = "; ".join(f"{one.pointer or 'card'}: {one.message}" for one in problems[:20])
+        listed = [problem_json(one) for one in problems]
+        return 200, {"is_valid": False, "detail": detail, "validated_card_data": None, "problems": listed}
 
 
-def read(one: CardRecord) -> dict[str, Any]:
+def card_json(one: CardRecord) -> dict[str, Any]:
     """A card as AgentVault's registry returns it."""
     metadata = one.metadata
     return {
@@ -187,7 +198,7 @@ def read(one: CardRecord) -> dict[str, Any]:
     }
 
 
-def _short(one: CardRecord) -> dict[str, Any]:
+def _summary(one: CardRecord) -> dict[str, Any]:
     metadata = one.metadata
     return {
         "id": one.id,
@@ -197,23 +208,23 @@ def _short(one: CardRecord) -> dict[str, Any]:
     }
 
 
-def _allowed(exchange: HttpExchange, action: Action) -> None:
-    who = exchange.principal
-    if who.kind == "anonymous":
+def _require(exchange: HttpExchange, action: Action) -> None:
+    caller = exchange.principal
+    if caller.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
-    if not who.may("agents", action):
-        raise Forbidden(f"{who.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
+    if not caller.may("agents", action):
+        raise Forbidden(f"{caller.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
 
 
-def _only(method: str, allowed: str) -> None:
+def _require_method(method: str, allowed: str) -> None:
     if method != allowed:
-        raise MethodNotAllowed(f"{method} is not answered here.", hint=f"Use {allowed}.")
+        raise MethodNotAllowed(f"{method} is not supported here.", hint=f"Use {allowed}.")
 
 
 def _body(exchange: HttpExchange) -> dict[str, Any]:
-    if len(exchange.body) > MOST_BYTES + 1024:
-        raise InvalidInput(f"The body has {len(exchange.body)} bytes.", hint=f"A card has at most {MOST_BYTES}.")
-    check_bounds(exchange.body, depth=_DEPTH, keys=_MOST_KEYS)
+    if len(exchange.body) > MAX_BYTES + 1024:
+        raise InvalidInput(f"The body has {len(exchange.body)} bytes.", hint=f"A card has at most {MAX_BYTES}.")
+    check_bounds(exchange.body, depth=_DEPTH, keys=_MAX_KEYS)
     try:
         given = msgspec.json.decode(exchange.body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -261,3 +272,62 @@ def _number(query: Query, name: str, default: int, least: int, most: int) -> int
     if not (text.isascii() and text.isdigit() and len(text) < 17) or not least <= int(text) <= most:
         raise InvalidInput(f"{name} is {text[:40]!r}.", hint=f"It is a number from {least} to {most}.")
     return int(text)
+
+
+def context_mounts(links: TemporaryLinks) -> list[Mount]:
+    """The linter, and the temporary links."""
+
+    async def serve_link(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            raise MethodNotAllowed("A temporary link can only be read.", hint="Use GET.")
+        try:
+            content = await links.read(scope["path"].removeprefix(PATH).strip("/"))
+        except PentadError:
+            raise
+        except Exception as error:  # noqa: BLE001  callers further out would log the path
+            raise internal_error(error, "Reading a temporary link") from None
+        body = b"" if scope["method"] == "HEAD" else content.body
+        await send({"type": "http.response.start", "status": 200, "headers": _headers(content)})
+        await send({"type": "http.response.body", "body": body})
+
+    return [
+        Mount(LINT_PATH, app=_json_app(_lint), error_response=_error_response),
+        Mount(PATH, app=serve_link, is_public=lambda method, path: True, error_response=_link_error),
+    ]
+
+
+async def _lint(scope: Scope, exchange: HttpExchange) -> tuple[int, Any]:
+    """Check the context in the body."""
+    _require_method(scope["method"], "POST")
+    if not exchange.principal.may("agents", "read"):
+        raise Forbidden("This needs the scope agents:read.")
+    level = _level(parse_qs(scope["query_string"].decode("latin-1")).get("level", ["standard"])[0])
+    report = await asyncio.to_thread(lint_text, exchange.body, level, now=time.time())
+    return 200, report.as_json()
+
+
+def _level(given: str) -> Level:
+    for level in LEVELS:
+        if given == level:
+            return level
+    raise InvalidInput(f"level is {given[:40]!r}.", hint=f"Levels are {', '.join(LEVELS)}.")
+
+
+def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
+    """Never something a browser would run: it is saved, and no other type is guessed."""
+    kind = re.sub(r"[^\x20-\x7e]", "", content.media_type or "") or _UNTYPED
+    digest = base64.b64encode(bytes.fromhex(content.sha256))
+    return [
+        (b"content-type", kind.encode("ascii")),
+        (b"content-length", b"%d" % len(content.body)),
+        (b"etag", b'"%b"' % content.sha256.encode("ascii")),
+        (b"repr-digest", b"sha-256=:%b:" % digest),
+        (b"x-content-type-options", b"nosniff"),
+        (b"content-disposition", b"attachment"),
+        (b"cache-control", b"private, no-store"),
+        (b"referrer-policy", b"no-referrer"),
+    ]
+
+
+def _link_error(error: PentadError, _path: str) -> tuple[int, bytes]:
+    return error.http_status, msgspec.json.encode({"error": ensure_logged(error, "Reading a temporary link").as_json()})

@@ -1,4 +1,4 @@
-"""The task log in SQL. Only this module writes `agent_tasks` and `agent_events`.
+"""Tasks and their events in SQL. Only this module writes `agent_tasks` and `agent_events`.
 
 Every function is part of a transaction. The row of a task hands out sequence numbers, so they have no gaps or
 duplicates however many processes append. The same statement rejects a task that has ended, so a terminal state never
@@ -9,12 +9,14 @@ import base64
 import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.kernel.ports import Row, Rows, Transaction, Value
+from pentad.kernel.ports import Rows, Transaction, Value
+from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.changes import resource_updated
 from pentad.rooms.agents.models import STATES, Body, Dialect, Event, MessageEvent, State, StatusEvent, Task
 
@@ -50,13 +52,13 @@ class Encoded(msgspec.Struct, frozen=True, gc=False):
     json: bytes
 
 
-def encoded(body: Body) -> Encoded:
+def encode_body(body: Body) -> Encoded:
     return Encoded(body, _ENCODE(body))
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much one task may hold."""
+    """The maximum size of one task."""
 
     messages: int = 1_000
     bytes: int = 64 * 1024 * 1024
@@ -153,7 +155,7 @@ def append(
     state, messages, size = _sums(bodies)
     sql = _GROW
     params: list[Value] = [len(bodies), messages, size]
-    if state is not None:  # lists are in the order of states: a chunk of an artifact moves no task in them
+    if state is not None:  # lists are ordered by the last change of state, so chunks of artifacts do not move a task
         sql += ", state = ?, updated_at = ?"
         params += [state, at]
     if claim == "release":
@@ -179,16 +181,12 @@ def append(
     return Appended(events, now, pushes, held_by)
 
 
-def head(rows: Rows, task_id: str) -> Head | None:
-    row = rows.one(HEAD_SQL, task_id)
-    return None if row is None else head_from(row)
-
-
 HEAD_SQL: Final = f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE id = ?"  # noqa: S608  column names
 
 
-def head_from(row: Row) -> Head:
-    return Head(*row)
+def get_head(rows: Rows, task_id: str) -> Head | None:
+    row = rows.one(HEAD_SQL, task_id)
+    return None if row is None else Head(*row)
 
 
 def events_after(rows: Rows, task_id: str, after: int, most: int) -> list[Event]:
@@ -199,7 +197,7 @@ def events_after(rows: Rows, task_id: str, after: int, most: int) -> list[Event]
     return [Event(seq, at, _DECODE(body)) for seq, at, body in found]
 
 
-def bytes_of(bodies: Sequence[Encoded]) -> int:
+def total_bytes(bodies: Sequence[Encoded]) -> int:
     return sum([len(one.json) for one in bodies])
 
 
@@ -222,14 +220,14 @@ def _sums(bodies: Sequence[Encoded]) -> tuple[State | None, int, int]:
 def _check(bounds: Bounds, messages: int, size: int) -> None:
     if messages > bounds.messages:
         raise LimitExceeded(
-            f"The task has {bounds.messages} messages already, the most one task may have.",
+            f"The task has {bounds.messages} messages already, which is the maximum.",
             hint="Start a new task in the same context.",
             details={"reason": "history-limit"},
         )
     if size > bounds.bytes:
         raise LimitExceeded(
             f"The task would hold more than {bounds.bytes} bytes.",
-            hint="Start a new task, or pass large content by its address.",
+            hint="Start a new task, or send large content as a URL.",
             details={"reason": "task-limit"},
         )
 
@@ -259,48 +257,49 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HeadPage:
+    """A page of rows, the total number, and the cursor of the next page."""
+
     heads: list[Head]
     total: int
     next: str | None
 
 
-def list_heads(rows: Rows, wanted: Listing) -> Found:
-    """One page, the total number, and the cursor of the next page."""
-    if not 1 <= wanted.page_size <= MAX_PAGE:
+def list_heads(rows: Rows, listing: Listing) -> HeadPage:
+    if not 1 <= listing.page_size <= MAX_PAGE:
         raise InvalidInput(f"A page has 1 to {MAX_PAGE} tasks.", details={"reason": "page-size"})
-    where, params = _conditions(wanted)
+    where, params = _conditions(listing)
     total = int(rows.value(f"SELECT count(*) FROM agent_tasks WHERE {where}", *params))  # noqa: S608  own words
-    if wanted.cursor is not None:
-        at, task_id = _read_cursor(wanted.cursor)
+    if listing.cursor is not None:
+        at, task_id = _read_cursor(listing.cursor)
         where += " AND (updated_at, id) < (?, ?)"
         params += [at, task_id]
     found = rows.all(
         f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ?",  # noqa: S608  own words
-        *params, wanted.page_size + 1,
+        *params, listing.page_size + 1,
     )  # fmt: skip
-    heads = [head_from(row) for row in found[: wanted.page_size]]
-    more = len(found) > wanted.page_size
-    return Found(heads, total, _cursor(heads[-1]) if more else None)
+    heads = [Head(*row) for row in found[: listing.page_size]]
+    more = len(found) > listing.page_size
+    return HeadPage(heads, total, _cursor(heads[-1]) if more else None)
 
 
-def _conditions(wanted: Listing) -> tuple[str, list[Value]]:
+def _conditions(listing: Listing) -> tuple[str, list[Value]]:
     where, params = "1 = 1", list[Value]()
-    if wanted.state is not None:
-        if wanted.state not in STATES:
+    if listing.state is not None:
+        if listing.state not in STATES:
             raise InvalidInput(
-                f"{wanted.state!r} is no state of a task.", hint=f"States are {', '.join(STATES)}.",
+                f"{listing.state!r} is not a state of a task.", hint=f"States are {', '.join(STATES)}.",
                 details={"reason": "no-such-state"},
             )  # fmt: skip
         where += " AND state = ?"
-        params.append(wanted.state)
-    for column, value in (("owner", wanted.owner), ("context", wanted.context_id), ("agent", wanted.agent)):
+        params.append(listing.state)
+    for column, value in (("owner", listing.owner), ("context", listing.context_id), ("agent", listing.agent)):
         if value is not None:
             where += f" AND {column} = ?"
             params.append(value)
-    if wanted.since is not None:
+    if listing.since is not None:
         where += " AND updated_at > ?"
-        params.append(wanted.since)
+        params.append(listing.since)
     return where, params
 
 
@@ -314,6 +313,20 @@ def _read_cursor(text: str) -> tuple[float, str]:
         return float(at), task_id
     except (ValueError, binascii.Error):
         raise InvalidInput(
-            "The cursor is not one of ours.", hint="Give back the one of the page before, as it is.",
+            "The cursor is not valid.", hint="Pass the cursor of the previous page unchanged.",
             details={"reason": "bad-cursor"},
         ) from None  # fmt: skip
+
+
+@lru_cache(1_024)
+def encode_caller(caller: Principal) -> bytes:
+    """The caller for the row of a task: a turn that runs again may do no more than the caller could then."""
+    return _ENCODE([caller.id, caller.name, sorted(caller.scopes), caller.kind, caller.credential, caller.user])
+
+
+def decode_caller(stored: bytes | None) -> Principal:
+    """The stored caller; anonymous if there is none."""
+    if stored is None:
+        return ANONYMOUS
+    found: Any = _DECODE_JSON(stored)
+    return Principal(found[0], found[1], frozenset(found[2]), *found[3:])

@@ -20,11 +20,23 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.hosting.hosted_agent import hosted
-from pentad.rooms.agents.models import Event, MessageEvent, PushConfig, StatusEvent, Task
-from pentad.rooms.agents.push.configs import MOST
-from pentad.rooms.agents.push.deliveries import RETRIES, authorization
-from pentad.rooms.agents.push.store import configs_of, insert_config
+from pentad.rooms.agents.models import (
+    Artifact,
+    ArtifactEvent,
+    Body,
+    Dialect,
+    Event,
+    Message,
+    MessageEvent,
+    Part,
+    PushConfig,
+    StatusEvent,
+    Task,
+    apply_event,
+)
 from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.push_notifications import MAX_CONFIGS, RETRIES, authorization, encode_notification
+from pentad.rooms.agents.tasks.push_store import configs_of, insert_config
 from tests.receiving import Receiver, receiving
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
 from tests.stores import Stores
@@ -48,7 +60,7 @@ async def pushing(stores: Stores, *, private: bool = True, codec: Any = shown, *
     try:
         async with engine(stores, fetcher=fetcher, push_key=KEY, push_private=private, **more) as tasks:
             assert tasks.deliveries is not None
-            tasks.deliveries.register("1.0", codec)
+            tasks.deliveries.encode = lambda _dialect, task, event: codec(task, event)
             yield tasks
     finally:
         await fetcher.close()
@@ -83,7 +95,7 @@ async def test_every_event_is_told_in_order_with_token_credentials_and_signature
             assert headers["webhook-id"] == f"{task.id}.{one.json['seq']}"
             stamp = int(headers["webhook-timestamp"])
             assert headers["webhook-signature"] == signature(b"tok", headers["webhook-id"], stamp, one.body)
-        assert (await settled(tasks, task.id)).told == task.seq
+        assert (await settled(tasks, task.id)).delivered == task.seq
         bare = await send(tasks, "hello", push=to(receiver))
         one = (await receiver.until(6))[5]
         assert "authorization" not in one.headers
@@ -128,7 +140,7 @@ async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(store
         assert [one.json["seq"] for one in told] == [2, 2, 2, 3, 3, 4]
         assert len({one.headers["webhook-id"] for one in told}) == 3
         found = await settled(tasks, task.id)
-        assert (found.told, found.attempt, found.problem) == (task.seq, 0, None)
+        assert (found.delivered, found.attempt, found.problem) == (task.seq, 0, None)
 
 
 async def _failed(tasks: Tasks, task_id: str, attempt: int = 1) -> None:
@@ -165,7 +177,7 @@ async def test_an_address_that_never_answers_well_or_is_gone_is_given_up(stores:
             clock.ahead += 3600.0
             await _look(tasks)
         found = await settled(tasks, task.id)
-        assert (len(bad.requests), found.attempt, found.told) == (RETRIES.attempts, RETRIES.attempts, 1)
+        assert (len(bad.requests), found.attempt, found.delivered) == (RETRIES.attempts, RETRIES.attempts, 1)
 
 
 async def test_what_was_not_told_before_a_restart_is_told_after_it(stores: Stores) -> None:
@@ -207,7 +219,7 @@ async def test_an_address_that_may_not_be_told_is_refused_when_it_is_set(stores:
             lambda: tasks.push.set(ADA, task.id, config),
             lambda: send(tasks, "hello", push=config),
             lambda: send(tasks, "red", task_id=task.id, push=config),
-            lambda: tasks.start(ADA, "puppet", said("hello"), dialect="1.0", push=config),
+            lambda: tasks.send(ADA, "puppet", said("hello"), dialect="1.0", wait=None, push=config),
         ):
             with pytest.raises((InvalidInput, Forbidden)):
                 await attempt()
@@ -239,11 +251,11 @@ async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores
     fetcher = HttpFetcher(resolver=Rebound("93.184.216.34", "127.0.0.1"))
     async with engine(stores, fetcher=fetcher) as tasks:
         assert tasks.deliveries is not None
-        tasks.deliveries.register("1.0", shown)
+        tasks.deliveries.encode = lambda _dialect, task, event: shown(task, event)
         task = await send(tasks, "hello", push=PushConfig(url="https://rebinds.example/hook", dialect="1.0"))
         await _failed(tasks, task.id)
         (found,) = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task.id))
-        assert (found.attempt, found.told) == (1, 1)
+        assert (found.attempt, found.delivered) == (1, 1)
         assert "not on the public internet" in str(found.problem)
 
 
@@ -275,7 +287,9 @@ async def test_the_first_configuration_set_is_the_first_even_in_the_same_moment(
         for name in wanted:
             config = PushConfig(url="https://a.example/x", dialect="1.0", id=name)
             await tasks._log.database.write(
-                lambda tx, config=config: insert_config(tx, PLAIN, tasks._log.jobs, task.id, config, told=0, now=1.0)
+                lambda tx, config=config: insert_config(
+                    tx, PLAIN, tasks._log.jobs, task.id, config, delivered=0, now=1.0
+                )
             )
         assert [config.id for config in await tasks.push.list(ADA, task.id)] == wanted
         assert (await tasks.push.get(ADA, task.id)).id == "c"
@@ -300,7 +314,7 @@ async def test_configurations_are_kept_shown_listed_replaced_and_deleted(stores:
             with pytest.raises(NotFound) as refused:
                 await attempt
             assert refused.value.details["reason"] == "push-config-not-found"
-        for number in range(MOST - 1):
+        for number in range(MAX_CONFIGS - 1):
             await tasks.push.set(ADA, task.id, PushConfig(url="https://a.example/", dialect="1.0", id=str(number)))
         with pytest.raises(LimitExceeded):
             await tasks.push.set(ADA, task.id, PushConfig(url="https://a.example/", dialect="1.0"))
@@ -374,7 +388,7 @@ async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
         for word in ("one", "two", "enough"):
             await send(tasks, word, task_id=asked.id, wait=False, caller=caller)
         async with asyncio.timeout(10):
-            while (one := (await tasks.push.fares(asked.id))[0]).state != "stopped":
+            while (one := (await tasks.push.statuses(asked.id))[0]).state != "stopped":
                 await asyncio.sleep(0.01)
             while (await tasks.get(caller, asked.id)).state != "completed":
                 await asyncio.sleep(0.01)
@@ -387,3 +401,36 @@ async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
         await tasks.push.set(caller, asked.id, one.config)
         told = await receiver.until(before + 1)
         assert told[before].json["kind"] == "completed", "set again, it goes on where it was"
+
+
+def notification(dialect: Dialect, body: Body) -> Any:
+    task = Task(id="t", context_id="c", agent="echo", owner="user:ada", dialect=dialect)
+    event = Event(1, 1_780_000_000.0, body)
+    said = encode_notification("https://pentad.example", dialect, apply_event(task, event), event)
+    return None if said is None else msgspec.json.decode(said)
+
+
+DONE = StatusEvent("completed", Message(id="m", role="agent", parts=(Part(text="Done."),)))
+
+
+@pytest.mark.requirement("agents:push:words")
+def test_each_dialect_is_told_in_its_own_words() -> None:
+    assert notification("1.0", DONE)["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert (notification("0.3", DONE)["kind"], notification("0.3", DONE)["status"]["state"]) == ("task", "completed")
+    status = notification("agentvault", DONE)
+    assert (status["taskId"], status["state"], status["message"]) == ("t", "COMPLETED", "Done.")
+
+
+@pytest.mark.requirement("agents:push:words")
+@pytest.mark.parametrize("dialect", ["1.0", "0.3", "agentvault"])
+def test_nobody_is_told_of_what_the_user_said(dialect: Dialect) -> None:
+    assert notification(dialect, MessageEvent(Message(id="m", role="user", parts=(Part(text="Hello"),)))) is None
+
+
+@pytest.mark.requirement("agents:push:words")
+def test_a_file_is_told_to_agentvault_by_the_address_it_is_served_at() -> None:
+    body = ArtifactEvent(Artifact(id="a/b", parts=(Part(raw="AAAA", media_type="image/png"),)))
+
+    url = notification("agentvault", body)["artifact"]["url"]
+
+    assert url == "https://pentad.example/agents/echo/tasks/t/files/a%2Fb/0"

@@ -1,1 +1,0 @@
-"""Push notifications: where to, and the deliveries that are due."""
