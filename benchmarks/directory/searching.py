@@ -24,7 +24,7 @@ from benchmarks.process import move_to, server_core
 from benchmarks.table import Figure, Goal
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.records import drafted
+from pentad.rooms.directory.records.service import drafted
 from pentad.rooms.directory.search.query import Query, asked
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.storage.migration_files import STORAGE, MigrationSet

@@ -36,7 +36,7 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
     """The public keys over HTTP, and the directory's own API over gRPC."""
-    from pentad.rooms.directory.interface.key_routes import key_routes
+    from pentad.rooms.directory.interface.rest import key_routes
 
     def server() -> AbstractAsyncContextManager[None]:
         from pentad.rooms.directory.interface.grpc.server import open_grpc

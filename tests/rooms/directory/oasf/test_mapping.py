@@ -2,8 +2,7 @@
 
 import pytest
 
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import taxonomy
+from pentad.rooms.directory.oasf.taxonomy import mapped, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
 
 

@@ -12,8 +12,7 @@ from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, Unavaila
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
-from pentad.rooms.directory.oasf.remote_schemas import REMEMBERED, SECONDS, RemoteSchemas, normalised
-from pentad.rooms.directory.oasf.schema_source import UnknownVersion
+from pentad.rooms.directory.oasf.schema_source import REMEMBERED, SECONDS, RemoteSchemas, UnknownVersion, normalised
 from tests.net.test_fetch import answering
 from tests.rooms.directory.oasf.samples import sample
 

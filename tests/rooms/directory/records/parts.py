@@ -20,9 +20,9 @@ from pentad.rooms.directory.records.index_fields import facts_of
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import JOB, Publications
-from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
+from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.search.query import Filter
 from pentad.storage.migration_files import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS

@@ -9,7 +9,7 @@ from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.records.events import BUFFER, EventType
 from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import PublishRequest
-from pentad.rooms.directory.records.records import drafted
+from pentad.rooms.directory.records.service import drafted
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, heard, parts_over
 from tests.stores import Stores
 

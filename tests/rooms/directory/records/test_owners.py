@@ -12,8 +12,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.publications import JOB, Publications, PublicationStatus, PublishRequest
-from pentad.rooms.directory.records.sync_targets import PeerGuard
-from pentad.rooms.directory.records.syncs import Syncs, SyncStatus
+from pentad.rooms.directory.records.syncs import PeerGuard, Syncs, SyncStatus
 from pentad.storage.migration_files import MigrationSet
 from tests.jobs.working import working
 from tests.rooms.directory.records.parts import SETS, Parts, agent, parts_over

@@ -19,8 +19,7 @@ from pentad.kernel.ports import Transaction
 from pentad.net.addresses import Address, networks
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import EventType
-from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
-from pentad.rooms.directory.records.syncs import JOB, Syncs, SyncStatus
+from pentad.rooms.directory.records.syncs import JOB, Peer, PeerGuard, Syncs, SyncStatus, read_peer
 from tests.jobs.working import die, working
 from tests.rooms.directory.records.parts import WHO, Parts, agent, heard
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.records import drafted
+from pentad.rooms.directory.records.service import drafted
 from pentad.storage.migration_files import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 from tests.stores import Stores

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.search import clauses, narrowing, plan
+from pentad.rooms.directory.search import clauses, plan
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.search.service import found
 from tests.rooms.directory.search import oracle
@@ -37,7 +37,7 @@ def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param == "few terms are many":
         monkeypatch.setattr(clauses, "MOST_TERMS", 1)
         monkeypatch.setattr(plan, "GATHERED", 1)
-        monkeypatch.setattr(narrowing, "FEW_RECORDS", 0)
+        monkeypatch.setattr(clauses, "FEW_RECORDS", 0)
 
 
 @ASKED

@@ -4,8 +4,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import taxonomy
+from pentad.rooms.directory.oasf.taxonomy import mapped, taxonomy
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query, asked, filters_of
 from pentad.rooms.directory.search.service import RecordSearch
 from tests.rooms.directory.search.seeding import agent, open_directory, put

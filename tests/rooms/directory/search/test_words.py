@@ -11,9 +11,8 @@ from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory.records.index_fields import WORDS, facts_of
 from pentad.rooms.directory.search import ranking
 from pentad.rooms.directory.search.query import Found, Query, asked
-from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics
+from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics, asked_words
 from pentad.rooms.directory.search.service import RecordSearch, found
-from pentad.rooms.directory.search.words import asked_words
 from tests.rooms.directory.search import oracle
 from tests.rooms.directory.search.asking import filters
 from tests.rooms.directory.search.seeding import agent, emptied, open_directory, put

@@ -11,9 +11,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.oasf.schema_source import UnknownVersion
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.translate.file_discovery import Source, discover_sources
-from pentad.rooms.directory.translate.format_detection import detected
 from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions, Outcome
+from pentad.rooms.directory.translate.sources import Source, detected, discover_sources
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.conftest import Here
 from tests.rooms.directory.translate.sources import CARD, CONFIG, SERVER, SKILL, zipped

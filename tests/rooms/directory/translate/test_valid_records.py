@@ -12,9 +12,9 @@ from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 from pentad.rooms.directory.translate.envelope import NO_OVERRIDES
-from pentad.rooms.directory.translate.format_detection import read_source
 from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 from pentad.rooms.directory.translate.migration import migrate
+from pentad.rooms.directory.translate.sources import read_source
 from tests.rooms.directory.oasf.generated import valid_records
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.conftest import Here

@@ -25,11 +25,10 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.rooms.directory.models import Record
-from pentad.rooms.directory.node import LocalNode
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import annotations_of, classes_of, locators_of
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Referrer
-from pentad.rooms.directory.records.summaries import RecordSummary
+from pentad.rooms.directory.records.service import RecordSummary
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
 
@@ -47,7 +46,7 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
     found = await directory.search.find(Query(filters, words or None, limit=_AT_ONCE, cursor=cursor))
     rows = [_row(one) for one in await directory.records.summaries([hit.cid for hit in found.hits])]
     blocks: list[Block] = [SearchBox("Search by what an agent can do", words)]
-    if not isinstance(directory.node, LocalNode):
+    if not directory.is_local:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
     if filters:
         blocks.append(Links([f"{name}: {kept[name]}" for name in _FILTERS if kept[name]]))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.declare import ASKED_FOR, prompt
-from pentad.rooms.directory.interface.completions import (
+from pentad.rooms.directory.interface.resources import (
     complete_cid,
     complete_export,
     complete_import,

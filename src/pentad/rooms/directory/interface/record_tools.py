@@ -26,7 +26,7 @@ from pentad.rooms.directory.interface.tool_results import (
     tool_result,
 )
 from pentad.rooms.directory.oasf.parsing import parse_record
-from pentad.rooms.directory.records.records import uri_of
+from pentad.rooms.directory.records.service import uri_of
 from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, asked
 from pentad.rooms.directory.service import Directory
 

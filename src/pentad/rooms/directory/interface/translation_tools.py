@@ -232,8 +232,8 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
     stored unchanged. Secrets in a source are withheld and listed. The same source gives the same CID, so importing
     twice changes nothing. A bad source does not stop the rest.
     """
-    from pentad.rooms.directory.translate.file_discovery import Source
     from pentad.rooms.directory.translate.import_pipeline import ImportOptions, Outcome
+    from pentad.rooms.directory.translate.sources import Source
 
     options = ImportOptions(
         schema_version=arguments.schema_version,

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.cid import canonical_json
 from pentad.rooms.directory.oasf.versions import Family, serving
-from pentad.rooms.directory.search.versions import created_key, version_key
+from pentad.rooms.directory.search.sort_keys import created_key, version_key
 from pentad.search.scoring import SearchField, SearchFields
 from pentad.search.word_table import WordTable
 

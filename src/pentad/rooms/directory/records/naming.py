@@ -15,7 +15,7 @@ from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.models import NamedRef
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
-from pentad.rooms.directory.records.records import record_not_found
+from pentad.rooms.directory.records.service import record_not_found
 from pentad.rooms.directory.store import chunks, digest_of, marks
 
 

@@ -16,7 +16,7 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.records import LARGEST_RECORD
+from pentad.rooms.directory.records.service import LARGEST_RECORD
 
 PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
 SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"

@@ -20,7 +20,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
-from pentad.rooms.directory.records.records import record_not_found
+from pentad.rooms.directory.records.service import record_not_found
 
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62

@@ -5,10 +5,11 @@ twice changes nothing. Each portion needs the right to write that the owner of t
 fails.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,16 +18,96 @@ from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unavailable
 from pentad.kernel.ids import uuid7
 from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
+from pentad.net.addresses import Network, is_open
+from pentad.net.resolver import Resolver, SystemResolver
+from pentad.net.urls import canonical_host
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import Events, EventType
-from pentad.rooms.directory.records.records import Records
-from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
+from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.store import chunks
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LONGEST_URL: Final = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another directory: its name, and once it was judged the address to connect to."""
+
+    host: str
+    port: int
+    tls: bool
+    address: str = ""
+
+    @property
+    def target(self) -> str:
+        """What to dial; the name is only for TLS."""
+        host = self.address or self.host
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+
+def read_peer(text: str, what: str = "directory") -> Peer:
+    """Read `host:port` or an http(s) URL; InvalidInput says what is wrong with it."""
+    url = text.strip()
+    problem = f"invalid remote {what} URL: "
+    if len(url) > _LONGEST_URL or any(character.isspace() or character < "!" for character in url):
+        raise InvalidInput(problem + "it is too long or has blanks in it")
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme not in _PORTS:
+        raise InvalidInput(f"{problem}unsupported scheme '{scheme[:20]}'", hint="Use host:port, http:// or https://.")
+    try:
+        parts = urlsplit(url if separator else f"//{url}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise InvalidInput(problem + "it cannot be read") from None
+    if not host:
+        raise InvalidInput(problem + "it has no host name")
+    if "@" in parts.netloc:
+        raise InvalidInput(problem + "it carries a user name or password")
+    if not separator and (parts.path or parts.query):
+        raise InvalidInput(problem + "a path needs http:// or https:// before it")
+    if port is None:
+        if not separator:
+            raise InvalidInput(f"{problem}URL must include port (host:port)")
+        port = _PORTS[scheme]
+    try:
+        name, _ = canonical_host(host)
+    except PentadError as error:
+        raise InvalidInput(problem + error.message) from None
+    return Peer(name, port, tls=scheme == "https" and bool(separator))
+
+
+class PeerGuard:
+    """Finds the address of a peer and judges it."""
+
+    def __init__(
+        self, hosts: Collection[str] = (), networks: Iterable[Network] = (), resolver: Resolver | None = None
+    ) -> None:
+        self._hosts = frozenset(canonical_host(host)[0] for host in hosts)
+        self._networks = tuple(networks)
+        self._resolver = resolver or SystemResolver()
+
+    async def admit(self, peer: Peer) -> Peer:
+        """The peer with the address to use; Forbidden when any of its addresses is not for callers to choose."""
+        try:
+            addresses = await self._resolver.resolve(peer.host)
+        except OSError:
+            addresses = ()
+        if not addresses:
+            raise Unavailable(f"The name {peer.host} cannot be resolved.", hint="Check the address of the directory.")
+        trusted = peer.host in self._hosts
+        if not all(is_open(address, self._networks, host_is_trusted=trusted) for address in addresses):
+            raise Forbidden(
+                f"{peer.host} is not an address syncs may go to.",
+                hint="The operator can name it in rooms.directory.sync_hosts or sync_networks.",
+            )
+        return Peer(peer.host, peer.port, peer.tls, str(addresses[0]))
+
 
 JOB: Final = "directory.sync"
 """Copies the records of one sync, whose id is the key."""

@@ -5,14 +5,13 @@ other side is not trusted. A request that it cannot serve is refused here, not s
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.models import Pushed, Record
-from pentad.rooms.directory.records.sync_targets import Peer
+from pentad.rooms.directory.models import NameVerdict, Pushed, Record, SignatureVerdict, Signer
+from pentad.rooms.directory.records.syncs import Peer
 from pentad.rooms.directory.remote.client import BrokenStream, WireClient
 from pentad.rooms.directory.remote.client_settings import ClientSettings
 from pentad.rooms.directory.remote.oidc import OidcTokens
@@ -30,33 +29,6 @@ _SORTS: Final = {
 }
 _NEW_KINDS: Final = 14
 """Filter kinds from this number on are unknown to the oldest servers in use."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteSigner:
-    identity: str
-    issuer: str
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteVerdict:
-    """The other directory's verdict on a record's signatures."""
-
-    success: bool
-    message: str
-    signers: list[RemoteSigner] = field(default_factory=list[RemoteSigner])
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteNameVerdict:
-    """The other directory's verdict on a record's name."""
-
-    verified: bool
-    error_message: str | None = None
-    domain: str = ""
-    method: str = ""
-    key_id: str = ""
-    verified_at: str = ""
 
 
 class RemoteNode:
@@ -122,31 +94,31 @@ class RemoteNode:
         shown = hits[: query.limit] if query.limit else hits
         return Found(shown, total, has_more=len(hits) > len(shown))
 
-    async def verify(self, cid: str) -> RemoteVerdict:
+    async def verify(self, cid: str) -> SignatureVerdict:
         request = sign_pb2.VerifyRequest(
             record_ref=core_pb2.RecordRef(cid=cid),
             provider=sign_pb2.VerifyRequestProvider(any=sign_pb2.VerifyWithAny()),
             from_server=True,
         )
         answer = await self._client.one("/agntcy.dir.sign.v1.SignService/Verify", request, sign_pb2.VerifyResponse)
-        signers = [
-            RemoteSigner(one.key.public_key, f"key:{one.key.algorithm}")
+        signers = tuple(
+            Signer(one.key.public_key, f"key:{one.key.algorithm}")
             if one.HasField("key")
-            else RemoteSigner(one.oidc.subject, one.oidc.issuer)
+            else Signer(one.oidc.subject, one.oidc.issuer)
             for one in answer.signers
-        ]
+        )
         reason = f": {answer.error_message}" if answer.error_message else ""
-        return RemoteVerdict(answer.success, "trusted" if answer.success else f"not trusted{reason}", signers)
+        return SignatureVerdict(answer.success, "trusted" if answer.success else f"not trusted{reason}", signers)
 
-    async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> RemoteNameVerdict:
+    async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict:
         request = naming_pb2.GetVerificationInfoRequest(cid=cid, name=name, version=version)
         method = "/agntcy.dir.naming.v1.NamingService/GetVerificationInfo"
         answer = await self._client.one(method, request, naming_pb2.GetVerificationInfoResponse)
         if not answer.verified:
-            return RemoteNameVerdict(False, answer.error_message or "no verification found")
+            return NameVerdict(False, answer.error_message or "no verification found")
         seen = answer.verification.domain
         at = seen.verified_at.ToJsonString() if seen.HasField("verified_at") else ""
-        return RemoteNameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
+        return NameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
 
     def _refuse_what_it_cannot(self, query: Query) -> None:
         reasons = {

@@ -6,19 +6,300 @@ new login, and all processes of a server share one.
 """
 
 import asyncio
+import base64
 import hashlib
+import hmac
 import json
 import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from pentad.kernel.clock import Clock
-from pentad.kernel.errors import Unauthenticated, Unavailable
+from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.errors import PentadError, Unauthenticated, Unavailable
 from pentad.kernel.ids import opaque_id
-from pentad.kernel.ports import Fetcher
+from pentad.kernel.ports import Fetched, Fetcher
 from pentad.rooms.directory.remote.client_settings import ClientSettings, OidcSettings
-from pentad.rooms.directory.remote.oidc_issuer import GrantRefused, Issuer, Token
-from pentad.rooms.directory.remote.oidc_login import Login
+
+_ANSWER_BYTES: Final = 256 * 1024
+_ASSUMED_SECONDS: Final = 3_600.0
+"""The lifetime of a token if the issuer does not say."""
+_LONGEST_MARGIN: Final = 30.0
+_CODE: Final = re.compile(r"[a-z_]{1,60}\Z")
+
+
+class GrantRefused(Unauthenticated):
+    """The issuer refused a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access token, its expiry in seconds since the epoch, and the refresh token."""
+
+    access: str = field(repr=False)
+    expires: float
+    refresh: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoints:
+    authorization: str
+    token: str
+    secret_in_form: bool
+
+
+class Issuer:
+    """The issuer of the settings."""
+
+    def __init__(self, settings: OidcSettings, fetcher: Fetcher, clock: Clock, deadline: float) -> None:
+        self._settings = settings
+        self._fetcher = fetcher
+        self._clock = clock
+        self._deadline = deadline
+        self._known: _Endpoints | None = None
+
+    async def login_address(self, parameters: Mapping[str, str]) -> str:
+        """The address a person opens to log in."""
+        address = (await self._endpoints()).authorization
+        if not address:
+            raise Unavailable(
+                f"The OIDC issuer {self._settings.issuer} offers no login.",
+                hint="Set DIRECTORY_CLIENT_OIDC_CLIENT_SECRET or DIRECTORY_CLIENT_AUTH_TOKEN.",
+            )
+        return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters)}"
+
+    async def granted(self, form: Mapping[str, str]) -> Token:
+        """A token for a grant; GrantRefused if the issuer refuses."""
+        settings, endpoints = self._settings, await self._endpoints()
+        headers = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+        sent = {**form, "client_id": settings.client_id}
+        if settings.client_secret and endpoints.secret_in_form:
+            sent["client_secret"] = settings.client_secret
+        elif settings.client_secret:
+            pair = f"{quote(settings.client_id, safe='')}:{quote(settings.client_secret, safe='')}"
+            headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        answer = await self._asked(endpoints.token, method="POST", headers=headers, body=urlencode(sent).encode())
+        said = _json_object(answer)
+        if 400 <= answer.status < 500:
+            code = str(said.get("error", ""))
+            told = code if _CODE.match(code) else f"status {answer.status}"
+            raise GrantRefused(
+                f"The OIDC issuer {settings.issuer} gave no token ({told}).",
+                hint="Check DIRECTORY_CLIENT_OIDC_CLIENT_ID, _CLIENT_SECRET, _SCOPES and _AUDIENCE.",
+            )
+        access = said.get("access_token")
+        if answer.status != 200 or not isinstance(access, str) or not _is_sendable(access):
+            raise Unavailable(f"The OIDC issuer {settings.issuer} answered without a token (status {answer.status}).")
+        refresh = said.get("refresh_token")
+        return Token(access, self._expiry(said.get("expires_in")), refresh if isinstance(refresh, str) else "")
+
+    def _expiry(self, lifetime: Any) -> float:
+        """A little before the real expiry, so that a running call does not outlive its token."""
+        try:
+            seconds = max(float(lifetime), 0.0)
+        except (TypeError, ValueError):
+            seconds = _ASSUMED_SECONDS
+        return self._clock.now() + seconds - min(_LONGEST_MARGIN, seconds / 10)
+
+    async def _endpoints(self) -> _Endpoints:
+        if self._known is None:
+            issuer = self._settings.issuer
+            answer = await self._asked(f"{issuer}/.well-known/openid-configuration")
+            said = _json_object(answer)
+            if answer.status != 200 or not said:
+                raise Unavailable(
+                    f"{issuer} does not describe itself as an OIDC issuer (status {answer.status}).",
+                    hint="Check DIRECTORY_CLIENT_OIDC_ISSUER.",
+                )
+            if str(said.get("issuer", "")).rstrip("/") != issuer:
+                raise Unavailable(
+                    f"What is at {issuer} calls itself another OIDC issuer.", hint="Check DIRECTORY_CLIENT_OIDC_ISSUER."
+                )
+            methods = said.get("token_endpoint_auth_methods_supported")
+            self._known = _Endpoints(
+                self._endpoint(said, "authorization_endpoint", wanted=False),
+                self._endpoint(said, "token_endpoint", wanted=True),
+                isinstance(methods, list) and "client_secret_post" in methods,
+            )
+        return self._known
+
+    def _endpoint(self, said: Mapping[str, Any], name: str, *, wanted: bool) -> str:
+        """An endpoint of the issuer's metadata. Secrets go there, so it must be as secure as the issuer itself."""
+        address = said.get(name)
+        if address is None and not wanted:
+            return ""
+        schemes = ("https",) if self._settings.issuer.startswith("https:") else ("https", "http")
+        if not isinstance(address, str) or urlsplit(address).scheme not in schemes:
+            raise Unavailable(f"The OIDC issuer {self._settings.issuer} names no usable {name}.")
+        return address
+
+    async def _asked(
+        self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Fetched:
+        ours, theirs = urlsplit(self._settings.issuer), urlsplit(url)
+        try:
+            return await self._fetcher.fetch(
+                url,
+                method=method,
+                headers=headers,
+                body=body,
+                max_bytes=_ANSWER_BYTES,
+                timeout=self._deadline,
+                trusted=(ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc),
+            )
+        except PentadError as error:
+            raise Unavailable(
+                f"The OIDC issuer {self._settings.issuer} cannot be asked: {error.message}",
+                hint="Check DIRECTORY_CLIENT_OIDC_ISSUER and that it runs.",
+            ) from None
+
+
+def _json_object(answer: Fetched) -> dict[str, Any]:
+    try:
+        said = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownVariableType]  JSON names are strings
+
+
+def _is_sendable(token: str) -> bool:
+    """Whether a header can carry it."""
+    return bool(token) and all("!" <= character <= "~" for character in token)
+
+
+_HEAD_BYTES: Final = 16 * 1024
+_HEAD_SECONDS: Final = 10.0
+_SCOPES: Final = "openid profile email"
+_REASONS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found"}
+
+
+class Login:
+    """One pending login; `kept` receives the token when it succeeds."""
+
+    def __init__(
+        self,
+        settings: OidcSettings,
+        issuer: Issuer,
+        kept: Callable[[Token], Awaitable[None]],
+        *,
+        randomness: Randomness | None = None,
+    ) -> None:
+        chance = randomness or SystemRandomness()
+        self._settings = settings
+        self._issuer = issuer
+        self._kept = kept
+        self._state = _text(chance.token_bytes(32))
+        self._verifier = _text(chance.token_bytes(48))
+        self._used = False
+        self._over = asyncio.Event()
+        self._server: asyncio.Server | None = None
+        self._waiting: asyncio.Task[None] | None = None
+        self.address = ""
+        self.failure: PentadError | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self._waiting is not None and not self._waiting.done()
+
+    async def start(self) -> None:
+        """Start to listen, and set the address to open."""
+        settings = self._settings
+        parameters = {
+            "response_type": "code",
+            "client_id": settings.client_id,
+            "redirect_uri": settings.redirect_uri,
+            "scope": settings.scopes or _SCOPES,
+            "state": self._state,
+            "code_challenge": _text(hashlib.sha256(self._verifier.encode()).digest()),
+            "code_challenge_method": "S256",
+            **({"audience": settings.audience} if settings.audience else {}),
+        }
+        self.address = await self._issuer.login_address(parameters)
+        try:
+            self._server = server = await asyncio.start_server(
+                self._visited, "127.0.0.1", settings.callback_port, limit=_HEAD_BYTES
+            )
+        except OSError:
+            raise Unavailable(
+                f"A login is needed, and port {settings.callback_port} for its answer is taken.",
+                hint="Finish the login another process waits for, or set DIRECTORY_CLIENT_OIDC_CALLBACK_PORT.",
+            ) from None
+        self._waiting = asyncio.create_task(self._wait(server))
+
+    async def close(self) -> None:
+        """Stop listening."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        if self._server is not None:
+            self._server.close()  # a task that is cancelled before it starts closes nothing
+
+    async def _wait(self, server: asyncio.Server) -> None:
+        try:
+            await asyncio.wait_for(self._over.wait(), self._settings.auth_timeout)
+        except TimeoutError:
+            pass  # the next call begins a new login
+        finally:
+            server.close()
+
+    async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            status, text = await self._answer(head.split(b"\r\n", 1)[0].decode("latin-1"))
+            body = text.encode()
+            writer.write(
+                f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: text/plain; charset=utf-8\r\n"
+                f"content-length: {len(body)}\r\ncache-control: no-store\r\nreferrer-policy: no-referrer\r\n"
+                f"x-content-type-options: nosniff\r\nconnection: close\r\n\r\n".encode()
+                + body
+            )
+            await writer.drain()
+        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+            pass  # an empty or oversized request is not part of a login
+        finally:
+            writer.close()
+            if self._used:
+                self._over.set()
+
+    async def _answer(self, line: str) -> tuple[int, str]:
+        method, _, rest = line.partition(" ")
+        try:
+            visited = urlsplit(rest.rpartition(" ")[0])
+            asked = {key: values[0] for key, values in parse_qs(visited.query, max_num_fields=50).items()}
+        except ValueError:
+            return 400, "This is not an answer to a login."
+        if method != "GET" or visited.path != (urlsplit(self._settings.redirect_uri).path or "/"):
+            return 404, "There is nothing here."
+        if self._used or not hmac.compare_digest(asked.get("state", "").encode(), self._state.encode()):
+            return 400, "This is not the answer to the login that is waited for."
+        self._used = True
+        return await self._finished(asked.get("code", ""))
+
+    async def _finished(self, code: str) -> tuple[int, str]:
+        if not code:
+            self.failure = Unavailable("The login was refused.", hint="Call again for a new one.")
+            return 400, "The login was refused. You can close this page."
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._settings.redirect_uri,
+            "code_verifier": self._verifier,
+        }
+        try:
+            await self._kept(await self._issuer.granted(form))
+        except PentadError as error:
+            self.failure = error
+            return 400, f"The login failed. {error.message} You can close this page."
+        return 200, "You are logged in. You can close this page."
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 class TokenFile:

@@ -11,9 +11,9 @@ from typing import Final, Protocol
 
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import Sql, among, composed, joined
-from pentad.rooms.directory.search.groups import Group, RowGroup, TermGroup
-from pentad.rooms.directory.search.meaning import TermTest
-from pentad.rooms.directory.search.narrowing import terms_of_grams, terms_of_words
+from pentad.rooms.directory.records.index_fields import WORDS
+from pentad.rooms.directory.search.filters import Group, RowGroup, TermGroup, TermTest
+from pentad.search.word_table import Word
 
 MOST_TERMS: Final = 2_000
 _FEW_TERMS: Final = 8
@@ -145,3 +145,45 @@ def any_of(dialect: Dialect, clauses: Sequence[TermClause | BroadClause | RowCla
         merged |= dict.fromkeys(clause.ids)
         postings += clause.postings
     return TermClause(dialect, tuple(sorted(merged)), postings, single=False)
+
+
+FEW_RECORDS: Final = 200
+_MOST_FRAGMENTS: Final = 4
+_SAMPLE: Final = 256
+_MOST_GRAMS: Final = 3
+
+
+def terms_of_words(rows: Rows, dialect: Dialect, fragments: tuple[tuple[str, bool], ...]) -> Sql | None:
+    """The dictionary `t`, read only where it belongs to the few records whose name has one of the words; None when
+    they are not few."""
+    for text, whole in fragments[:_MOST_FRAGMENTS]:
+        named = WORDS.expression(dialect, (Word.plain(text),), "or", "name", prefixes=not whole)
+        table = WORDS.having(dialect, named)
+        counted = composed("SELECT COUNT(*) FROM (SELECT 1 FROM ", table, Sql(" LIMIT ?) AS c", (FEW_RECORDS + 1,)))
+        if rows.value(counted.text, *counted.params) <= FEW_RECORDS:
+            return composed(
+                table, " CROSS JOIN directory_postings p CROSS JOIN directory_terms t", " WHERE ",
+                "p.record = d.record AND t.id = p.term AND ",
+            )  # fmt: skip
+    return None
+
+
+def terms_of_grams(rows: Rows, grams: tuple[str, ...]) -> Sql:
+    """SQLite's dictionary `t`, read only where a term has the grams."""
+    chosen = grams if len(grams) <= _MOST_GRAMS else _rarest(rows, grams)
+    expression = " AND ".join('"' + gram.replace('"', '""') + '"' for gram in chosen)
+    # CROSS JOIN: SQLite keeps the order, and so looks up the terms that were found
+    return Sql(
+        "(SELECT rowid AS id FROM directory_grams WHERE directory_grams MATCH ?) g CROSS JOIN directory_terms t"
+        " WHERE t.id = g.id AND ",
+        (expression,),
+    )
+
+
+def _rarest(rows: Rows, grams: tuple[str, ...]) -> list[str]:
+    last: int = rows.value("SELECT COALESCE(MAX(id), 0) FROM directory_terms")
+    spread = sorted({1 + place * last // _SAMPLE for place in range(_SAMPLE)})
+    wanted = composed("SELECT text, detail FROM directory_terms WHERE ", among("sqlite", "id", spread))
+    sample = rows.all(wanted.text, *wanted.params)
+    often = {gram: sum(gram in text or gram in detail for text, detail in sample) for gram in grams}
+    return sorted(grams, key=lambda gram: (often[gram], gram))[:_MOST_GRAMS]

@@ -18,7 +18,7 @@ from pentad.rooms.directory.search.clauses import (
     any_of,
     resolved,
 )
-from pentad.rooms.directory.search.groups import excluded, required
+from pentad.rooms.directory.search.filters import excluded, required
 from pentad.rooms.directory.search.query import Query
 
 ALL: Final = 2**62

@@ -1,25 +1,59 @@
 """Search as the rest of the directory sees it: a query in, a page of hits out, in one consistent reading."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from pentad.kernel import cursors
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import Record
-from pentad.rooms.directory.records.records import COLLECTION
-from pentad.rooms.directory.search.cursors import read_cursor, write_cursor
+from pentad.rooms.directory.records.service import COLLECTION
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, page, planned
 from pentad.rooms.directory.search.query import Found, Hit, Query
-from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, statistics
-from pentad.rooms.directory.search.words import asked_words
-from pentad.search.documents import Asked, Readiness
+from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, asked_words, statistics
+from pentad.search.documents import Asked, Document, Readiness
 from pentad.search.index import SearchIndex
 from pentad.search.relevance import GOOD_MATCH
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
     from pentad.search.vector_query import VectorQuery
+
+
+_LONGEST: Final = 2_000
+_LARGEST: Final = 2**62
+
+
+def write_cursor(query: Query, position: tuple[int, ...]) -> str:
+    """The cursor that goes on behind a position."""
+    return cursors.write_cursor(_asked(query), position)
+
+
+def read_cursor(query: Query, shortest: int, longest: int) -> tuple[int, ...] | None:
+    """The position a query's cursor means, of so many numbers; None without a cursor."""
+    if query.cursor is None:
+        return None
+    try:
+        return _position(cursors.read_cursor(_asked(query), query.cursor, _LONGEST), shortest, longest)
+    except ValueError:
+        raise InvalidInput(
+            "The cursor does not belong to this search.",
+            hint="Send it back unchanged, with the same filters, words and sort; or leave it out to start again.",
+        ) from None
+
+
+def _position(values: list[Any], shortest: int, longest: int) -> tuple[int, ...]:
+    if not shortest <= len(values) <= longest or not all(type(v) is int and 0 <= v < _LARGEST for v in values):
+        raise ValueError(values)
+    return tuple(values)
+
+
+def _asked(query: Query) -> tuple[object, ...]:
+    return (query.filters, query.words, query.match, query.order, query.id_version)
 
 
 class RecordSearch:
@@ -181,3 +215,20 @@ class _Pages:
                 return hits, first + len(ordered)
         conditions = (self.ranking.known_at(), self.ranking.others(without))
         return hits, count(self.rows, self.plan, self.ranking.source(), conditions)
+
+
+_LONGEST_DESCRIPTION: Final = 900
+_AFTER: Final = "SELECT record, data FROM directory_texts WHERE record > ? ORDER BY record LIMIT ?"
+
+
+def documents_after(rows: Rows, after: int, most: int) -> Sequence[Document]:
+    """Records behind an id, as the shared search takes them."""
+    return [Document(record, {}, [window(msgspec.json.decode(data))]) for record, data in rows.all(_AFTER, after, most)]
+
+
+def window(data: Mapping[str, Any]) -> str:
+    """The text a record's vector is made of: its name and description. Classes are left to words: their captions make
+    unrelated records look alike and right answers less near."""
+    name, description = (text if isinstance(text := data.get(key), str) else "" for key in ("name", "description"))
+    called = name.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    return ". ".join(part for part in (called, description[:_LONGEST_DESCRIPTION]) if part.strip()) or "-"

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
+from pentad.rooms.directory.oasf.taxonomy import ClassEntry, mapped, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of

@@ -21,11 +21,10 @@ from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.class_migration import ClassMapping
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
 from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Overrides, digest_of
-from pentad.rooms.directory.translate.file_discovery import Source
-from pentad.rooms.directory.translate.format_detection import Content, Read, read_source
 from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
 from pentad.rooms.directory.translate.secret_redaction import REASON, SuspiciousSource, Withheld
+from pentad.rooms.directory.translate.sources import Content, Read, Source, read_source
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of
 
 DIGEST_NOTE: Final = "source_digest"

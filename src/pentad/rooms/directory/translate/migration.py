@@ -18,9 +18,8 @@ from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
 from pentad.rooms.directory.translate.class_migration import ClassMapping, ClassMigration, class_label
 from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.module_migration import ModuleMigration
+from pentad.rooms.directory.translate.module_migration import ModuleMigration, VersionProjection
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
-from pentad.rooms.directory.translate.version_projection import VersionProjection
 
 PREVIOUS_NOTE: Final = "oasf.previous_record_cid"
 _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", "modules", "extensions", "annotations"})

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pentad.rooms.directory.interface.cli.files import export, import_sources, migrate, push, validate
-from pentad.rooms.directory.interface.cli.keys import RECORD_KEYS
 from pentad.rooms.directory.interface.cli.records import failed, record_given, record_text, tell, with_schemas, within
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, say
+from pentad.terminal.signing_keys import signing_keys
 
 if TYPE_CHECKING:
+    from pentad.access.signing_keys import KeyRing
+    from pentad.kernel.ports import Database
     from pentad.rooms.directory.service import Directory
+    from pentad.settings.model import Settings
     from pentad.terminal.client import Client, Target
 
 
@@ -27,7 +30,7 @@ def directory() -> None:
     """Validate, push, find, translate and sign agent records."""
 
 
-for verb in (validate, push, import_sources, export, migrate, RECORD_KEYS):
+for verb in (validate, push, import_sources, export, migrate):
     directory.add_command(verb)
 
 
@@ -185,9 +188,8 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, target: "Tar
 
 async def _signed(room: "Directory", reference: str, key: str | None, password: str | None) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.directory.record_references import resolve_reference
 
-    found = await resolve_reference(room, reference)
+    found = await room.resolve(reference)
     given = key or await room.signing_keys.private_key()
     made = await room.trust.sign(LOCAL, found.cid, given, password, local=True)
     return {"cid": found.cid, **made.to_json()}
@@ -212,9 +214,8 @@ def verify(reference: str, key: str | None, by_name: bool, as_json: bool, target
 
 
 async def _verified(room: "Directory", reference: str, key: str | None, by_name: bool) -> dict[str, Any]:
-    from pentad.rooms.directory.record_references import resolve_reference
 
-    found = await resolve_reference(room, reference)
+    found = await room.resolve(reference)
     verdict = await room.trust.verify(found.cid, key, local=True)
     signers = [{"identity": one.identity, "issuer": one.issuer} for one in verdict.signers]
     told: dict[str, Any] = {"cid": found.cid, "success": verdict.success, "message": verdict.message}
@@ -246,3 +247,21 @@ def delete(reference: str, as_json: bool, target: "Target") -> None:
     deleted = target.call_tool("directory_delete", {"reference": reference}, "directory")
     if as_json:
         print_json({"cid": deleted["cid"], "deleted": True})
+
+
+async def _record_ring(database: "Database", settings: "Settings") -> "KeyRing":
+    from pentad.kernel.clock import SystemClock
+    from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
+
+    ring = record_ring(database, settings.secret_box(), SystemClock())
+    await adopt_key_file(ring, settings.data)
+    return ring
+
+
+def _fingerprint(public: str) -> str:
+    from pentad.rooms.directory.trust.keys import read_public_key
+
+    return read_public_key(public).fingerprint
+
+
+directory.add_command(signing_keys("records", _record_ring, _fingerprint))

@@ -204,7 +204,7 @@ async def _sources(paths: tuple[str, ...], form: str | None) -> AsyncGenerator[A
     """The sources one after the other, each read when its turn comes."""
     from dataclasses import replace
 
-    from pentad.rooms.directory.translate.file_discovery import Source, discover_sources
+    from pentad.rooms.directory.translate.sources import Source, discover_sources
 
     for path in paths:
         if path == "-":

@@ -8,15 +8,101 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.secrets.text import scrub_text
+from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.translate.agent_skills import SKILL_FILE
-from pentad.rooms.directory.translate.bundles import MOST_FILES, MOST_PACKED, MOST_UNPACKED, Bundle, Member
-from pentad.rooms.directory.translate.format_detection import Content, detected
-from pentad.rooms.directory.translate.formats import MOST_SOURCE, parse_json
+from pentad.rooms.directory.translate.bundles import (
+    MOST_FILES,
+    MOST_PACKED,
+    MOST_UNPACKED,
+    Bundle,
+    Member,
+    bundle_record,
+    is_bundle,
+    read_bundle,
+)
+from pentad.rooms.directory.translate.envelope import Doubt, Overrides
+from pentad.rooms.directory.translate.formats import (
+    IMPORTS,
+    MOST_SOURCE,
+    import_format,
+    import_record,
+    parse_json,
+    parse_source,
+)
 from pentad.rooms.directory.translate.host_configs import split_config
+from pentad.rooms.directory.translate.losses import Translated
+from pentad.rooms.directory.translate.secret_redaction import check_record
+
+Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle"]
+
+Content = str | bytes | dict[str, Any] | Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A source that was read: its format, and its record. An OASF record is its own translation."""
+
+    format: str
+    translated: Translated[dict[str, Any]]
+
+
+def read_source(content: Content, form: str | None, given: Overrides, doubt: Doubt = "refuse") -> Read:
+    """The record of a source in the given or detected format, without its secrets."""
+    if isinstance(content, Bundle):
+        return Read("bundle", bundle_record(content, given, doubt))
+    if isinstance(content, bytes) and is_bundle(content) and form in (None, "bundle", "agentskills"):
+        return Read("bundle", bundle_record(read_bundle(content), given, doubt))
+    name = form.strip().lower() if form else None
+    if name == "oasf" or (name is None and _looks(content) == "oasf"):
+        record = _parsed_record(content)
+        check_record(record, doubt)
+        return Read("oasf", Translated(record, []))
+    chosen = import_format(name or _looks(content))
+    source = content if isinstance(content, dict) else parse_source(chosen, content)
+    return Read(chosen.name, import_record(chosen, source, given, doubt))
+
+
+def _parsed_record(content: str | bytes | dict[str, Any]) -> dict[str, Any]:
+    return content if isinstance(content, dict) else parse_record(content)
+
+
+def _looks(content: str | bytes | dict[str, Any]) -> Detected:
+    if isinstance(content, dict):
+        return detected(content)
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+    except UnicodeDecodeError:
+        raise InvalidInput("the source is not UTF-8 and no archive", hint="Send text, a zip or a tar.") from None
+    if text.removeprefix("\ufeff").lstrip().startswith("---"):
+        return "agentskills"
+    return detected(parse_json(text))
+
+
+def detected(source: dict[str, Any]) -> Detected:
+    """The format of a JSON source, by its keys; InvalidInput if none fits."""
+    if isinstance(source.get("schema_version"), str):
+        return "oasf"
+    if "skillMarkdown" in source:
+        return "agentskills"
+    if "a2aCard" in source:
+        return "a2a"
+    if isinstance(source.get("mcpServers"), dict):
+        return "claude"
+    if isinstance(source.get("servers"), dict) or isinstance(source.get("mcp"), dict):
+        return "ghcopilot"
+    if isinstance(source.get("server"), dict) or any(isinstance(source.get(k), list) for k in ("packages", "remotes")):
+        return "mcp"
+    card = {"url", "capabilities", "protocolVersion", "supportedInterfaces", "defaultInputModes", "provider", "skills"}
+    if isinstance(source.get("name"), str) and len(card & source.keys()) >= 2:
+        return "a2a"
+    raise InvalidInput(
+        "the format of the source cannot be told from its content", hint=f"Name it: {', '.join(IMPORTS)} or oasf."
+    )
+
 
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__"})
 _PACKED: Final = (".zip", ".skill", ".tar", ".tgz", ".tar.gz")

@@ -9,7 +9,7 @@ from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.models import Pushed
-from pentad.rooms.directory.records.records import LARGEST_RECORD, drafted
+from pentad.rooms.directory.records.service import LARGEST_RECORD, drafted
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, parts_over, recounted
 from tests.stores import Stores

@@ -4,16 +4,19 @@ A push (text, terms and their counts, words, signals) is one transaction. A pull
 never gets a text that does not match its CID.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Overloaded, PentadError, Unavailable
 from pentad.kernel.limits import MIB
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
@@ -21,10 +24,143 @@ from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import annotations_of, facts_of
 from pentad.rooms.directory.records.popularity import Popularity
-from pentad.rooms.directory.records.push_batching import PushBatcher
-from pentad.rooms.directory.records.summaries import RecordSummary, summaries_of
-from pentad.rooms.directory.store import Draft
+from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
+
+MOST_TOGETHER: Final = 200
+MOST_WAITING: Final = 10_000
+_MOST_CHARACTERS: Final = 8_000_000
+
+Push = Callable[[Principal, Sequence[Draft]], Awaitable[list[Pushed]]]
+
+
+class _Waiting(NamedTuple):
+    who: Principal
+    draft: Draft
+    done: "asyncio.Future[Pushed]"
+
+
+class PushBatcher:
+    """Pushes drafts through `push`, several at a time."""
+
+    def __init__(self, push: Push) -> None:
+        self._push = push
+        self._waiting: deque[_Waiting] = deque()
+        self._pushing: asyncio.Task[None] | None = None
+
+    async def push(self, who: Principal, draft: Draft) -> Pushed:
+        """Push one draft. Returns when it is durable."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise Overloaded("Too many pushes are waiting.", hint="Try again in a moment.")
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(who, draft, done))
+        if self._pushing is None or self._pushing.done():
+            self._pushing = asyncio.create_task(self._work_off(), name="directory-pushes")
+        return await done
+
+    async def finish(self) -> None:
+        """Wait until all pushes are done."""
+        if self._pushing is not None:
+            await self._pushing
+
+    async def _work_off(self) -> None:
+        while self._waiting:
+            company = self._next_batch()
+            if not company:
+                continue
+            try:
+                pushed = await self._push(company[0].who, [one.draft for one in company])
+            except PentadError as error:
+                await self._one_by_one(company, error)
+            except BaseException as error:
+                for one in company:
+                    _fail(one, error)
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                for one, result in zip(company, pushed, strict=True):
+                    if not one.done.done():
+                        one.done.set_result(result)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """The next pushes of one caller, up to the limits. Empty if all their callers have given up."""
+        company: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(company) < MOST_TOGETHER:
+            one = self._waiting[0]
+            size += len(one.draft.text)
+            if company and (size > _MOST_CHARACTERS or one.who != company[0].who):
+                break
+            self._waiting.popleft()
+            if not one.done.done():  # otherwise its caller has given up
+                company.append(one)
+        return company
+
+    async def _one_by_one(self, company: Sequence[_Waiting], error: PentadError) -> None:
+        if len(company) == 1 or not isinstance(error, InvalidInput | Conflict):
+            for one in company:  # the store failed, and would fail for each of them
+                _fail(one, error)
+            return
+        for one in company:
+            try:
+                (result,) = await self._push(one.who, [one.draft])
+            except PentadError as own:
+                _fail(one, own)
+            else:
+                if not one.done.done():
+                    one.done.set_result(result)
+
+
+def _fail(one: _Waiting, error: BaseException) -> None:
+    if one.done.done():
+        return
+    if isinstance(error, Exception):
+        one.done.set_exception(error)
+    else:
+        one.done.cancel()
+
+
+_FIELD_CHARS: Final = 300
+_LARGEST_READ: Final = 65_536
+"""Records larger than this are listed without a description."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSummary:
+    """A list entry. `trusted`: a signature is valid; `verified`: the domain in the name vouches for the signer."""
+
+    cid: str
+    name: str
+    version: str
+    schema_version: str
+    created_at: str
+    trusted: bool
+    verified: bool
+    description: str
+
+
+def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
+    """The records that exist, in the order asked for."""
+    found: dict[str, RecordSummary] = {}
+    for part in chunks(cids):
+        sql = (
+            f"SELECT r.cid, substr(r.name, 1, {_FIELD_CHARS}), substr(r.version, 1, {_FIELD_CHARS}), r.schema_version,"  # noqa: S608  own numbers, only marks
+            f" substr(r.created_at, 1, {_FIELD_CHARS}), r.trusted, r.verified,"
+            f" CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
+            " FROM directory_records r JOIN directory_texts t ON t.record = r.id"
+            f" WHERE r.cid IN ({marks(len(part))})"
+        )
+        found.update((row[0], _summary(row)) for row in rows.all(sql, *part))
+    return [found[cid] for cid in cids if cid in found]
+
+
+def _summary(row: Row) -> RecordSummary:
+    cid, name, version, schema_version, created_at, trusted, verified, text = row
+    data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
+    description = data.get("description")
+    shown = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
+    return RecordSummary(cid, name, version, schema_version, created_at, bool(trusted), bool(verified), shown)
+
 
 COLLECTION: Final = "directory"
 """The collection of the records' vectors in the shared search."""
