@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
 from pentad.rooms.metrics.models import (
     Fact,
     Facts,

@@ -14,8 +14,7 @@ from pentad import __version__
 from pentad.access.call_totals import BOUNDS_US, CallTotal, read_totals
 from pentad.kernel.ports import Rows
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts, tree_snapshot
 from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Snapshot
 
 NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, by_environment_type
 from pentad.rooms.metrics.collectors.anypoint.cells import (
     DAY,
     Cell,
@@ -18,7 +18,6 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     timestamp,
     to_number,
 )
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, by_environment_type
 
 APIS: Final = (
     "total", "active", "inactive", "apiInstances", "apiVersions", "apisWithPolicies", "apisWithoutPolicies",

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import applied_templates
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, combined_state, derive, missing_state, to_number
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
 
 Asset = dict[str, Any]
 Name = tuple[Any, Any]

@@ -9,8 +9,11 @@ from typing import Any, Final, TypeVar
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances, is_measured
 from pentad.rooms.metrics.collectors.anypoint.business_groups import (
+    SECURITY,
     Environment,
     Group,
+    GroupFacts,
+    Params,
     parse_environments,
     parse_groups,
     select_environments,
@@ -18,7 +21,6 @@ from pentad.rooms.metrics.collectors.anypoint.business_groups import (
 )
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, get_path, to_number
 from pentad.rooms.metrics.collectors.anypoint.exchange import assets_with_dependencies
-from pentad.rooms.metrics.collectors.anypoint.group_facts import SECURITY, GroupFacts, Params
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
 from pentad.rooms.metrics.models import Fact, Facts, Problem, Query, State, state_of
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, Group
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, Group, GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, missing_state
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
 from pentad.rooms.metrics.metric_keys import LABELS
 from pentad.rooms.metrics.models import Labels, Metric, Problem, Sample

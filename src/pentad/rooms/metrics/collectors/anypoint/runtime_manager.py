@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, by_environment_type
 from pentad.rooms.metrics.collectors.anypoint.cells import (
     Cell,
     Entry,
@@ -23,7 +23,6 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     sum_cells,
     to_number,
 )
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, by_environment_type
 
 CLOUDHUB_KEYS: Final = (
     "vcoresUsed", "applicationsTotal", "applicationsStarted", "applicationsStopped", "runtimesUsed", "runtimesUsedTotal"

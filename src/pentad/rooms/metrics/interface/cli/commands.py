@@ -4,15 +4,15 @@ Without --url collectors ask their sources from this process; with it the server
 """
 
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from pentad.entry_points import entry_points
-from pentad.rooms.metrics.interface.cli import server
 from pentad.rooms.metrics.interface.cli.formatting import (
+    MOST_ROWS,
     collector_rows,
     line_texts,
     missing_lines,
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pentad.rooms.metrics.models import Query
     from pentad.rooms.metrics.service import Metrics
     from pentad.settings.model import Settings
-    from pentad.terminal.client import Target
+    from pentad.terminal.client import Client, Target
+
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,7 +61,7 @@ def where_options(command: F) -> F:
 def collectors(as_json: bool, target: "Target") -> None:
     """List the collectors and whether they are set up."""
     if target.server is not None:
-        server.list_collectors(target, as_json)
+        list_collectors(target, as_json)
         return
 
     async def work(room: "Metrics") -> None:
@@ -90,7 +91,7 @@ def collectors(as_json: bool, target: "Target") -> None:
 def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, target: "Target", **how: Any) -> int:
     """Show the figures of a COLLECTOR as they are now, or only those of some KEYS."""
     if target.server is not None:
-        return server.show_figures(target, collector, keys, how, dry_run=dry_run, as_json=as_json)
+        return show_figures(target, collector, keys, how, dry_run=dry_run, as_json=as_json)
 
     async def work(room: "Metrics") -> int:
         query = _query(room, collector, keys, how)
@@ -134,11 +135,11 @@ def history(
     """Draw what was recorded of some KEYS of a COLLECTOR."""
     if target.server is not None:
         asked = {"collector": collector, "metricKey": list(keys), "from": begin, "to": end, "step": step, "bg": bg}
-        server.show_history(target, {**asked, "forecast": forecast}, as_json)
+        show_history(target, {**asked, "forecast": forecast}, as_json)
         return
 
     async def work(room: "Metrics") -> "HistoryLines":
-        from pentad.rooms.metrics.interface.time_expressions import parse_duration, parse_time
+        from pentad.rooms.metrics.interface.arguments import parse_duration, parse_time
 
         now = room.now()
         return await room.history.lines(
@@ -220,7 +221,7 @@ def watch(
 def export(collector: str, keys: tuple[str, ...], form: str, output: Path | None, target: "Target", **how: Any) -> int:
     """Write the figures of a COLLECTOR in another system's words."""
     if target.server is not None:
-        _write(*server.export_figures(target, collector, keys, how, form), output)
+        _write(*export_figures(target, collector, keys, how, form), output)
         return ExitCode.OK
     from pentad.rooms.metrics.interface.presentation import answer_notes
 
@@ -300,3 +301,103 @@ def _outcome(answer: "Answer") -> ExitCode:
 def _draws_blocks() -> bool:
     """Whether stdout takes more than ASCII."""
     return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "").startswith("utf")
+
+
+_MOST_TOKENS: Final = 1_000_000
+_EVERYTHING: Final = "**"
+
+
+def list_collectors(target: "Target", as_json: bool) -> None:
+    """The collectors of the server."""
+
+    async def work(client: "Client") -> list[tuple[dict[str, Any], int]]:
+        found = (await client.call_tool("getCapabilities", {}))["collectors"]
+        keys = [await client.call_tool("listMetricKeys", {"collector": one["id"], "limit": 1}) for one in found]
+        return [(one, known["total"]) for one, known in zip(found, keys, strict=True)]
+
+    found = target.run(work)
+    if as_json:
+        print_json([one for one, _ in found])
+        return
+    rows = [(one["id"], one["title"], count, "ready" if one["ready"] else "not set up") for one, count in found]
+    print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
+
+
+def show_figures(
+    target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], *, dry_run: bool, as_json: bool
+) -> ExitCode:
+    """The figures as they are now; the plan of an answer is always JSON."""
+    asked = {**_scope_arguments(collector, how), "max_tokens": _MOST_TOKENS}
+    if dry_run or how["raw"] or how["legacy"] or as_json:
+        more = {"fields": list(keys) or None, "raw": how["raw"], "dry_run": dry_run}
+        found, notes = _call_tool(target, "getPlatformMetricsByCollector", {**asked, **more})
+        _warn_all(notes)
+        print_json(found["plan"] if dry_run else found)
+    else:
+        flat = {"metricKey": list(keys) or [_EVERYTHING], "shape": "flat"}
+        found, notes = _call_tool(target, "getPlatformMetricByKey", {**asked, **flat})
+        _warn_all(notes)
+        rows = [(one["path"], _row_labels(one), _row_value(one), one.get("state", "")) for one in found["rows"]]
+        print_table(("key", "of", "value", "state"), rows[:MOST_ROWS], empty="There are no figures.")
+    coverage: Mapping[str, Any] = found.get("coverage") or {}
+    return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
+
+
+def show_history(target: "Target", asked: Mapping[str, Any], as_json: bool) -> None:
+    """What the server recorded, as data or as charts."""
+    found, blocks = _call_tool(target, "getMetricHistory", {**asked, "chart": None if as_json else "ascii"})
+    if as_json:
+        print_json(found["series"])
+        return
+    for chart in blocks:
+        print_text(chart)
+    for note in found.get("notes", ()):
+        say(note)
+
+
+def export_figures(
+    target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], form: str
+) -> tuple[str, int]:
+    """The figures in another system's format, and how many records that is."""
+    asked = {**_scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
+    found, notes = _call_tool(target, "exportMetrics", asked)
+    _warn_all(notes)
+    return found["body"], found["records"]
+
+
+def _call_tool(target: "Target", tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The data of a tool's answer, and the texts behind its first."""
+
+    async def work(client: "Client") -> tuple[dict[str, Any], list[str]]:
+        result = await client.call(tool, arguments)
+        blocks: list[dict[str, Any]] = result.get("content") or []
+        return result["structuredContent"], [one["text"] for one in blocks[1:] if one.get("type") == "text"]
+
+    return target.run(work)
+
+
+def _scope_arguments(collector: str, how: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "collector": collector,
+        "bg": how["bg"],
+        "environment": list(how["environments"]) or None,
+        "region": list(how["regions"]) or None,
+        "compat": "legacy" if how.get("legacy") else None,
+        "timeout_seconds": how.get("timeout"),
+    }
+
+
+def _row_labels(row: Mapping[str, Any]) -> str:
+    labels: Mapping[str, str] = row.get("labels") or {}
+    return ", ".join(labels.values())
+
+
+def _row_value(row: Mapping[str, Any]) -> str:
+    value, unit = row.get("value"), row.get("unit")
+    return "-" if value is None else f"{value} {unit}" if unit else str(value)
+
+
+def _warn_all(notes: Sequence[str]) -> None:
+    for note in notes:
+        for line in note.splitlines():
+            warn(line)
