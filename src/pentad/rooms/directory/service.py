@@ -80,10 +80,10 @@ class Directory:
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """The server's own keys for signing records."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
-        self.publications = Publications(database, clock, self.events, self._find, platform.jobs, platform.owner_now)
+        self.publications = Publications(platform.jobs, self.events, self._find, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
-            database, clock, self.events, self.records, platform.jobs,
+            platform.jobs, self.events, self.records,
             open_remote=_open_peer, check=self.check, guard=PeerGuard(settings.sync_hosts, settings.sync_networks),
             owner_now=platform.owner_now,
         )  # fmt: skip

@@ -73,7 +73,7 @@ def parts_over(database: Database) -> Parts:
             lambda rows: [cid for cid, name in rows.all("SELECT cid, name FROM directory_records") if name in names]
         )
 
-    publications = Publications(database, clock, events, find, jobs)
+    publications = Publications(jobs, events, find)
     workers = Workers(jobs)
     workers.add([Job(JOB, lambda made, run: made.run(run))], publications)
     workers.start()

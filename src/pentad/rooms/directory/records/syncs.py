@@ -1,8 +1,9 @@
 """Copies records from another directory. Each sync is a job, so one process works on it at a time.
 
 If that process dies, another one starts the sync again. Fetched records are pushed like any other, so fetching some
-twice changes nothing. Each portion needs the right to write that the owner of the sync has by then; without it the sync
-fails.
+twice changes nothing. A caller's URL is parsed when the sync is created and its addresses are checked when the sync
+runs; the connection then goes to the address that was checked. Private addresses are refused unless the operator allows
+them.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -13,21 +14,21 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
+from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
-from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unavailable
-from pentad.kernel.ids import uuid7
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unavailable
 from pentad.kernel.incidents import put_off
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
 from pentad.net.addresses import Network, is_open
 from pentad.net.resolver import Resolver, SystemResolver
 from pentad.net.urls import canonical_host
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import Events, EventType
+from pentad.rooms.directory.records.job_requests import JobRequests
 from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.store import chunks
 
@@ -37,7 +38,7 @@ _LONGEST_URL: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another directory: its name, and once it was judged the address to connect to."""
+    """Another directory: its host name, and once that was checked, the address to connect to."""
 
     host: str
     port: int
@@ -46,13 +47,13 @@ class Peer:
 
     @property
     def target(self) -> str:
-        """What to dial; the name is only for TLS."""
+        """Where to connect; the host name is only for TLS."""
         host = self.address or self.host
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
-def read_peer(text: str, what: str = "directory") -> Peer:
-    """Read `host:port` or an http(s) URL; InvalidInput says what is wrong with it."""
+def parse_peer(text: str, what: str = "directory") -> Peer:
+    """Parse `host:port` or an http(s) URL; InvalidInput says what is wrong with it."""
     url = text.strip()
     problem = f"invalid remote {what} URL: "
     if len(url) > _LONGEST_URL or any(character.isspace() or character < "!" for character in url):
@@ -83,7 +84,7 @@ def read_peer(text: str, what: str = "directory") -> Peer:
 
 
 class PeerGuard:
-    """Finds the address of a peer and judges it."""
+    """Resolves the host name of a peer and checks its addresses."""
 
     def __init__(
         self, hosts: Collection[str] = (), networks: Iterable[Network] = (), resolver: Resolver | None = None
@@ -92,8 +93,8 @@ class PeerGuard:
         self._networks = tuple(networks)
         self._resolver = resolver or SystemResolver()
 
-    async def admit(self, peer: Peer) -> Peer:
-        """The peer with the address to use; Forbidden when any of its addresses is not for callers to choose."""
+    async def resolve(self, peer: Peer) -> Peer:
+        """The peer with the address to use; Forbidden if any of its addresses is private and not allowed."""
         try:
             addresses = await self._resolver.resolve(peer.host)
         except OSError:
@@ -122,7 +123,7 @@ _CHANGE: Final = "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE id
 
 
 class SyncStatus(IntEnum):
-    """The numbers are those of the wire, and stored."""
+    """The numbers are part of the wire format, and stored."""
 
     PENDING = 1
     IN_PROGRESS = 2
@@ -136,14 +137,14 @@ _OPEN: Final = (SyncStatus.PENDING, SyncStatus.IN_PROGRESS)
 
 
 class Remote(Protocol):
-    """Another directory, opened."""
+    """An open connection to another directory."""
 
     async def search_cids(self) -> Sequence[str]:
         """The CIDs of all its records."""
         ...
 
     async def pull_many(self, cids: Sequence[str]) -> Sequence[Record]:
-        """The records that are there."""
+        """The records that exist."""
         ...
 
     async def close(self) -> None: ...
@@ -153,12 +154,12 @@ OpenRemote = Callable[[Peer], Awaitable[Remote]]
 """Connects to the address of a peer, using its name for TLS."""
 
 Check = Callable[[Mapping[str, Any]], Awaitable[None]]
-"""InvalidInput for a record that is not valid."""
+"""Raises InvalidInput if a record is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """An order to copy records, and how far it got."""
+    """A request to copy records, and its progress."""
 
     id: str
     remote_directory_url: str
@@ -173,38 +174,35 @@ class Sync:
     last_update_time: str
 
 
-class Syncs:
+class Syncs(JobRequests[Sync]):
     """The syncs of one store."""
 
     def __init__(
-        self, database: Database, clock: Clock, events: Events, records: Records, jobs: JobQueue,
+        self, jobs: JobQueue, events: Events, records: Records,
         *, open_remote: OpenRemote, check: Check | None = None, guard: PeerGuard | None = None,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:  # fmt: skip
-        self._database = database
-        self._clock = clock
-        self._jobs = jobs
-        self._events = events
+        listed = f"status <> {int(SyncStatus.DELETED)}"
+        super().__init__(jobs, events, owner_now, noun="sync", columns=_COLUMNS, read=_sync, listed=listed)
         self._records = records
         self._open_remote = open_remote
         self._check = check
-        self._owner_now = owner_now
         self._guard = guard or PeerGuard()
 
     async def create(
         self, who: Principal, directory_url: str = "", cids: Sequence[str] = (), registry_url: str = "",
         repository: str = "",
     ) -> str:  # fmt: skip
-        """Order a copy of some records, or of all; the id of the sync."""
+        """Queue a copy of some records, or of all. Returns the id of the sync."""
         if not directory_url and not registry_url:
             raise InvalidInput("at least one of remote_directory_url or remote_registry_url must be provided")
         if directory_url:
-            read_peer(directory_url)
+            parse_peer(directory_url)
         if registry_url:
-            read_peer(registry_url, "registry")
+            parse_peer(registry_url, "registry")
         if len(cids) > MOST_CIDS or not all(is_cid(cid) for cid in cids):
             raise InvalidInput("cids must be content ids", hint=f"Give at most {MOST_CIDS}, or none for everything.")
-        key, now = str(uuid7(self._clock)), self._clock.now()
+        key, now = self._new_id()
 
         def work(tx: Transaction) -> None:
             tx.run(
@@ -220,33 +218,15 @@ class Syncs:
         await self._database.write(work)
         return key
 
-    async def get(self, key: str) -> Sync:
-        if not key:
-            raise InvalidInput("sync_id cannot be empty")
-        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE id = ?"  # noqa: S608  own columns
-        row = await self._database.lookup(sql, key.replace("\0", ""))
-        if row is None:
-            raise NotFound(f"sync not found: {key[:100]}")
-        return _sync(row)
-
-    async def list(self, limit: int = 0, offset: int = 0) -> "list[Sync]":
-        """The latest first, without deleted ones; a limit of 0 is none."""
-        latest = "ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
-        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE status <> ? {latest}"  # noqa: S608  own columns
-        found = await self._database.read(
-            lambda rows: rows.all(sql, int(SyncStatus.DELETED), limit or 2**62, offset)
-        )  # fmt: skip
-        return [_sync(row) for row in found]
-
     async def delete(self, who: Principal, key: str) -> None:
-        """Give a sync up, whatever its state; one that is running ends with the records it is fetching."""
+        """Delete a sync in any state. A running one stops after the portion it is fetching."""
         sync = await self.get(key)
         busy = sync.status is SyncStatus.IN_PROGRESS
         status = int(SyncStatus.DELETE_PENDING if busy else SyncStatus.DELETED)
         await self._database.write(lambda tx: tx.run(_CHANGE, status, self._clock.now(), key))
 
     async def run(self, run: JobRun) -> None:
-        """The job: copy the records, and write down how that ended."""
+        """The job: copy the records and store the outcome."""
         sync = await self.get(run.key or "")
         url = sync.remote_directory_url
         try:
@@ -254,7 +234,7 @@ class Syncs:
         except LeaseLost:
             raise
         except PentadError as error:
-            put_off(error, f"A sync ordered by {sync.created_by}")
+            put_off(error, f"A sync of {sync.created_by}")
             metadata = {"remote_url": url, "error": error.message}
             await self._end(run, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
         else:
@@ -263,16 +243,16 @@ class Syncs:
                 await self._end(run, SyncStatus.COMPLETED, EventType.SYNC_COMPLETED, metadata, None)
 
     async def _copy(self, sync: Sync, run: JobRun) -> int | None:
-        """Fetch what is not here; how many records were fetched, or None if the sync was given up meanwhile."""
-        if not await self._proceeds(run, sync, 0):
+        """Fetch missing records. Returns how many were new, or None if the sync was deleted meanwhile."""
+        if not await self._continue(run, sync, 0):
             return None
-        remote = await self._open_remote(await self._guard.admit(read_peer(sync.remote_directory_url)))
+        remote = await self._open_remote(await self._guard.resolve(parse_peer(sync.remote_directory_url)))
         who = Principal(sync.created_by, sync.created_by, frozenset())
         try:
-            wanted = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
+            cids = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
             count = 0
-            for part in chunks(list(dict.fromkeys(wanted)), _PORTION):
-                if not await self._proceeds(run, sync, count):
+            for part in chunks(list(dict.fromkeys(cids)), _PORTION):
+                if not await self._continue(run, sync, count):
                     return None
                 known = await self._records.known(part)
                 absent = [cid for cid in part if cid not in known]
@@ -282,23 +262,23 @@ class Syncs:
         finally:
             await remote.close()
 
-    async def _checked(self, record: Record, asked: Sequence[str]) -> Mapping[str, Any]:
-        """The record, if it is what was asked for: the other side is not believed."""
+    async def _checked(self, record: Record, requested: Sequence[str]) -> Mapping[str, Any]:
+        """The record, if it is one of those requested and valid: the other side is not trusted."""
         data = record.data
-        if record.cid not in asked or cid_of(canonical_json(data)) != record.cid:
+        if record.cid not in requested or cid_of(canonical_json(data)) != record.cid:
             raise Unavailable(f"The other directory sent something else than {record.cid[:128]}.")
         if self._check is not None:
             await self._check(data)
         return data
 
-    async def _proceeds(self, run: JobRun, sync: Sync, records: int) -> bool:
-        """Note how far the sync got; False, and its end, if it was given up. Forbidden if its owner may not write."""
+    async def _continue(self, run: JobRun, sync: Sync, records: int) -> bool:
+        """Store the progress. False if the sync was deleted; Forbidden if its owner may not write any more."""
 
         def work(tx: Transaction) -> bool:
             run.check(tx)
             status = tx.value("SELECT status FROM directory_syncs WHERE id = ?", sync.id)
             if status in _OPEN:
-                require_owner(self._owner_now, tx, sync.created_by, "directory", "write")
+                self._require_write(tx, sync.created_by)
                 tx.run(
                     "UPDATE directory_syncs SET status = ?, records = ?, updated_at = ? WHERE id = ?",
                     int(SyncStatus.IN_PROGRESS), records, self._clock.now(), sync.id,
