@@ -24,8 +24,8 @@ from benchmarks.process import move_to, server_core
 from benchmarks.table import Figure, Goal
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.service import drafted
-from pentad.rooms.directory.search.query import Query, asked
+from pentad.rooms.directory.records.service import draft_record
+from pentad.rooms.directory.search.query import Query, build_query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
@@ -51,25 +51,25 @@ class Question:
     def query(self, turn: int) -> Query:
         number = turn * 37 % _SMALL
         if self.title == "exact name":
-            return asked({"names": [name(number)]}, limit=20)
+            return build_query({"names": [name(number)]}, limit=20)
         if self.title == "rare skill and a domain":
             domain = record(turn % RARE)["domains"][0]["name"]
-            return asked({"skill_names": [rare_skill().name], "domain_names": [domain]}, limit=20)
+            return build_query({"skill_names": [rare_skill().name], "domain_names": [domain]}, limit=20)
         if self.title == "prefix wildcard":
-            return asked({"names": [name(number)[:-1] + "*"]}, limit=20)
+            return build_query({"names": [name(number)[:-1] + "*"]}, limit=20)
         if self.title == "infix wildcard":
-            return asked({"names": [f"*{name(number)[12:-1]}?"]}, limit=20)
+            return build_query({"names": [f"*{name(number)[12:-1]}?"]}, limit=20)
         if self.title == "infix wildcard within a word":
-            return asked({"names": [f"*{number:07d}".replace("*0", "*")]}, limit=20)
+            return build_query({"names": [f"*{number:07d}".replace("*0", "*")]}, limit=20)
         if self.title == "version comparison":
-            return asked({"versions": [f">=90.0.{turn % RARE}"]}, limit=20)
+            return build_query({"versions": [f">=90.0.{turn % RARE}"]}, limit=20)
         if self.title == "words, one of them rare":
-            return asked({}, words=f"an agent known as {coined(number)}", limit=20)
+            return build_query({}, words=f"an agent known as {coined(number)}", limit=20)
         if self.title == "two frequent classes":
             frequent = record(number)
             classes = [frequent[kind][0]["name"] for kind in ("skills", "domains")]
-            return asked({"skill_names": [classes[0]], "domain_names": [classes[1]]}, limit=20)
-        return asked({}, words="translates images of invoices", limit=20)
+            return build_query({"skill_names": [classes[0]], "domain_names": [classes[1]]}, limit=20)
+        return build_query({}, words="translates images of invoices", limit=20)
 
 
 QUESTIONS: Final = (
@@ -96,7 +96,7 @@ class Lane:
 
 def drafts(numbers: range) -> list[store.Draft]:
     """Records as they will be kept."""
-    return [drafted(record(number)) for number in numbers]
+    return [draft_record(record(number)) for number in numbers]
 
 
 async def fill(database: Database, first: int, last: int) -> None:

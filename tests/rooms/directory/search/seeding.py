@@ -5,7 +5,7 @@ from typing import Any
 
 from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.service import drafted
+from pentad.rooms.directory.records.service import draft_record
 from pentad.storage.migration_files import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 from tests.stores import Stores
@@ -40,7 +40,7 @@ def agent(name: str, **changes: Any) -> dict[str, Any]:
 def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) -> list[str]:
     """Store records in this order; their CIDs."""
     store.take_turn(tx, dialect)
-    drafts = [drafted({key: value for key, value in one.items() if key not in FOUND_OUT_LATER}) for one in records]
+    drafts = [draft_record({key: value for key, value in one.items() if key not in FOUND_OUT_LATER}) for one in records]
     store.insert(tx, dialect, drafts, "tester", 0.0)
     tx.run_many(
         "UPDATE directory_records SET verified = ?, trusted = ?, scan_severity = ?, scan_safe = ?, pulls = ?,"

@@ -27,7 +27,7 @@ from pentad.rooms.directory.interface.tool_results import (
 )
 from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.records.service import uri_of
-from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, asked
+from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, build_query
 from pentad.rooms.directory.service import Directory
 
 _FRAME_BYTES: Final = 1_024
@@ -222,7 +222,7 @@ async def search_local(arguments: SearchArguments, call: Call[Directory]) -> Too
 
 
 def _query(arguments: SearchArguments) -> Query:
-    return asked(
+    return build_query(
         arguments.arrays(),
         marks=arguments.marks(),
         exclude=arguments.exclude.arrays() if arguments.exclude is not None else None,

@@ -28,7 +28,7 @@ async def complete_version(typed: str, call: Call[Any], _others: Mapping[str, st
 async def complete_cid(typed: str, call: Call[Any], _others: Mapping[str, str]) -> list[str]:
     """CIDs that begin with the typed text, of the newest records."""
     directory: Directory = call.service
-    return await directory.records.cids_from(typed, _MOST)
+    return await directory.records.cids_with_prefix(typed, _MOST)
 
 
 async def complete_skill(typed: str, call: Call[Any], others: Mapping[str, str]) -> list[str]:

@@ -109,7 +109,7 @@ class Facts:
     texts: FieldTexts
 
 
-def facts_of(data: Mapping[str, Any]) -> Facts:
+def indexed_fields(data: Mapping[str, Any]) -> Facts:
     """The indexed fields of a record."""
     schema_version = _text(data, "schema_version")
     name, version = _text(data, "name"), _text(data, "version")

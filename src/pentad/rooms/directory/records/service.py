@@ -22,7 +22,7 @@ from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
 from pentad.rooms.directory.records.events import Events, EventType
-from pentad.rooms.directory.records.index_fields import annotations_of, facts_of
+from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.store import Draft, chunks, marks
 from pentad.search.index import SearchIndex
@@ -192,11 +192,11 @@ class Records:
 
     async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
         """Store a validated record; pushing it again changes nothing."""
-        return await self._batcher.push(who, drafted(data))
+        return await self._batcher.push(who, draft_record(data))
 
     async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
         """Store records, all or none."""
-        return await self._push(who, [drafted(data) for data in records])
+        return await self._push(who, [draft_record(data) for data in records])
 
     async def _push(self, who: Principal, drafts: Sequence[Draft]) -> list[Pushed]:
         if not drafts:
@@ -272,7 +272,7 @@ class Records:
         )  # fmt: skip
         return [(row, NamedRef(name, version, cid)) for row, name, version, cid in rows]
 
-    async def cids_from(self, beginning: str, count: int) -> list[str]:
+    async def cids_with_prefix(self, beginning: str, count: int) -> list[str]:
         """CIDs with a prefix: the newest if every CID begins so, otherwise in alphabetical order."""
         if COMMON_BEGINNING.startswith(beginning):
             return [one.cid for _, one in await self.newest(count)]
@@ -308,7 +308,7 @@ class Records:
         return True
 
 
-def drafted(data: Mapping[str, Any]) -> Draft:
+def draft_record(data: Mapping[str, Any]) -> Draft:
     """A record ready to be stored; LimitExceeded if it is too large."""
     text = canonical_json(data)
     if len(text) > LARGEST_RECORD:
@@ -318,7 +318,7 @@ def drafted(data: Mapping[str, Any]) -> Draft:
         )
     if b"\xef\xbf\xbd" in text:  # lone surrogates may have been replaced: index the text that is stored
         data = msgspec.json.decode(text, type=dict[str, Any])
-    return Draft(cid_of(text), text.decode(), facts_of(data))
+    return Draft(cid_of(text), text.decode(), indexed_fields(data))
 
 
 def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:

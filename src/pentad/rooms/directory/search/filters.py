@@ -1,7 +1,10 @@
-"""What one filter means: a test of the dictionary of terms, or a condition on a record's own row.
+"""What filters mean: tests of the index terms, or conditions on a record's own row.
 
-Texts in the dictionary are in lower case and found by their first characters; `t` is a row of it and `r` a row of
-directory_records. Nothing here reads the store.
+Alternatives of one kind form a group, and a search combines groups. An id and a name of a class must match the same
+class, so they form one group. Several comparisons of one kind all apply; patterns of that kind are alternatives.
+
+Terms are in lower case and indexed by their first characters. In the SQL, `t` is a row of directory_terms and `r` a row
+of directory_records. Nothing here reads the store.
 """
 
 from collections.abc import Sequence
@@ -22,7 +25,7 @@ _INDEXED_CHARACTERS: Final = 200
 _INDEXED_TEXT: Final = "substr(t.text, 1, 200)"
 _OPERATORS: Final = (">=", "<=", ">", "<", "=")
 _SEVERITIES: Final = ("NONE", "INFO", "LOW", "MEDIUM", "HIGH", "CRITICAL")
-_FIRST_SURROGATE, _BEHIND_SURROGATES = 0xD800, 0xE000
+_FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
 _LARGEST_ID: Final = 2**32 - 1
 
 NAMED_CLASSES: Final = {
@@ -41,64 +44,66 @@ COMPARED: Final = frozenset({FilterKind.VERSION, FilterKind.SCHEMA_VERSION, Filt
 
 @dataclass(frozen=True, slots=True)
 class TermTest:
-    """A condition on terms of one kind: once so that an index finds them, once for a term that is at hand.
+    """A condition on terms of one kind: `indexed` so that an index finds them, `plain` to test a term already read.
 
-    `grams` are three characters in a row that every such term has, `fragments` words of such names (whole or their
-    beginning), where no other index finds them.
+    If no such index helps, `grams` are three-character sequences that every matching term has, and `fragments` are
+    words of matching names, each with whether it is the whole word or only its beginning.
     """
 
     kind: Kind
-    finding: Sql
-    holding: Sql
+    indexed: Sql
+    plain: Sql
     grams: tuple[str, ...] = ()
     fragments: tuple[tuple[str, bool], ...] = ()
 
 
 def comparison(value: str) -> tuple[str, str] | None:
-    """The operator and the operand of `>=1.2` and the like; None for a plain value or pattern."""
+    """The operator and operand of a comparison such as `>=1.2`; None for a plain value or pattern."""
     for operator in _OPERATORS:
         if value.startswith(operator):
             operand = value[len(operator) :].strip()
             if not operand:
-                raise InvalidInput(f"{value[:80]!r} compares with nothing.", hint="Write a value behind it: >=1.2.0.")
+                raise InvalidInput(
+                    f"{value[:80]!r} compares with nothing.", hint="Write a value after it, as in >=1.2.0."
+                )
             return operator, operand
     return None
 
 
-def text_test(dialect: Dialect, kind: Kind, wanted: Pattern, *, many: bool = True) -> TermTest:
-    """Terms whose text matches; `many` says that the dictionary has more of the kind than is read in one go."""
-    holding = wanted.holds(dialect, "t.text")
+def text_test(dialect: Dialect, kind: Kind, text: Pattern, *, many: bool = True) -> TermTest:
+    """Terms whose text matches. `many` if there may be too many terms of this kind to read them all."""
+    plain = text.condition(dialect, "t.text")
     of_kind = Sql("t.kind = ?", (int(kind),))
-    finding = joined("AND", (of_kind, *_indexed(wanted), holding))
-    test = TermTest(kind, finding, joined("AND", (of_kind, holding)))
-    if not many or wanted.prefix:
+    indexed = joined("AND", (of_kind, *_index_conditions(text), plain))
+    test = TermTest(kind, indexed, joined("AND", (of_kind, plain)))
+    if not many or text.prefix:
         return test
-    return replace(test, grams=wanted.grams, fragments=wanted.words if kind is Kind.NAME else ())
+    return replace(test, grams=text.grams, fragments=text.words if kind is Kind.NAME else ())
 
 
-def _indexed(wanted: Pattern) -> list[Sql]:
-    """Conditions that follow from the pattern and that the index of the texts answers."""
-    prefix = wanted.prefix[:_INDEXED_CHARACTERS]
-    if wanted.plain is not None:
+def _index_conditions(text: Pattern) -> list[Sql]:
+    """Conditions that follow from the pattern and that the index on the texts can answer."""
+    prefix = text.prefix[:_INDEXED_CHARACTERS]
+    if text.plain is not None:
         return [Sql(f"{_INDEXED_TEXT} = ?", (prefix,))]
     if not prefix:
         return []
-    behind = _behind(prefix)
-    bound = [Sql(f"{_INDEXED_TEXT} < ?", (behind,))] if behind else []
+    end = _end_of(prefix)
+    bound = [Sql(f"{_INDEXED_TEXT} < ?", (end,))] if end else []
     return [Sql(f"{_INDEXED_TEXT} >= ?", (prefix,)), *bound]
 
 
-def _behind(prefix: str) -> str:
-    """The first text, by bytes, that sorts behind all that begin with the prefix; empty when there is none."""
+def _end_of(prefix: str) -> str:
+    """The first text, by bytes, that sorts after all texts with this prefix; empty if there is none."""
     raised = prefix.rstrip("\U0010ffff")
     if not raised:
         return ""
     following = ord(raised[-1]) + 1
-    return raised[:-1] + chr(_BEHIND_SURROGATES if following == _FIRST_SURROGATE else following)
+    return raised[:-1] + chr(_AFTER_SURROGATES if following == _FIRST_SURROGATE else following)
 
 
 def class_number(item: Filter) -> int:
-    """The id a filter names; InvalidInput unless it is an unsigned integer."""
+    """The class id in a filter; InvalidInput unless it is an unsigned integer."""
     value = item.value.strip()
     if not (value.isascii() and value.isdigit() and len(value) <= 10 and int(value) <= _LARGEST_ID):
         what = item.kind.name.lower().replace("_", " ")
@@ -107,19 +112,19 @@ def class_number(item: Filter) -> int:
 
 
 def number_test(item: Filter, id_version: str | None) -> TermTest:
-    """Terms of a class id: as it stands in each record's own OASF version, or as a class of one version."""
+    """Terms with a class id: in each record's own OASF version, or the same class if `id_version` is given."""
     kind, number = NUMBERED_CLASSES[item.kind], class_number(item)
     if id_version is None:
         condition = Sql("t.kind = ? AND t.number >= 0 AND t.number = ?", (int(kind), number))
     else:
-        classes = _same_class(kind, number, id_version)
+        classes = _in_all_versions(kind, number, id_version)
         named = (Sql("t.number = ? AND t.text = ?", (found, name)) for name, found in classes)
         condition = composed(Sql("t.kind = ? AND t.number >= 0 AND ", (int(kind),)), "(", joined("OR", named), ")")
     return TermTest(kind, condition, condition)
 
 
-def _same_class(kind: Kind, number: int, version: str) -> list[tuple[str, int]]:
-    """What a class of one version is in each of them."""
+def _in_all_versions(kind: Kind, number: int, version: str) -> list[tuple[str, int]]:
+    """Name and id of a class in each version that has it."""
     family, served = _FAMILIES[kind], serving(version)
     if served is None:
         raise InvalidInput(f"invalid version {version[:80]!r}.", hint=f"Available versions: {', '.join(EMBEDDED)}")
@@ -136,7 +141,7 @@ def _same_class(kind: Kind, number: int, version: str) -> list[tuple[str, int]]:
 
 
 def pair_test(dialect: Dialect, item: Filter) -> TermTest | None:
-    """A locator's type and address, or an annotation's key and value, on one and the same term; None when blank."""
+    """A locator's type and address, or an annotation's key and value, in one term; None if the filter is blank."""
     locator = item.kind is FilterKind.LOCATOR
     head, colon, tail = item.value.partition(":")
     if locator and head.startswith("*") and (not colon or tail.startswith("//")):
@@ -144,21 +149,21 @@ def pair_test(dialect: Dialect, item: Filter) -> TermTest | None:
     if not head.strip() and not tail.strip():
         return None
     first, second = pattern(head if head.strip() else "*"), pattern(tail if tail.strip() else "*")
-    if second.everything:  # types and keys are terms of their own: few, and their records are counted
+    if second.everything:  # types and keys are also terms of their own: few, and with a count of records
         return text_test(dialect, Kind.LOCATOR_TYPE if locator else Kind.ANNOTATION_KEY, first)
     found = text_test(dialect, Kind.LOCATOR if locator else Kind.ANNOTATION, first)
-    detail = second.holds(dialect, "t.detail")
-    finding, holding = joined("AND", (found.finding, detail)), joined("AND", (found.holding, detail))
-    return TermTest(found.kind, finding, holding, found.grams + second.grams)
+    detail = second.condition(dialect, "t.detail")
+    indexed, plain = joined("AND", (found.indexed, detail)), joined("AND", (found.plain, detail))
+    return TermTest(found.kind, indexed, plain, found.grams + second.grams)
 
 
 def author_test(dialect: Dialect, item: Filter) -> TermTest:
-    """Authors are found by any part of their name."""
-    return text_test(dialect, Kind.AUTHOR, pattern(item.value).around())
+    """Authors whose name contains the value."""
+    return text_test(dialect, Kind.AUTHOR, pattern(item.value).anywhere())
 
 
 def version_test(kind: Kind, operators: list[tuple[str, str]]) -> TermTest:
-    """Versions within all of some bounds, in version order."""
+    """Versions within all of these bounds, in version order."""
     of_kind = Sql("t.kind = ?", (int(kind),))
     bounds = [Sql(f"t.detail {operator} ?", (version_key(operand),)) for operator, operand in operators]
     condition = joined("AND", (of_kind, *bounds))
@@ -166,7 +171,7 @@ def version_test(kind: Kind, operators: list[tuple[str, str]]) -> TermTest:
 
 
 def created_between(operators: list[tuple[str, str]]) -> Sql:
-    """Records made within all of some bounds, in the order of time."""
+    """Records created within all of these bounds."""
     bounds: list[Sql] = []
     for operator, operand in operators:
         if (key := created_key(operand)) is None:
@@ -178,19 +183,19 @@ def created_between(operators: list[tuple[str, str]]) -> Sql:
 
 
 def created_like(dialect: Dialect, value: str) -> Sql:
-    """Records whose time is written so. A plain value is found by the moment it means."""
-    wanted = pattern(value)
-    written = wanted.holds(dialect, "lower(r.created_at)")
-    if wanted.plain is not None and (key := created_key(value)) is not None:
+    """Records whose time matches as text. A plain value also goes through the index on times."""
+    text = pattern(value)
+    written = text.condition(dialect, "lower(r.created_at)")
+    if text.plain is not None and (key := created_key(value)) is not None:
         return joined("AND", (Sql("r.created_key IS NOT NULL AND r.created_key = ?", (key,)), written))
     return written
 
 
 def row_condition(dialect: Dialect, item: Filter) -> Sql | None:
-    """A condition on the record's own row; None for a blank value that means nothing."""
+    """A condition on the record's own row; None if the filter is blank."""
     value, true = item.value, item.value.strip().lower() == "true"
     if item.kind is FilterKind.DESCRIPTION:
-        return pattern(value).holds(dialect, "r.description") if value.strip() else None
+        return pattern(value).condition(dialect, "r.description") if value.strip() else None
     if item.kind is FilterKind.VERIFIED:
         return Sql("r.verified = ?", (int(true),))
     if item.kind is FilterKind.TRUSTED:
@@ -217,7 +222,7 @@ _ID_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TermGroup:
-    """Records that have a term for which one of the tests holds; `single` when no record has two such terms."""
+    """Records with a term that passes one of the tests; `single` if no record can have two such terms."""
 
     tests: tuple[TermTest, ...]
     single: bool = False
@@ -225,7 +230,7 @@ class TermGroup:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Records whose own row fulfils a condition."""
+    """Records whose own row meets a condition."""
 
     condition: Sql
 
@@ -234,7 +239,7 @@ Group = TermGroup | RowGroup
 
 
 def required(dialect: Dialect, query: Query) -> list[Group]:
-    """One group for each kind of filter that asks for something."""
+    """One group per kind of filter, without the negated ones."""
     by_kind: dict[FilterKind, list[Filter]] = {}
     for item in query.filters:
         if not item.negate:
@@ -242,7 +247,7 @@ def required(dialect: Dialect, query: Query) -> list[Group]:
     groups: list[Group] = []
     if query.match == "all":
         for name_kind, id_kind in _ID_OF.items():
-            names = [item for item in by_kind.get(name_kind, []) if not _ignored(item)]
+            names = [item for item in by_kind.get(name_kind, []) if not _is_blank(item)]
             if names and id_kind in by_kind:
                 groups.append(_same_class_group(dialect, names, by_kind.pop(id_kind), query.id_version))
                 del by_kind[name_kind]
@@ -252,11 +257,11 @@ def required(dialect: Dialect, query: Query) -> list[Group]:
 
 
 def excluded(dialect: Dialect, query: Query) -> list[Group]:
-    """One group for each negated filter: what any of them matches is left out."""
+    """One group per negated filter. A record that matches any of them is left out."""
     return [group for item in query.filters if item.negate for group in _group(dialect, [item], query.id_version)]
 
 
-def _ignored(item: Filter) -> bool:
+def _is_blank(item: Filter) -> bool:
     return item.kind in (FilterKind.MODULE_NAME, FilterKind.DESCRIPTION) and not item.value.strip()
 
 
@@ -264,18 +269,18 @@ def _same_class_group(
     dialect: Dialect, names: Sequence[Filter], ids: Sequence[Filter], id_version: str | None
 ) -> TermGroup:
     kind = NAMED_CLASSES[names[0].kind]
-    named = joined("OR", (text_test(dialect, kind, pattern(item.value)).holding for item in names))
+    named = joined("OR", (text_test(dialect, kind, pattern(item.value)).plain for item in names))
     tests: list[TermTest] = []
     for item in ids:
         numbered = number_test(item, id_version)
-        both = joined("AND", (numbered.finding, named))
+        both = joined("AND", (numbered.indexed, named))
         tests.append(TermTest(kind, both, both))
     return TermGroup(tuple(tests))
 
 
 def _group(dialect: Dialect, items: Sequence[Filter], id_version: str | None) -> list[Group]:
-    """The group of filters of one kind; none when they are blank and mean nothing."""
-    kind, items = items[0].kind, [item for item in items if not _ignored(item)]
+    """The group of filters of one kind; empty if all of them are blank."""
+    kind, items = items[0].kind, [item for item in items if not _is_blank(item)]
     if not items:
         return []
     if kind in COMPARED:

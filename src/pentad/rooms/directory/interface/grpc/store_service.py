@@ -20,7 +20,7 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.directory.interface.grpc.calls import Caller, Method, Service
 from pentad.rooms.directory.models import RecordMeta
 from pentad.rooms.directory.records.referrers import TYPES, Referrer
-from pentad.rooms.directory.records.service import drafted
+from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.records.syncs import DEFAULT_REPOSITORY, Sync
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
@@ -176,7 +176,7 @@ class _Store:
             raise InvalidInput(f"record validation failed: [{error.message}]") from None
         if not report.valid:
             raise InvalidInput(f"record validation failed: [{' '.join(one.line() for one in report.errors)}]")
-        return drafted(data)
+        return draft_record(data)
 
 
 def _ref(draft: Draft) -> bytes:
