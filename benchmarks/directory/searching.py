@@ -115,7 +115,7 @@ async def fill(database: Database, first: int, last: int) -> None:
 
 
 def _write(tx: Transaction, database: Database, made: list[store.Draft]) -> None:
-    store.take_turn(tx, database.dialect)
+    store.lock_terms(tx, database.dialect)
     store.insert(tx, database.dialect, made, "benchmark", 0.0)
 
 

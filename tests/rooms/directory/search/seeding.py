@@ -39,7 +39,7 @@ def agent(name: str, **changes: Any) -> dict[str, Any]:
 
 def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) -> list[str]:
     """Store records in this order; their CIDs."""
-    store.take_turn(tx, dialect)
+    store.lock_terms(tx, dialect)
     drafts = [draft_record({key: value for key, value in one.items() if key not in FOUND_OUT_LATER}) for one in records]
     store.insert(tx, dialect, drafts, "tester", 0.0)
     tx.run_many(
@@ -52,7 +52,7 @@ def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) ->
 
 def emptied(tx: Transaction, dialect: Dialect) -> None:
     """Take every record out again."""
-    store.take_turn(tx, dialect)
+    store.lock_terms(tx, dialect)
     for table in ("postings", "terms", "words", "texts", "records"):
         tx.run(f"DELETE FROM directory_{table}")
 

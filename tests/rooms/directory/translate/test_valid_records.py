@@ -44,6 +44,15 @@ async def test_no_valid_record_is_changed(record: dict[str, Any], form: str | No
 
 
 @pytest.mark.requirement("dir:import:valid-record")
+async def test_a_valid_record_with_a_member_named_like_a_secret_is_refused_unless_it_is_kept(importer: Importer):
+    record = sample("1.0.0") | {"annotations": {"Otp": "0"}}
+    refused = await importer.import_one(LOCAL, record)
+    assert (refused.status, [one.path for one in refused.suspicious]) == ("suspicious", ["annotations.Otp"])
+    kept = await importer.import_one(LOCAL, record, options=ImportOptions(doubt="keep"))
+    assert (kept.status, kept.cid) == ("imported", cid_of(canonical_json(record)))
+
+
+@pytest.mark.requirement("dir:import:valid-record")
 async def test_what_the_caller_says_of_other_sources_changes_no_valid_record(importer: Importer):
     record = sample("0.8.0")
     options = ImportOptions(

@@ -1,7 +1,8 @@
 """Records: pushed once, stored under the hash of their canonical text, never changed.
 
-A push (text, terms and their counts, words, signals) is one transaction. A pull hashes the record again, so a caller
-never gets a text that does not match its CID.
+A push (text, terms and their counts, words, signals) is one transaction. A full-text index costs time per transaction,
+so pushes of one caller that arrive while a transaction runs share the next one. A pull hashes the record again, so a
+caller never gets a text that does not match its CID.
 """
 
 import asyncio
@@ -41,7 +42,10 @@ class _Waiting(NamedTuple):
 
 
 class PushBatcher:
-    """Pushes drafts through `push`, several at a time."""
+    """Pushes drafts of one caller together. A single push never waits for others.
+
+    If a batch is rejected, its drafts are pushed one by one, so that a bad record does not fail the others.
+    """
 
     def __init__(self, push: Push) -> None:
         self._push = push
@@ -55,7 +59,7 @@ class PushBatcher:
         done = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(who, draft, done))
         if self._pushing is None or self._pushing.done():
-            self._pushing = asyncio.create_task(self._work_off(), name="directory-pushes")
+            self._pushing = asyncio.create_task(self._push_batches(), name="directory-pushes")
         return await done
 
     async def finish(self) -> None:
@@ -63,45 +67,45 @@ class PushBatcher:
         if self._pushing is not None:
             await self._pushing
 
-    async def _work_off(self) -> None:
+    async def _push_batches(self) -> None:
         while self._waiting:
-            company = self._next_batch()
-            if not company:
+            batch = self._next_batch()
+            if not batch:
                 continue
             try:
-                pushed = await self._push(company[0].who, [one.draft for one in company])
+                pushed = await self._push(batch[0].who, [one.draft for one in batch])
             except PentadError as error:
-                await self._one_by_one(company, error)
+                await self._one_by_one(batch, error)
             except BaseException as error:
-                for one in company:
+                for one in batch:
                     _fail(one, error)
                 if not isinstance(error, Exception):
                     raise
             else:
-                for one, result in zip(company, pushed, strict=True):
+                for one, result in zip(batch, pushed, strict=True):
                     if not one.done.done():
                         one.done.set_result(result)
 
     def _next_batch(self) -> list[_Waiting]:
         """The next pushes of one caller, up to the limits. Empty if all their callers have given up."""
-        company: list[_Waiting] = []
+        batch: list[_Waiting] = []
         size = 0
-        while self._waiting and len(company) < MOST_TOGETHER:
+        while self._waiting and len(batch) < MOST_TOGETHER:
             one = self._waiting[0]
             size += len(one.draft.text)
-            if company and (size > _MOST_CHARACTERS or one.who != company[0].who):
+            if batch and (size > _MOST_CHARACTERS or one.who != batch[0].who):
                 break
             self._waiting.popleft()
             if not one.done.done():  # otherwise its caller has given up
-                company.append(one)
-        return company
+                batch.append(one)
+        return batch
 
-    async def _one_by_one(self, company: Sequence[_Waiting], error: PentadError) -> None:
-        if len(company) == 1 or not isinstance(error, InvalidInput | Conflict):
-            for one in company:  # the store failed, and would fail for each of them
+    async def _one_by_one(self, batch: Sequence[_Waiting], error: PentadError) -> None:
+        if len(batch) == 1 or not isinstance(error, InvalidInput | Conflict):
+            for one in batch:  # the store failed, and would fail for each of them
                 _fail(one, error)
             return
-        for one in company:
+        for one in batch:
             try:
                 (result,) = await self._push(one.who, [one.draft])
             except PentadError as own:
@@ -127,7 +131,7 @@ _LARGEST_READ: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """A list entry. `trusted`: a signature is valid; `verified`: the domain in the name vouches for the signer."""
+    """An entry of a list of records. `trusted`: it has a valid signature; `verified`: its domain vouches for it."""
 
     cid: str
     name: str
@@ -140,7 +144,7 @@ class RecordSummary:
 
 
 def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
-    """The records that exist, in the order asked for."""
+    """The records that exist, in the order asked for. This is not counted as a pull."""
     found: dict[str, RecordSummary] = {}
     for part in chunks(cids):
         sql = (
@@ -158,19 +162,20 @@ def _summary(row: Row) -> RecordSummary:
     cid, name, version, schema_version, created_at, trusted, verified, text = row
     data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
     description = data.get("description")
-    shown = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
-    return RecordSummary(cid, name, version, schema_version, created_at, bool(trusted), bool(verified), shown)
+    short = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
+    return RecordSummary(cid, name, version, schema_version, created_at, bool(trusted), bool(verified), short)
 
 
 COLLECTION: Final = "directory"
 """The collection of the records' vectors in the shared search."""
 LARGEST_RECORD: Final = 4 * MIB
 LONGEST_CID: Final = 128
-MOST_NAMES_TOLD: Final = 20
-"""If more names than this change at once, subscribers of a name are only told that the list changed."""
-LONGEST_NAME_TOLD: Final = 1_000
-COMMON_BEGINNING: Final = "baearei"
-_BEHIND_ALL: Final = 2**63 - 1
+MOST_NAMES_SIGNALLED: Final = 20
+"""If more names than this change at once, subscribers of a name only learn that the list changed."""
+LONGEST_NAME_SIGNALLED: Final = 1_000
+COMMON_PREFIX: Final = "baearei"
+"""Every CID of a record begins with this."""
+_NO_ROW: Final = 2**63 - 1
 
 
 class Records:
@@ -210,37 +215,37 @@ class Records:
 
     def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft]) -> set[str]:
         """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new."""
-        store.take_turn(tx, self._database.dialect)
+        store.lock_terms(tx, self._database.dialect)
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
             list_changed(tx, "resources", "directory")
             if self._index is not None:
                 self._index.stir(tx, COLLECTION)
-            names = {draft.facts.name for draft in drafts if draft.cid in new}
-            for name in names if len(names) <= MOST_NAMES_TOLD else ():
+            names = {draft.fields.name for draft in drafts if draft.cid in new}
+            for name in names if len(names) <= MOST_NAMES_SIGNALLED else ():
                 _name_changed(tx, name)
-        labels = [draft.facts.labels for draft in drafts]
+        labels = [draft.fields.labels for draft in drafts]
         self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels)
         return new
 
     async def pull(self, cid: str) -> Record:
         """The record, after checking its hash."""
         text = await self._text(cid)
-        self._popularity.pulled(cid)
+        self._popularity.count_pulls(cid)
         return _checked(cid, text)
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record | None]:
         """The records in the order asked for, with None for unknown ones."""
-        wanted = [cid for cid in dict.fromkeys(cids) if is_cid(cid)]
-        texts = await self._database.read(lambda rows: store.texts_of(rows, wanted))
+        valid = [cid for cid in dict.fromkeys(cids) if is_cid(cid)]
+        texts = await self._database.read(lambda rows: store.texts_of(rows, valid))
         found = {cid: _checked(cid, text) for cid, text in texts.items()}
-        self._popularity.pulled(*(cid for cid in cids if cid in found))
+        self._popularity.count_pulls(*(cid for cid in cids if cid in found))
         return [found.get(cid) for cid in cids]
 
     async def lookup(self, cid: str) -> RecordMeta:
         """A short description of a record."""
         data = msgspec.json.decode(await self._text(cid), type=dict[str, Any])
-        self._popularity.looked_up(cid)
+        self._popularity.count_lookups(cid)
         return meta_of(cid, data)
 
     async def summaries(self, cids: Sequence[str]) -> list[RecordSummary]:
@@ -259,27 +264,27 @@ class Records:
 
     async def known(self, cids: Sequence[str]) -> set[str]:
         """The CIDs that are stored here."""
-        wanted = [cid for cid in cids if is_cid(cid)]
-        return set(await self._database.read(lambda rows: store.ids_of(rows, wanted)))
+        valid = [cid for cid in cids if is_cid(cid)]
+        return set(await self._database.read(lambda rows: store.ids_of(rows, valid)))
 
     async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
         """The newest records, each with its row id; `below` continues after the row id of an earlier answer."""
         rows = await self._database.read(
             lambda rows: rows.all(
                 "SELECT id, name, version, cid FROM directory_records WHERE id < ? ORDER BY id DESC LIMIT ?",
-                _BEHIND_ALL if below is None else below, count,
+                _NO_ROW if below is None else below, count,
             )
         )  # fmt: skip
         return [(row, NamedRef(name, version, cid)) for row, name, version, cid in rows]
 
-    async def cids_with_prefix(self, beginning: str, count: int) -> list[str]:
-        """CIDs with a prefix: the newest if every CID begins so, otherwise in alphabetical order."""
-        if COMMON_BEGINNING.startswith(beginning):
+    async def cids_with_prefix(self, prefix: str, count: int) -> list[str]:
+        """CIDs with a prefix: the newest if all CIDs have it, otherwise in alphabetical order."""
+        if COMMON_PREFIX.startswith(prefix):
             return [one.cid for _, one in await self.newest(count)]
-        if not beginning.isascii() or not beginning.isalnum():
+        if not prefix.isascii() or not prefix.isalnum():
             return []
         sql = "SELECT cid FROM directory_records WHERE cid >= ? AND cid < ? ORDER BY cid LIMIT ?"
-        found = await self._database.read(lambda rows: rows.all(sql, beginning, beginning + "~", count))
+        found = await self._database.read(lambda rows: rows.all(sql, prefix, prefix + "~", count))
         return [cid for (cid,) in found]
 
     async def count(self) -> int:
@@ -293,7 +298,7 @@ class Records:
         return row[0]
 
     def _delete(self, tx: Transaction, cid: str) -> bool:
-        store.take_turn(tx, self._database.dialect)
+        store.lock_terms(tx, self._database.dialect)
         record = store.ids_of(tx, [cid]).get(cid)
         if record is None:
             return False
@@ -323,12 +328,12 @@ def draft_record(data: Mapping[str, Any]) -> Draft:
 
 def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:
     """The short description: the record's own annotations plus name, version, OASF version and predecessor."""
-    facts = _MetaFields(*(text if isinstance(text := data.get(key), str) else "" for key in _MetaFields._fields))
+    fields = _MetaFields(*(text if isinstance(text := data.get(key), str) else "" for key in _MetaFields._fields))
     annotations = annotations_of(data)
-    annotations |= {"name": facts.name, "version": facts.version, "oasf-version": facts.schema_version}
-    if facts.previous_record_cid:
-        annotations["previous-cid"] = facts.previous_record_cid
-    return RecordMeta(cid, facts.name, facts.version, facts.schema_version, facts.created_at, annotations)
+    annotations |= {"name": fields.name, "version": fields.version, "oasf-version": fields.schema_version}
+    if fields.previous_record_cid:
+        annotations["previous-cid"] = fields.previous_record_cid
+    return RecordMeta(cid, fields.name, fields.version, fields.schema_version, fields.created_at, annotations)
 
 
 def uri_of(cid: str) -> str:
@@ -338,7 +343,7 @@ def uri_of(cid: str) -> str:
 
 def _name_changed(tx: Transaction, name: str) -> None:
     """Tell subscribers of a name that its versions changed, unless the name is too long for a signal."""
-    if len(name) <= LONGEST_NAME_TOLD:
+    if len(name) <= LONGEST_NAME_SIGNALLED:
         resource_updated(tx, f"directory://names/{name}")
 
 

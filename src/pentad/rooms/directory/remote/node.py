@@ -44,11 +44,11 @@ class RemoteNode:
     async def push(self, who: Principal, data: dict[str, Any]) -> Pushed:
         """Push a record. The other side does not say whether it was new."""
         record = length_delimited(b"\x0a", encoded_struct(data))
-        answers = [one async for one in self._client.exchanged(_STORE + "Push", [record])]
+        answers = [one async for one in self._client.exchange(_STORE + "Push", [record])]
         return Pushed(core_pb2.RecordRef.FromString(answers[0]).cid, None)
 
     async def pull(self, cid: str) -> Record:
-        async for record in self._pulled([cid]):
+        async for record in self._pull([cid]):
             return record
         raise NotFound(f"record not found: {cid}")
 
@@ -58,7 +58,7 @@ class RemoteNode:
         left, together = list(cids), len(cids)
         while left:
             try:
-                async for record in self._pulled(left[:together]):
+                async for record in self._pull(left[:together]):
                     found.append(record)
                     left.pop(0)
             except NotFound:
@@ -74,7 +74,7 @@ class RemoteNode:
         return [answer.record_cid async for answer in stream]
 
     async def search(self, query: Query) -> Found:
-        self._refuse_what_it_cannot(query)
+        self._refuse_unsupported(query)
         queries = [
             search_pb2.RecordQuery(type=one.kind.value, value=one.value, negate=one.negate)  # pyright: ignore[reportArgumentType]  the numbers are the wire's own
             for one in query.filters
@@ -82,17 +82,17 @@ class RemoteNode:
         total = await self._total(queries)
         if total is None and any(one.negate or one.type >= _NEW_KINDS for one in queries):
             raise InvalidInput(
-                f"The directory at {self.address} is too old to leave out what a filter finds, or for these filters.",
-                hint="Ask by name, version, skill, domain, module, locator, author or time.",
+                f"The directory at {self.address} is too old for negated filters, or for some of these.",
+                hint="Use name, version, skill, domain, module, locator, author or time.",
             )
-        asked = 0 if query.limit == 0 else query.limit + 1
+        limit = 0 if query.limit == 0 else query.limit + 1  # one more tells whether there are more
         request = search_pb2.SearchCIDsRequest(
-            queries=queries, limit=asked, offset=query.offset, sort_mode=_SORTS[query.order]
+            queries=queries, limit=limit, offset=query.offset, sort_mode=_SORTS[query.order]
         )
         stream = self._client.many(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
         hits = [Hit(answer.record_cid) async for answer in stream]
-        shown = hits[: query.limit] if query.limit else hits
-        return Found(shown, total, has_more=len(hits) > len(shown))
+        page = hits[: query.limit] if query.limit else hits
+        return Found(page, total, has_more=len(hits) > len(page))
 
     async def verify(self, cid: str) -> SignatureVerdict:
         request = sign_pb2.VerifyRequest(
@@ -120,16 +120,16 @@ class RemoteNode:
         at = seen.verified_at.ToJsonString() if seen.HasField("verified_at") else ""
         return NameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
 
-    def _refuse_what_it_cannot(self, query: Query) -> None:
+    def _refuse_unsupported(self, query: Query) -> None:
         reasons = {
             "search by words": query.words is not None,
             'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
-            "go on from a cursor": query.cursor is not None,
+            "continue from a cursor": query.cursor is not None,
             "take ids of another OASF version": query.id_version is not None,
         }
-        if refused := [what for what, wanted in reasons.items() if wanted]:
+        if unsupported := [what for what, is_used in reasons.items() if is_used]:
             raise InvalidInput(
-                f"The remote directory at {self.address} cannot {' or '.join(refused)}.",
+                f"The remote directory at {self.address} cannot {' or '.join(unsupported)}.",
                 hint="Use filters with limit and offset, or the directory of this server.",
             )
 
@@ -142,13 +142,13 @@ class RemoteNode:
             return None
         return answer.total_count
 
-    async def _pulled(self, cids: Sequence[str]) -> AsyncIterator[Record]:
+    async def _pull(self, cids: Sequence[str]) -> AsyncIterator[Record]:
         refs = [core_pb2.RecordRef(cid=cid).SerializeToString() for cid in cids]
-        wanted = iter(tuple(cids))
-        async for raw in self._client.exchanged(_STORE + "Pull", refs):
+        expected = iter(tuple(cids))
+        async for raw in self._client.exchange(_STORE + "Pull", refs):
             text = canonical_json(decoded_record(raw))
-            if (cid := next(wanted, None)) is None or cid_of(text) != cid:
-                raise Unavailable(f"The directory at {self.address} sent something else than the record asked for.")
+            if (cid := next(expected, None)) is None or cid_of(text) != cid:
+                raise Unavailable(f"The directory at {self.address} sent a different record than requested.")
             yield Record(cid, text.decode())
 
 

@@ -1,4 +1,9 @@
-"""The directory's gRPC server: all services over one port, opened and closed together with HTTP."""
+"""The directory's gRPC server: all services over one port, opened and closed together with HTTP.
+
+The room's settings name the TLS files (`grpc_cert_file`, `grpc_key_file`, and `grpc_client_ca_file` to require client
+certificates). `grpc_auth = "none"` waives the login if only this machine can connect. A caller with a certificate of
+the configured authority needs no login; `grpc_client_role` sets its rights.
+"""
 
 import asyncio
 import contextlib
@@ -50,7 +55,7 @@ def is_login_waived(settings: DirectorySettings, host: str) -> bool:
     """Whether gRPC needs no login. Only allowed on a loopback address."""
     if settings.grpc_auth == "none" and not is_loopback(host):
         raise Misconfigured(
-            f'grpc_auth = "none" is refused on {host!r}: anybody who reaches that address could do anything.',
+            f'grpc_auth = "none" is refused on {host!r}: anyone who can reach that address could do anything.',
             hint="Bind 127.0.0.1, or leave grpc_auth at required.",
         )
     return settings.grpc_auth == "none"
@@ -61,11 +66,11 @@ class CertificateAuth:
 
     def __init__(self, settings: DirectorySettings) -> None:
         self._scopes = role_scopes(settings.grpc_client_role)
-        self._asked_for = bool(settings.grpc_client_ca_file)
+        self._requires_certificate = bool(settings.grpc_client_ca_file)
 
     def principal(self, connection: Mapping[str, Sequence[bytes]]) -> Principal | None:
         """The caller that a connection's certificate names, or None without a certificate."""
-        if not self._asked_for:
+        if not self._requires_certificate:
             return None
         for key in _NAMES:
             if found := connection.get(key):
@@ -95,7 +100,7 @@ async def open_grpc(directory: Directory, context: MountContext) -> AsyncGenerat
     credentials = server_credentials(settings)
     guard = CallGuard(
         context,
-        everybody=is_login_waived(settings, context.host),
+        login_waived=is_login_waived(settings, context.host),
         by_certificate=CertificateAuth(settings).principal,
     )
     server = aio.server(
@@ -105,7 +110,7 @@ async def open_grpc(directory: Directory, context: MountContext) -> AsyncGenerat
     )
     _listen(server, context, credentials)
     await server.start()
-    ending = asyncio.create_task(_end_when_asked(server, context.stopping))
+    ending = asyncio.create_task(_stop_when_asked(server, context.stopping))
     try:
         yield
     finally:
@@ -156,6 +161,6 @@ def _listen(server: aio.Server, context: MountContext, credentials: grpc.ServerC
         ) from None
 
 
-async def _end_when_asked(server: aio.Server, stopping: asyncio.Event) -> None:
+async def _stop_when_asked(server: aio.Server, stopping: asyncio.Event) -> None:
     await stopping.wait()
     await server.stop(GRACE_SECONDS)

@@ -1,4 +1,8 @@
-"""SearchService: search, streamed page by page, so that a search for everything holds one page in memory."""
+"""All gRPC services but StoreService and SyncService: search, routing, publications, signatures, names and events.
+
+Search streams its results page by page, so that a search for everything holds one page in memory. Signing needs a
+private key, which stays with the client.
+"""
 
 import asyncio
 from collections import Counter
@@ -289,23 +293,23 @@ def event_service(directory: Directory) -> Service:
 
     async def listen(call: Caller, request: events_pb2.ListenRequest) -> AsyncIterator[events_pb2.ListenResponse]:
         if listeners[call.who.id] >= most:
-            raise Overloaded(f"You listen {most} times already.", hint="End one of those calls first.")
+            raise Overloaded(f"You already have {most} open Listen calls.", hint="End one of them first.")
         listeners[call.who.id] += 1
         try:
-            async for event in told(call, request):
+            async for event in events_until_stop(call, request):
                 yield events_pb2.ListenResponse(event=_event_message(event))
         finally:
             listeners[call.who.id] -= 1
         raise Unavailable("The server is stopping.", hint="Listen again in a moment.")
 
-    async def told(call: Caller, request: events_pb2.ListenRequest) -> AsyncIterator[Event]:
-        wanted = [kind for kind in request.event_types if kind]
-        async with directory.events.listen(wanted, request.label_filters, request.cid_filters) as listening:
+    async def events_until_stop(call: Caller, request: events_pb2.ListenRequest) -> AsyncIterator[Event]:
+        types = [kind for kind in request.event_types if kind]
+        async with directory.events.listen(types, request.label_filters, request.cid_filters) as listener:
             stopping = asyncio.create_task(call.stopping.wait())
-            stopping.add_done_callback(lambda _: listening.close())
+            stopping.add_done_callback(lambda _: listener.close())
             try:
                 await call.begin()
-                async for event in listening:
+                async for event in listener:
                     yield event
             finally:
                 stopping.cancel()

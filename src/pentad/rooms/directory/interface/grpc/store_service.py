@@ -41,7 +41,12 @@ BYTES_MOST: Final = 8 * 1024 * 1024
 
 
 class ReadAhead(Generic[T]):
-    """The messages that have arrived and are not yet processed."""
+    """The messages that have arrived and are not yet processed.
+
+    A stream answers every request in order. One by one, each would wait for its own commit; read ahead, everything that
+    arrives during one commit shares the next. The buffer is bounded by count and bytes, so that a fast sender waits for
+    a slow store.
+    """
 
     def __init__(self, *, messages: int = MESSAGES_MOST, most_bytes: int = BYTES_MOST) -> None:
         self._messages = messages
@@ -121,22 +126,22 @@ class _Store:
 
     async def push(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         """While one batch is stored, the answers to the previous one go out and the next one comes in."""
-        async with reading_ahead(stream, self._drafted) as ahead:
-            kept: list[Draft] = []
+        async with reading_ahead(stream, self._read_draft) as ahead:
+            stored: list[Draft] = []
             while drafts := await ahead.batch():
-                keeping = asyncio.create_task(self._keep(call.who, drafts))
+                storing = asyncio.create_task(self._store(call.who, drafts))
                 try:
-                    for draft in kept:
+                    for draft in stored:
                         yield _ref(draft)
-                    await keeping
+                    await storing
                 finally:
-                    keeping.cancel()
-                    await asyncio.gather(keeping, return_exceptions=True)
-                kept = drafts
+                    storing.cancel()
+                    await asyncio.gather(storing, return_exceptions=True)
+                stored = drafts
                 if not ahead.waiting:
-                    for draft in kept:
+                    for draft in stored:
                         yield _ref(draft)
-                    kept = []
+                    stored = []
 
     async def pull(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         async with reading_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
@@ -161,11 +166,11 @@ class _Store:
             await self._directory.records.delete(call.who, await cid_of_ref(raw))
         return Empty()
 
-    async def _keep(self, who: Principal, drafts: list[Draft]) -> None:
+    async def _store(self, who: Principal, drafts: list[Draft]) -> None:
         records = self._directory.records
         await self._directory.platform.database.write(lambda tx: records.write(tx, who, drafts))
 
-    async def _drafted(self, raw: bytes) -> Draft:
+    async def _read_draft(self, raw: bytes) -> Draft:
         """The validated record of a message, ready to be stored."""
         data = decoded_record(raw)
         try:
@@ -221,7 +226,7 @@ class _Referrers:
         self, call: Caller, stream: AsyncIterable[store_pb2.PushReferrerRequest]
     ) -> AsyncIterator[store_pb2.PushReferrerResponse]:
         async for request in stream:
-            referrer = _said(request)
+            referrer = _parse_referrer(request)
             try:
                 cid = await self._directory.referrers.push(call.who, referrer, request.record_ref.cid)
             except (Conflict, LimitExceeded, NotFound) as error:
@@ -235,7 +240,7 @@ class _Referrers:
         async for request in stream:
             cid, kind, ref = request.record_ref.cid, request.referrer_type, request.referrer_ref.cid
             for referrer in await self._directory.referrers.pull(cid, kind or None, ref or None):
-                yield store_pb2.PullReferrerResponse(referrer=_shown(referrer))
+                yield store_pb2.PullReferrerResponse(referrer=_referrer_message(referrer))
 
     async def delete(
         self, call: Caller, stream: AsyncIterable[store_pb2.DeleteReferrerRequest]
@@ -246,7 +251,7 @@ class _Referrers:
             yield store_pb2.DeleteReferrerResponse(referrer_refs=[core_pb2.ReferrerRef(cid=one) for one in gone])
 
 
-def _said(request: store_pb2.PushReferrerRequest) -> Referrer:
+def _parse_referrer(request: store_pb2.PushReferrerRequest) -> Referrer:
     """The referrer of a request. Older clients send a whole referrer where newer ones send a type."""
     if not request.record_ref.cid:
         raise InvalidInput("record_ref is required")
@@ -261,7 +266,7 @@ def _said(request: store_pb2.PushReferrerRequest) -> Referrer:
     return Referrer(whole.type, about, _plain(whole.data), dict(whole.annotations), whole.created_at)
 
 
-def _shown(referrer: Referrer) -> core_pb2.RecordReferrer:
+def _referrer_message(referrer: Referrer) -> core_pb2.RecordReferrer:
     return core_pb2.RecordReferrer(
         type=referrer.type,
         record_ref=core_pb2.RecordRef(cid=referrer.record_cid),
