@@ -31,7 +31,11 @@ from pentad.storage.migration_files import STORAGE, MigrationSet
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
 
-_SETS: Final = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
+_SETS: Final = (
+    STORAGE,
+    MigrationSet("jobs", "pentad.jobs.schema"),
+    MigrationSet("directory", "pentad.rooms.directory.schema"),
+)
 _SMALL: Final = 10_000
 _BATCH: Final = 5_000
 _AHEAD: Final = 2

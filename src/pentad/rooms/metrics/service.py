@@ -19,7 +19,7 @@ from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine
 from pentad.rooms.metrics.engine.query_execution import Progress
 from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.metric_history import MOST_SERIES, HistoryLine, HistoryLines, MetricHistory
-from pentad.rooms.metrics.history.retention import Retention, tidy
+from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
 from pentad.rooms.metrics.metric_keys import resolve_keys
@@ -56,7 +56,7 @@ class Metrics:
         return self.platform.clock.now()
 
     def infos(self) -> list[Info]:
-        """What each collector says of itself, the promised ones first."""
+        """The descriptions of all collectors, the promised ones first."""
         return [collector.info() for collector in self.catalogue.collectors.values()]
 
     def info(self, collector: str) -> Info:
@@ -127,7 +127,7 @@ class Metrics:
 
     async def roll_up(self) -> None:
         """Roll up old samples, and drop those that are too old."""
-        await tidy(self.platform.database, self.retention, self.now())
+        await roll_up_all(self.platform.database, self.retention, self.now())
 
     async def source_history(
         self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int

@@ -17,7 +17,7 @@ from tests.rooms.directory.search.seeding import emptied, open_directory, put
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-ASKED = settings(
+INPUT = settings(
     max_examples=20,
     deadline=None,
     # shrinking asks a real store thousands of times; without it a failure is printed as it was found
@@ -40,7 +40,7 @@ def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(clauses, "FEW_RECORDS", 0)
 
 
-@ASKED
+@INPUT
 @pytest.mark.usefixtures("bounds")
 @given(listed=records(), queries=st.lists(QUERIES, min_size=4, max_size=12))
 async def test_hits_order_total_and_whether_there_is_more_are_what_the_evaluator_says(
@@ -59,7 +59,7 @@ async def test_hits_order_total_and_whether_there_is_more_are_what_the_evaluator
         assert got.has_more == (len(wanted) > end), query
 
 
-@ASKED
+@INPUT
 @given(listed=records(), query=QUERIES, size=st.integers(1, 3))
 async def test_cursors_lead_through_all_hits_while_others_are_pushed(
     directory: Database, listed: list[dict[str, Any]], query: Query, size: int

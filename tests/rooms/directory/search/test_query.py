@@ -4,7 +4,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database
-from pentad.rooms.directory.oasf.taxonomy import mapped, taxonomy
+from pentad.rooms.directory.oasf.taxonomy import map_class, taxonomy
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query, build_query, filters_of
 from pentad.rooms.directory.search.service import RecordSearch
 from tests.rooms.directory.search.seeding import agent, open_directory, put
@@ -83,7 +83,7 @@ async def test_ids_of_one_oasf_version_find_the_class_in_records_of_others(store
     entry, same, reused = next(
         (entry, found.entry, reused)
         for entry in taxonomy("1.0.0", "skill").all
-        if (found := mapped(entry, "1.0.0", "1.1.0", "skill")) is not None
+        if (found := map_class(entry, "1.0.0", "1.1.0", "skill")) is not None
         and found.entry.id != entry.id
         and (reused := taxonomy("1.1.0", "skill").by_id(entry.id)) is not None
     )

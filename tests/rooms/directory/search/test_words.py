@@ -19,7 +19,7 @@ from tests.rooms.directory.search.seeding import agent, emptied, open_directory,
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-ASKED = settings(
+INPUT = settings(
     max_examples=20,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -78,7 +78,7 @@ def expected(listed: list[dict[str, Any]], cids: list[str], query: Query) -> lis
     return [(cid, -least) for least, _, cid in sorted(hits)]
 
 
-@ASKED
+@INPUT
 @given(
     listed=RECORDS,
     asked_for=st.lists(

@@ -119,11 +119,11 @@ async def migrate(arguments: MigrateArguments, call: Call[Directory]) -> Migrati
 
     Reports how each skill, domain and module was mapped, what was lost, and whether the result is valid.
     """
-    from pentad.rooms.directory.translate.migration import migrate as migrated
+    from pentad.rooms.directory.translate.migration import migrate as migrate_record
 
     record = await call.service.find_record(arguments.reference)
-    moved = migrated(record.data, arguments.to_version, allow_unmapped=arguments.allow_unmapped)
-    return Migration(**moved.as_json())
+    migrated = migrate_record(record.data, arguments.to_version, allow_unmapped=arguments.allow_unmapped)
+    return Migration(**migrated.as_json())
 
 
 def _ref(found: NamedRef) -> dict[str, str]:
@@ -192,4 +192,4 @@ def _public(private_key: str) -> str:
     return read_private_key(private_key).public.pem
 
 
-KEEPING_TOOLS: Final = (sign, delete)
+OWNER_TOOLS: Final = (sign, delete)

@@ -1,4 +1,4 @@
-"""The source of schemas and validation: the embedded tables, or an OASF server (`remote_schemas.py`)."""
+"""The source of schemas and validation: the embedded tables, or an OASF server over its HTTP API."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol, cast
@@ -91,7 +91,7 @@ def _check(version: str) -> None:
 
 
 SECONDS: Final = 30.0
-REMEMBERED: Final = 300.0
+CACHE_SECONDS: Final = 300.0
 """How many seconds versions and taxonomies are cached."""
 
 _MOST_BYTES: Final = 16 * MIB
@@ -100,17 +100,21 @@ _DEPTH: Final = 8
 
 
 class RemoteSchemas:
-    """One OASF server. The operator chose it, so it may be on a private network."""
+    """An OASF server. The operator chose it, so it may be on a private network.
+
+    Its answers are bounded and checked like any other foreign text. Versions and taxonomies are cached for a while;
+    validation results and schemas are not.
+    """
 
     def __init__(self, url: str, fetcher: Fetcher, clock: Clock | None = None) -> None:
-        self.url = normalised(url)
+        self.url = normalise_url(url)
         self._fetcher = fetcher
         self._clock = clock or SystemClock()
-        self._kept: dict[str, tuple[float, Any]] = {}
+        self._cache: dict[str, tuple[float, Any]] = {}
 
     async def versions(self) -> tuple[list[str], str]:
         what = "get available schema versions"
-        answer = _answer_object(await self._remembered("/api/versions", what), what)
+        answer = _answer_object(await self._cached("/api/versions", what), what)
         listed = answer.get("versions")
         found = [_version_of(entry) for entry in cast("list[Any]", listed)] if isinstance(listed, list) else []
         default = _version_of(answer.get("default"))
@@ -131,7 +135,7 @@ class RemoteSchemas:
         await self._check(version)
         what = f"get the {family}s of version {version}"
         path = f"/api/{quote(version, safe='')}/{family}_categories"
-        nodes = _answer_object(await self._remembered(path, what), what)
+        nodes = _answer_object(await self._cached(path, what), what)
         found = nodes if not parent else _classes_below(nodes, parent)
         if not found:
             raise no_children(parent or "", list(nodes))
@@ -147,7 +151,7 @@ class RemoteSchemas:
         name = "agent" if version.startswith("0.3.") else "record"
         path = f"/api/{quote(version, safe='')}/validate/object/{name}?missing_recommended=true"
         what = "validate the record"
-        answer = _answer_object(await self._ask(path, what, msgspec.json.encode(data)), what)
+        answer = _answer_object(await self._request(path, what, msgspec.json.encode(data)), what)
         if "errors" not in answer and "warnings" not in answer:
             raise _remote_failure(what, "the answer is not a verdict")
         report = Report(version)
@@ -162,17 +166,17 @@ class RemoteSchemas:
         if version not in available:
             raise UnknownVersion(version, available)
 
-    async def _remembered(self, path: str, what: str) -> Any:
-        until, value = self._kept.get(path, (0.0, None))
+    async def _cached(self, path: str, what: str) -> Any:
+        until, value = self._cache.get(path, (0.0, None))
         if self._clock.monotonic() >= until:
             value = await self._get(path, what)
-            self._kept[path] = (self._clock.monotonic() + REMEMBERED, value)
+            self._cache[path] = (self._clock.monotonic() + CACHE_SECONDS, value)
         return value
 
     async def _get(self, path: str, what: str) -> Any:
-        return await self._ask(path, what, None)
+        return await self._request(path, what, None)
 
-    async def _ask(self, path: str, what: str, body: bytes | None) -> Any:
+    async def _request(self, path: str, what: str, body: bytes | None) -> Any:
         headers = {"accept": "application/json"} | ({} if body is None else {"content-type": "application/json"})
         method = "GET" if body is None else "POST"
         try:
@@ -190,7 +194,7 @@ class RemoteSchemas:
         return _decode_answer(answer, what)
 
 
-def normalised(url: str) -> str:
+def normalise_url(url: str) -> str:
     """The address with a scheme and without a trailing slash."""
     text = url.strip()
     text = (text if text.startswith(("http://", "https://")) else f"http://{text}").rstrip("/")
@@ -229,8 +233,8 @@ def _version_of(entry: Any) -> str:
     """The version of an entry, under its current or former key."""
     if not isinstance(entry, dict):
         return ""
-    facts = cast("dict[str, Any]", entry)
-    version = facts.get("schema_version") or facts.get("version")
+    fields = cast("dict[str, Any]", entry)
+    version = fields.get("schema_version") or fields.get("version")
     return version if isinstance(version, str) else ""
 
 
@@ -239,10 +243,10 @@ def _classes_below(nodes: Mapping[str, Any], parent: str, depth: int = 0) -> dic
     for key, node in nodes.items():
         if not isinstance(node, dict) or depth > _DEPTH:
             continue
-        facts = cast("dict[str, Any]", node)
-        classes = facts.get("classes")
+        fields = cast("dict[str, Any]", node)
+        classes = fields.get("classes")
         below = cast("dict[str, Any]", classes) if isinstance(classes, dict) else {}
-        if parent in (key, facts.get("name")):
+        if parent in (key, fields.get("name")):
             return below
         if found := _classes_below(below, parent, depth + 1):
             return found

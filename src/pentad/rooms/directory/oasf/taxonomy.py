@@ -1,7 +1,7 @@
 """The classes of skills, domains and modules of each version, read from the embedded tables on first use.
 
 A class has an id, a full name (`technology/networking`) and a short name (`networking`), each unique within one family
-and version. Ids differ between versions; `mapping.py` maps a class to another version.
+and version. Ids differ between versions; `map_class` maps a class to another version.
 """
 
 import re
@@ -141,22 +141,27 @@ class Mapped:
 
 
 @lru_cache(maxsize=8192)
-def mapped(entry: ClassEntry, from_version: str, to_version: str, family: Family) -> Mapped | None:
-    """The class of `to_version` that corresponds to a class of `from_version`; None if there is none."""
-    here, there = taxonomy(from_version, family), taxonomy(to_version, family)
-    fitting = [e for e in there.all if entry.grouping or not e.grouping]
-    for found in fitting:
+def map_class(entry: ClassEntry, from_version: str, to_version: str, family: Family) -> Mapped | None:
+    """The class of `to_version` that corresponds to a class of `from_version`; None if there is none.
+
+    Skills were rewritten in 1.1.0 and modules renumbered in 0.8.0, so an id alone says little. A class maps to the one
+    with the same full name, else the same short name, else the same caption. If two versions share their ids, the id
+    comes before the short name.
+    """
+    source, target = taxonomy(from_version, family), taxonomy(to_version, family)
+    candidates = [e for e in target.all if entry.grouping or not e.grouping]
+    for found in candidates:
         if found.name == entry.name:
             return Mapped(found, "name")
     if family == "module":
         names = next((names for names in _SUCCESSORS if entry.name in names), frozenset[str]())
-        for found in fitting:
+        for found in candidates:
             if found.name in names:
                 return Mapped(found, "successor")
-    if {here.version, there.version} <= _STABLE_IDS[family] and (kept := there.by_id(entry.id)) is not None:
-        return Mapped(kept, "id")
-    for found in fitting:
+    if {source.version, target.version} <= _STABLE_IDS[family] and (same_id := target.by_id(entry.id)) is not None:
+        return Mapped(same_id, "id")
+    for found in candidates:
         if found.short == entry.short:
             return Mapped(found, "short name")
-    captioned = [e for e in fitting if e.caption.casefold() == entry.caption.casefold()]
+    captioned = [e for e in candidates if e.caption.casefold() == entry.caption.casefold()]
     return Mapped(captioned[0], "caption") if len(captioned) == 1 else None

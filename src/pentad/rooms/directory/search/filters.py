@@ -14,7 +14,7 @@ from typing import Final
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
 from pentad.kernel.sql import Sql, composed, joined
-from pentad.rooms.directory.oasf.taxonomy import mapped, taxonomy
+from pentad.rooms.directory.oasf.taxonomy import map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
 from pentad.rooms.directory.records.index_fields import Kind
 from pentad.rooms.directory.search.patterns import Pattern, pattern
@@ -135,7 +135,7 @@ def _in_all_versions(kind: Kind, number: int, version: str) -> list[tuple[str, i
         )
     found = {(entry.name.lower(), entry.id)}
     for other in EMBEDDED:
-        if (same := mapped(entry, served.version, other, family)) is not None:
+        if (same := map_class(entry, served.version, other, family)) is not None:
             found.add((same.entry.name.lower(), same.entry.id))
     return sorted(found)
 

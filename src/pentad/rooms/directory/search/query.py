@@ -162,7 +162,7 @@ def build_query(
     arrays: Mapping[str, Sequence[str]],
     *,
     exclude: Mapping[str, Sequence[str]] | None = None,
-    marks: Sequence[Filter] = (),
+    trust: Sequence[Filter] = (),
     words: str = "",
     match: Match = "all",
     sort: Sort | None = None,
@@ -176,7 +176,7 @@ def build_query(
         raise InvalidInput(f"limit cannot exceed {LARGEST_LIMIT}")
     if limit < 0:
         raise InvalidInput("limit must be positive")
-    filters = [*filters_of(arrays), *marks, *filters_of(exclude or {}, negate=True)]
+    filters = [*filters_of(arrays), *trust, *filters_of(exclude or {}, negate=True)]
     if not filters and not words.strip():
         raise InvalidInput("at least one query filter must be provided")
     return Query(

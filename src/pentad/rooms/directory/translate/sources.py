@@ -1,7 +1,8 @@
-"""Finds importable files below a folder: skills, server.json, agent cards, mcp.json, records and bundles.
+"""Sources to import: found below a folder, and read in the format that is named or detected.
 
-It reads local files, so only the owner of the machine may use it. Links are not followed. The content of a JSON file,
-not only its name, decides its format.
+Sources are skills, server.json, agent cards, mcp.json, records and bundles. Discovery reads local files, so only the
+owner of the machine may use it. Links are not followed. The content of a JSON file, not only its name, decides its
+format.
 """
 
 import os
@@ -57,11 +58,11 @@ def read_source(content: Content, form: str | None, given: Overrides, doubt: Dou
     if isinstance(content, bytes) and is_bundle(content) and form in (None, "bundle", "agentskills"):
         return Read("bundle", bundle_record(read_bundle(content), given, doubt))
     name = form.strip().lower() if form else None
-    if name == "oasf" or (name is None and _looks(content) == "oasf"):
+    if name == "oasf" or (name is None and _detect_format(content) == "oasf"):
         record = _parsed_record(content)
         check_record(record, doubt)
         return Read("oasf", Translated(record, []))
-    chosen = import_format(name or _looks(content))
+    chosen = import_format(name or _detect_format(content))
     source = content if isinstance(content, dict) else parse_source(chosen, content)
     return Read(chosen.name, import_record(chosen, source, given, doubt))
 
@@ -70,19 +71,19 @@ def _parsed_record(content: str | bytes | dict[str, Any]) -> dict[str, Any]:
     return content if isinstance(content, dict) else parse_record(content)
 
 
-def _looks(content: str | bytes | dict[str, Any]) -> Detected:
+def _detect_format(content: str | bytes | dict[str, Any]) -> Detected:
     if isinstance(content, dict):
-        return detected(content)
+        return detect_format(content)
     try:
         text = content.decode() if isinstance(content, bytes) else content
     except UnicodeDecodeError:
         raise InvalidInput("the source is not UTF-8 and no archive", hint="Send text, a zip or a tar.") from None
     if text.removeprefix("\ufeff").lstrip().startswith("---"):
         return "agentskills"
-    return detected(parse_json(text))
+    return detect_format(parse_json(text))
 
 
-def detected(source: dict[str, Any]) -> Detected:
+def detect_format(source: dict[str, Any]) -> Detected:
     """The format of a JSON source, by its keys; InvalidInput if none fits."""
     if isinstance(source.get("schema_version"), str):
         return "oasf"
@@ -129,7 +130,7 @@ def discover_sources(paths: Iterable[Path]) -> Iterator[Source]:
 
 def _folder(folder: Path, label: str) -> Iterator[Source]:
     if (folder / SKILL_FILE).is_file():
-        yield _safely(lambda: Source(f"{label}/{SKILL_FILE}", _skill(folder)), f"{label}/{SKILL_FILE}")
+        yield _read_safely(lambda: Source(f"{label}/{SKILL_FILE}", _skill(folder)), f"{label}/{SKILL_FILE}")
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -148,13 +149,13 @@ def _folder(folder: Path, label: str) -> Iterator[Source]:
 
 
 def _file(path: Path, label: str, *, named: bool) -> Iterator[Source]:
-    source = _safely(lambda: Source(label, _read(path)), label)
+    source = _read_safely(lambda: Source(label, _read(path)), label)
     if source.error is not None or not path.name.endswith(".json") or not isinstance(source.content, bytes):
         yield source
         return
     try:
         data = parse_json(source.content.decode())
-        kind = detected(data)
+        kind = detect_format(data)
         if kind in ("claude", "ghcopilot") and len(configurations := split_config(data)) > 1:
             for name, one in configurations.items():
                 yield Source(f"{label}#{scrub_text(name)}", one, format="ghcopilot")
@@ -174,7 +175,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _safely(read: Callable[[], Source], label: str) -> Source:
+def _read_safely(read: Callable[[], Source], label: str) -> Source:
     try:
         return read()
     except PentadError as error:

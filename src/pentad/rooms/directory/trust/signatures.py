@@ -1,7 +1,8 @@
-"""Making, encoding and verifying one signature.
+"""Signatures of records: making, encoding and verifying them.
 
 The signed payload is the text of a record's CID, which is the record's hash, so a signature is valid for that record
-alone.
+alone. Signatures do not reliably name their key, so each is tried with every matching key, the hinted one first. The
+number of attempts is bounded, so that a thousand signatures and a thousand keys do not cause a million attempts.
 """
 
 import base64

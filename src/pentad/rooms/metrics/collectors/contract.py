@@ -157,8 +157,8 @@ def plan_facts(
     catalogue: Iterable[Metric], query: Query, known: Facts, *, everything: bool = False, is_local: bool = False
 ) -> Plan:
     """The facts of the wanted metrics that are not known yet. A local source costs no requests."""
-    wanted = (metric for metric in catalogue if everything or query.wants(metric.key))
-    facts = [Fact(name) for name in dict.fromkeys(name for metric in wanted for name in metric.facts)]
+    metrics = (metric for metric in catalogue if everything or query.wants(metric.key))
+    facts = [Fact(name) for name in dict.fromkeys(name for metric in metrics for name in metric.facts)]
     return Plan(tuple(fact for fact in facts if fact not in known), calls=0 if is_local else len(facts))
 
 

@@ -19,6 +19,7 @@ from pentad.kernel.clock import iso, parse_iso
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
+from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import (
     Fact,
     Facts,
@@ -57,7 +58,7 @@ def basic(user: str, token: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SystemApi:
     """Requests to a system for one fact."""
 
     system: System
@@ -82,65 +83,59 @@ class Line:
         return [cast("dict[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, dict)]
 
 
-def _at(value: Any, *path: str) -> Any:
-    for name in path:
-        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-    return value
-
-
-async def _bitbucket(line: Line) -> Any:
+async def _bitbucket(api: SystemApi) -> Any:
     total = start = 0
     for _ in range(MOST_PAGES):
-        answer = await line.get("", {"start": start, "limit": 100})
-        size = _at(answer, "size")
+        answer = await api.get("", {"start": start, "limit": 100})
+        size = get_path(answer, "size")
         if not isinstance(size, int):
-            raise line.unexpected("The answer does not say how many repositories there are.")
+            raise api.unexpected("The answer does not say how many repositories there are.")
         total += size
-        following = _at(answer, "nextPageStart")
-        if _at(answer, "isLastPage") is not False or not isinstance(following, int) or following <= start:
+        following = get_path(answer, "nextPageStart")
+        if get_path(answer, "isLastPage") is not False or not isinstance(following, int) or following <= start:
             break
         start = following
     return total
 
 
-async def _confluence(line: Line) -> Any:
-    wanted = {"cql": line.system.query or "type=page", "expand": "version,history,history.lastUpdated", "limit": 100}
-    answer = await line.get("/rest/api/content/search", wanted)
-    parts = urlsplit(line.system.url)
+async def _confluence(api: SystemApi) -> Any:
+    wanted = {"cql": api.system.query or "type=page", "expand": "version,history,history.lastUpdated", "limit": 100}
+    answer = await api.get("/rest/api/content/search", wanted)
+    parts = urlsplit(api.system.url)
     pages: dict[Any, dict[str, Any]] = {}
     for _ in range(MOST_PAGES):
         before = len(pages)
-        for page in line.entries(answer, "results"):
+        for page in api.entries(answer, "results"):
             pages[page.get("id")] = {
-                "created": _at(page, "history", "createdDate"),
-                "by": _at(page, "history", "createdBy", "publicName"),
-                "updated": _at(page, "history", "lastUpdated", "when"),
+                "created": get_path(page, "history", "createdDate"),
+                "by": get_path(page, "history", "createdBy", "publicName"),
+                "updated": get_path(page, "history", "lastUpdated", "when"),
             }
-        following = _at(answer, "_links", "next")
+        following = get_path(answer, "_links", "next")
         if len(pages) == before or not isinstance(following, str) or not following.startswith("/"):
             break
-        if _at(answer, "size") != _at(answer, "limit"):
+        if get_path(answer, "size") != get_path(answer, "limit"):
             break
-        context = _at(answer, "_links", "context") or ""
-        answer = await line.get("", url=f"{parts.scheme}://{parts.netloc}{context}{following}")
+        context = get_path(answer, "_links", "context") or ""
+        answer = await api.get("", url=f"{parts.scheme}://{parts.netloc}{context}{following}")
     return list(pages.values())
 
 
-async def _jenkins(line: Line) -> Any:
-    return [job.get("color") for job in line.entries(await line.get("/api/json"), "jobs")]
+async def _jenkins(api: SystemApi) -> Any:
+    return [job.get("color") for job in api.entries(await api.get("/api/json"), "jobs")]
 
 
-def _jira(which: str) -> Callable[[Line], Awaitable[Any]]:
-    async def fetch(line: Line) -> Any:
-        query = f"({line.system.query}) AND {which}" if line.system.query else which
+def _jira(which: str) -> Callable[[SystemApi], Awaitable[Any]]:
+    async def fetch(api: SystemApi) -> Any:
+        query = f"({api.system.query}) AND {which}" if api.system.query else which
         tasks: dict[Any, dict[str, Any]] = {}
         total = start = 0
         for _ in range(MOST_PAGES):
-            answer = await line.get("/rest/api/2/search", {"jql": query, "startAt": start, "maxResults": 100})
-            found = line.entries(answer, "issues")
-            total = int(_at(answer, "total") or 0)
+            answer = await api.get("/rest/api/2/search", {"jql": query, "startAt": start, "maxResults": 100})
+            found = api.entries(answer, "issues")
+            total = int(get_path(answer, "total") or 0)
             for task in found:
-                kind, status = _at(task, "fields", "issuetype", "name"), _at(task, "fields", "status", "name")
+                kind, status = get_path(task, "fields", "issuetype", "name"), get_path(task, "fields", "status", "name")
                 tasks[task.get("id")] = {"type": kind, "status": status}
             start += len(found)
             # For the backlog only the total counts, and the first page has it.
@@ -151,15 +146,15 @@ def _jira(which: str) -> Callable[[Line], Awaitable[Any]]:
     return fetch
 
 
-async def _splunk(line: Line) -> Any:
-    reply = await line.upstream.send("GET", line.system.url, headers=line.system.headers, scope=line.system.name)
+async def _splunk(api: SystemApi) -> Any:
+    reply = await api.upstream.send("GET", api.system.url, headers=api.system.headers, scope=api.system.name)
     # A NUL byte means another encoding, which could hide a declaration.
     if any(mark in reply.body for mark in (b"<!DOCTYPE", b"<!ENTITY", b"\0")):
-        raise line.unexpected("The answer declares entities, which a feed does not need.")
+        raise api.unexpected("The answer declares entities, which a feed does not need.")
     try:
         feed = ET.fromstring(reply.body)  # noqa: S314  without a DOCTYPE there are no entities to expand
     except ET.ParseError:
-        raise line.unexpected("The answer is not XML, or was cut off.") from None
+        raise api.unexpected("The answer is not XML, or was cut off.") from None
     return [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
 
 
@@ -173,16 +168,19 @@ def _view(entry: ET.Element) -> dict[str, str]:
     return {str(key.get("name")): (key.text or "").strip() for key in keys if key.get("name") in names}
 
 
-def _azure_tasks(query: str) -> Callable[[Line], Awaitable[Any]]:
-    async def fetch(line: Line) -> Any:
-        answer = await line.post("/wit/wiql/", {"query": query}, {"api-version": "6.0"})
-        ids = [str(item.get("id")) for item in line.entries(answer, "workItems")]
+def _azure_tasks(query: str) -> Callable[[SystemApi], Awaitable[Any]]:
+    async def fetch(api: SystemApi) -> Any:
+        answer = await api.post("/wit/wiql/", {"query": query}, {"api-version": "6.0"})
+        ids = [str(item.get("id")) for item in api.entries(answer, "workItems")]
         tasks: list[dict[str, Any]] = []
         for start in range(0, len(ids), WORK_ITEMS):
             chosen = ",".join(ids[start : start + WORK_ITEMS])
-            found = line.entries(await line.get("/wit/workitems", {"ids": chosen, "api-version": "6.0"}), "value")
+            found = api.entries(await api.get("/wit/workitems", {"ids": chosen, "api-version": "6.0"}), "value")
             tasks += [
-                {"type": _at(item, "fields", "System.WorkItemType"), "status": _at(item, "fields", "System.State")}
+                {
+                    "type": get_path(item, "fields", "System.WorkItemType"),
+                    "status": get_path(item, "fields", "System.State"),
+                }
                 for item in found
             ]
         return tasks
@@ -190,25 +188,25 @@ def _azure_tasks(query: str) -> Callable[[Line], Awaitable[Any]]:
     return fetch
 
 
-async def _azure_repositories(line: Line) -> Any:
-    count = _at(await line.get("/git/repositories", {"api-version": "4.1"}), "count")
+async def _azure_repositories(api: SystemApi) -> Any:
+    count = get_path(await api.get("/git/repositories", {"api-version": "4.1"}), "count")
     if not isinstance(count, int):
-        raise line.unexpected("The answer does not say how many repositories there are.")
+        raise api.unexpected("The answer does not say how many repositories there are.")
     return count
 
 
-async def _azure_pipelines(line: Line) -> Any:
+async def _azure_pipelines(api: SystemApi) -> Any:
     """The result of the latest run of each pipeline; None if it never ran."""
     version = {"api-version": "6.0-preview.1"}
     latest: list[Any] = []
-    for pipeline in line.entries(await line.get("/pipelines", version), "value"):
-        runs = line.entries(await line.get(f"/pipelines/{int(pipeline['id'])}/runs", version), "value")
+    for pipeline in api.entries(await api.get("/pipelines", version), "value"):
+        runs = api.entries(await api.get(f"/pipelines/{int(pipeline['id'])}/runs", version), "value")
         last = max(runs, key=lambda run: str(run.get("createdDate")), default=None)
         latest.append(None if last is None else str(last.get("result")))
     return latest
 
 
-FETCHERS: Final[Mapping[str, Mapping[str, Callable[[Line], Awaitable[Any]]]]] = {
+FETCHERS: Final[Mapping[str, Mapping[str, Callable[[SystemApi], Awaitable[Any]]]]] = {
     "bitbucket": {"repositories": _bitbucket},
     "confluence": {"pages": _confluence},
     "jenkins": {"jobs": _jenkins},
@@ -398,7 +396,7 @@ class Sdlc:
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         _, system, name = fact.name.split(".")
-        return await FETCHERS[system][name](Line(self._systems[system], upstream))
+        return await FETCHERS[system][name](SystemApi(self._systems[system], upstream))
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         errors = [f"{problem.scope}: {problem.call}: {problem.message}" for problem in facts.problems().values()]
@@ -406,16 +404,16 @@ class Sdlc:
         samples: list[Sample] = []
         for system in self._systems:
             given = {name: facts.value(Fact(f"sdlc.{system}.{name}")) for name in FETCHERS[system]}
-            shown, raw, formulas = PARTS[system]
+            part, raw, formulas = PARTS[system]
             if query.raw:
                 found[raw] = given
                 continue
             values = formulas(given, query.now)
-            wants = [key for key in values if query.wants(f"{shown}.{key}")]
+            wants = [key for key in values if query.wants(f"{part}.{key}")]
             if wants:
-                found[shown] = {key: values[key] for key in wants}
+                found[part] = {key: values[key] for key in wants}
             for key in wants:
-                samples += _samples(f"{shown}.{key}", values[key], _state(facts, system, _KEYS[system][key][0]))
+                samples += _samples(f"{part}.{key}", values[key], _state(facts, system, _KEYS[system][key][0]))
         tree = {"date": iso(query.now), ("sdlcData" if query.raw else ROOT): {**found, "errors": errors}}
         return Snapshot(collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples)
 

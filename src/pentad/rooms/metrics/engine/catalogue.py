@@ -102,7 +102,7 @@ def find_collectors(source: CollectorContext) -> list[Collector]:
     """All collectors. Of two with the same id the first wins, so plug-ins cannot replace Pentad's own."""
     found: dict[str, Collector] = {}
     for name, factory in _factories():
-        for collector in _made(name, factory, source):
+        for collector in _call_factory(name, factory, source):
             if collector.id in found:
                 _log.warning("There are two collectors %r; the one from %s is left out.", collector.id, name)
             else:
@@ -120,7 +120,7 @@ def _factories() -> Iterator[tuple[str, Factory]]:
             _log.warning("The collector %s cannot be loaded: %s.", name, type(error).__name__)
 
 
-def _made(name: str, factory: Factory, source: CollectorContext) -> Sequence[Collector]:
+def _call_factory(name: str, factory: Factory, source: CollectorContext) -> Sequence[Collector]:
     if name in BUILT_IN:
         return factory(source)
     try:

@@ -69,7 +69,7 @@ class HostLimits:
         found = self._hosts.get(host)
         if found is None:
             if len(self._hosts) >= MOST_HOSTS:
-                self._hosts = {name: kept for name, kept in self._hosts.items() if kept.busy}
+                self._hosts = {name: limit_of_host for name, limit_of_host in self._hosts.items() if limit_of_host.busy}
             found = self._hosts[host] = HostLimit(self.limit, self._clock)
         return found
 
@@ -232,8 +232,8 @@ class UpstreamSession:
         if not is_rate_limited(answer):
             await self._back_off(request, attempt, problem_kind(answer), describe_status(answer), answer.status)
             return
-        asked = retry_after(answer.headers, self.clock.now())
-        wait = _backoff_seconds(attempt) if asked is None else asked + random.random() * 0.1  # noqa: S311  jitter
+        seconds = retry_after(answer.headers, self.clock.now())
+        wait = _backoff_seconds(attempt) if seconds is None else seconds + random.random() * 0.1  # noqa: S311  jitter
         if wait > LONGEST_WAIT or (self.deadline is not None and self.clock.monotonic() + wait >= self.deadline):
             raise request.error("rate", describe_status(answer), answer.status)
         host.pause(wait)

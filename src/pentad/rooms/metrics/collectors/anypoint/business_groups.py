@@ -109,14 +109,14 @@ def select_environments(found: Iterable[Environment], words: Sequence[str]) -> l
 
     An exact name wins over a type: an environment is often called Sandbox.
     """
-    there = list(found)
+    environments = list(found)
     if not words:
-        return there
-    meant: set[str] = set()
+        return environments
+    chosen: set[str] = set()
     for word in words:
-        exactly = [one.id for one in there if word in (one.id, one.name)]
-        meant.update(exactly or (one.id for one in there if one.is_called(word)))
-    return [one for one in there if one.id in meant]
+        exactly = [one.id for one in environments if word in (one.id, one.name)]
+        chosen.update(exactly or (one.id for one in environments if one.is_called(word)))
+    return [one for one in environments if one.id in chosen]
 
 
 def refuse_unknown_environments(found: Sequence[Environment], words: Sequence[str]) -> None:

@@ -105,5 +105,5 @@ def _mean_occurrences(
     cells = [names(known, environment) for environment in places]
     if cells and all(cell.value is None for cell in cells):
         return Cell(None, missing_state(cells))
-    met = [name for cell in cells if cell.value is not None for name in cell.value]
-    return Cell(mean([met.count(asset_id(asset)) for asset in _of(assets.value, kind)]), combined_state(cells))
+    names_seen = [name for cell in cells if cell.value is not None for name in cell.value]
+    return Cell(mean([names_seen.count(asset_id(asset)) for asset in _of(assets.value, kind)]), combined_state(cells))

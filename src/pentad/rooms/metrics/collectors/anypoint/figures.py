@@ -50,9 +50,9 @@ class Inputs:
 def drivers(known: GroupFacts) -> dict[str, Node]:
     """The two figures of a group that the platform provides."""
     apis = [api_figures(known, one) for one in known.of_kind(production=True)]
-    started: list[Cell] = []
+    running: list[Cell] = []
     for environment in known.of_kind(production=True):
-        started += [
+        running += [
             cloudhub_figures(known, environment)["applicationsStarted"],
             fabric_figures(known, environment, all_mc=True)["applicationsStarted"],
             hybrid_figures(known, environment)["applicationsStarted"],
@@ -62,29 +62,29 @@ def drivers(known: GroupFacts) -> dict[str, Node]:
         return {"reusedApis": missing, "applicationsStarted": missing}
     return {
         "reusedApis": sum_cells([entry["apisWithMoreThanOneConsumer"] for entry in apis]),
-        "applicationsStarted": sum_cells(started),
+        "applicationsStarted": sum_cells(running),
     }
 
 
-def benefits(given: Inputs, reused: float | None, started: float | None) -> tuple[dict[str, Any], list[str]]:
+def benefits(given: Inputs, reused: float | None, running: float | None) -> tuple[dict[str, Any], list[str]]:
     """The five values; null, with a reason, if one cannot be computed."""
     errors: list[str] = []
     if not given.develop_now:
         errors.append("developerProductivity has no value: developAPICurrentTime is 0.")
     if reused is None:
         errors.append("Savings from reuse have no value: the production APIs could not be counted.")
-    if started is None:
+    if running is None:
         errors.append("Savings from maintenance have no value: the production applications could not be counted.")
     reuse = None if reused is None else exact_sum([reused * given.develop_before * given.day_rate])
     saved_days = given.maintain_before - given.maintain_now
-    kept = None if started is None else exact_sum([saved_days * started * given.day_rate])
-    again = None if reused is None else exact_sum([reused * given.maintain_before * given.day_rate])
-    parts = [part for part in (reuse, kept, again) if part is not None]
+    maintained = None if running is None else exact_sum([saved_days * running * given.day_rate])
+    reused_maintenance = None if reused is None else exact_sum([reused * given.maintain_before * given.day_rate])
+    parts = [part for part in (reuse, maintained, reused_maintenance) if part is not None]
     values = (
         exact_sum([given.develop_before / given.develop_now * 100]) if given.develop_now else None,
         reuse,
-        kept,
-        again,
+        maintained,
+        reused_maintenance,
         exact_sum(parts) if len(parts) == 3 else None,
     )
     return dict(zip(OUTPUTS, values, strict=True)), errors
