@@ -183,7 +183,7 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, target: "Tar
     if target.server is not None:
         if key is not None or ask:
             raise click.UsageError(
-                "A private key is never sent to a server. Without --key the server signs with its own key."
+                "A private key is not sent to a server. Leave out --key: the server signs with its own key."
             )
         signed = target.call_tool("directory_sign", {"reference": reference})
     else:
