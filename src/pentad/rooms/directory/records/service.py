@@ -257,11 +257,6 @@ class Records:
         _required(cid)
         return is_cid(cid) and await self._database.write(lambda tx: self._delete(tx, cid))
 
-    async def exists(self, cid: str) -> bool:
-        if not is_cid(cid):
-            return False
-        return await self._database.lookup("SELECT 1 FROM directory_records WHERE cid = ?", cid) is not None
-
     async def known(self, cids: Sequence[str]) -> set[str]:
         """The CIDs that are stored here."""
         valid = [cid for cid in cids if is_cid(cid)]

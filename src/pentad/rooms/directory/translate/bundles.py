@@ -57,13 +57,6 @@ def is_bundle(content: bytes) -> bool:
     return content[:4] in (b"PK\x03\x04", b"PK\x05\x06") or content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar"
 
 
-def to_record(
-    content: bytes, given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
-) -> Translated[dict[str, Any]]:  # fmt: skip
-    """The record of a bundle."""
-    return bundle_record(read_bundle(content), given, doubt)
-
-
 def bundle_record(
     bundle: Bundle, given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:  # fmt: skip
