@@ -24,13 +24,17 @@ from benchmarks.process import move_to, server_core
 from benchmarks.table import Figure, Goal
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.records import drafted
-from pentad.rooms.directory.search.query import Query, asked
+from pentad.rooms.directory.records.service import draft_record
+from pentad.rooms.directory.search.query import Query, build_query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
-_SETS: Final = (STORAGE, MigrationSet("directory", "pentad.rooms.directory.schema"))
+_SETS: Final = (
+    STORAGE,
+    MigrationSet("jobs", "pentad.jobs.schema"),
+    MigrationSet("directory", "pentad.rooms.directory.schema"),
+)
 _SMALL: Final = 10_000
 _BATCH: Final = 5_000
 _AHEAD: Final = 2
@@ -50,25 +54,25 @@ class Question:
     def query(self, turn: int) -> Query:
         number = turn * 37 % _SMALL
         if self.title == "exact name":
-            return asked({"names": [name(number)]}, limit=20)
+            return build_query({"names": [name(number)]}, limit=20)
         if self.title == "rare skill and a domain":
             domain = record(turn % RARE)["domains"][0]["name"]
-            return asked({"skill_names": [rare_skill().name], "domain_names": [domain]}, limit=20)
+            return build_query({"skill_names": [rare_skill().name], "domain_names": [domain]}, limit=20)
         if self.title == "prefix wildcard":
-            return asked({"names": [name(number)[:-1] + "*"]}, limit=20)
+            return build_query({"names": [name(number)[:-1] + "*"]}, limit=20)
         if self.title == "infix wildcard":
-            return asked({"names": [f"*{name(number)[12:-1]}?"]}, limit=20)
+            return build_query({"names": [f"*{name(number)[12:-1]}?"]}, limit=20)
         if self.title == "infix wildcard within a word":
-            return asked({"names": [f"*{number:07d}".replace("*0", "*")]}, limit=20)
+            return build_query({"names": [f"*{number:07d}".replace("*0", "*")]}, limit=20)
         if self.title == "version comparison":
-            return asked({"versions": [f">=90.0.{turn % RARE}"]}, limit=20)
+            return build_query({"versions": [f">=90.0.{turn % RARE}"]}, limit=20)
         if self.title == "words, one of them rare":
-            return asked({}, words=f"an agent known as {coined(number)}", limit=20)
+            return build_query({}, words=f"an agent known as {coined(number)}", limit=20)
         if self.title == "two frequent classes":
             frequent = record(number)
             classes = [frequent[kind][0]["name"] for kind in ("skills", "domains")]
-            return asked({"skill_names": [classes[0]], "domain_names": [classes[1]]}, limit=20)
-        return asked({}, words="translates images of invoices", limit=20)
+            return build_query({"skill_names": [classes[0]], "domain_names": [classes[1]]}, limit=20)
+        return build_query({}, words="translates images of invoices", limit=20)
 
 
 QUESTIONS: Final = (
@@ -95,7 +99,7 @@ class Lane:
 
 def drafts(numbers: range) -> list[store.Draft]:
     """Records as they will be kept."""
-    return [drafted(record(number)) for number in numbers]
+    return [draft_record(record(number)) for number in numbers]
 
 
 async def fill(database: Database, first: int, last: int) -> None:
@@ -114,7 +118,7 @@ async def fill(database: Database, first: int, last: int) -> None:
 
 
 def _write(tx: Transaction, database: Database, made: list[store.Draft]) -> None:
-    store.take_turn(tx, database.dialect)
+    store.lock_terms(tx, database.dialect)
     store.insert(tx, database.dialect, made, "benchmark", 0.0)
 
 

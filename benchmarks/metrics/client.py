@@ -40,7 +40,7 @@ class Recording(HttpFetcher):
 
 
 async def main(url: str, org: str, limit: int, record: Path | None) -> None:
-    from pentad.rooms.metrics.engine.query import build_query
+    from pentad.rooms.metrics.engine.query_engine import build_query
 
     fetcher = HttpFetcher() if record is None else Recording()
     engine = engine_for({"anypoint_url": url, "anypoint_org": org, **APP}, fetcher, limit)

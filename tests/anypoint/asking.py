@@ -9,8 +9,7 @@ from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.collectors.anypoint.collector import collectors
 from pentad.rooms.metrics.collectors.contract import CollectorContext
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.query import build_query
-from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine, build_query
 from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.server import Platform, serving
 from tests.room_settings import room_settings

@@ -78,7 +78,7 @@ def test_the_directory(place: Place) -> None:
     assert "no record found" in place.remote("directory", "pull", "no-such-name", code=3)
     assert json.loads(place.remote("directory", "sign", cid, "--json"))["cid"] == cid
     assert place.same("directory", "verify", cid)["success"] is True
-    assert "own key signs" in place.remote("directory", "sign", cid, "--key", "k.pem", code=2)
+    assert "the server signs with its own key" in place.remote("directory", "sign", cid, "--key", "k.pem", code=2)
     assert json.loads(place.remote("directory", "delete", cid, "--json")) == {"cid": cid, "deleted": True}
     assert place.same("directory", "search")["records"] == []
     assert "directory_import" in place.remote("directory", "import", str(record), code=2)

@@ -176,7 +176,7 @@ async def test_an_avatar_alone_has_the_prompts_its_tools_can_serve(alone: Door) 
     assert SLUICES in await alone.prompt("ask_avatar", question=SLUICES)
 
 
-def drafted(text: str, name: str) -> str:
+def draft_record(text: str, name: str) -> str:
     return json.dumps({"statements": [{"text": text, "support": [name]}], "abstain": False})
 
 
@@ -222,7 +222,7 @@ async def test_in_the_stateless_era_the_clients_model_is_asked_by_input_required
         asked = first["inputRequests"]["draft"]["params"]
         material = json.loads(asked["messages"][0]["content"]["text"])
         name = next(one["name"] for one in material["sentences"] if "27 sluices" in one["text"])
-        made = drafted("In 1931 the Lower Marsh had 27 sluices.", name)
+        made = draft_record("In 1931 the Lower Marsh had 27 sluices.", name)
         answers: dict[str, Any] = {
             "draft": {"role": "assistant", "content": {"type": "text", "text": made}, "model": "m"}
         }

@@ -8,7 +8,7 @@ from pentad.rooms.metrics import store
 from pentad.rooms.metrics.engine.catalogue import Catalogue
 from pentad.rooms.metrics.history.changes import compare_values, values_of
 from pentad.rooms.metrics.history.metric_history import MetricHistory
-from pentad.rooms.metrics.interface.history_tools import line_view, plot_points
+from pentad.rooms.metrics.interface.tools import line_view, plot_points
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 from tests.rooms.metrics.sources import TurnedClock
 

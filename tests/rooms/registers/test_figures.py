@@ -8,7 +8,7 @@ import pytest
 
 from pentad.app import open_app
 from pentad.http.application import http_application
-from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.metric_keys import flatten
 from pentad.rooms.metrics.service import Metrics
 from pentad.settings.model import Settings

@@ -51,3 +51,34 @@ class Pushed:
 
     cid: str
     new: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who signed a record. For a key: its PEM text and `key:<algorithm>`; else the subject and its OIDC issuer."""
+
+    identity: str
+    issuer: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureVerdict:
+    """Whether a record has a valid signature. One is enough, because anyone can attach an invalid one; `problems` lists
+    those."""
+
+    success: bool
+    message: str
+    signers: tuple[Signer, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NameVerdict:
+    """Whether the domain in a record's name vouches for the key it was signed with; `verified_at` is RFC 3339."""
+
+    verified: bool
+    error_message: str | None = None
+    domain: str = ""
+    method: str = ""
+    key_id: str = ""
+    verified_at: str = ""

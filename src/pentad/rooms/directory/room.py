@@ -8,7 +8,7 @@ from pentad.jobs.job import Job, JobRun, Schedule
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.directory.interface.prompts import PROMPTS
 from pentad.rooms.directory.interface.record_tools import RECORD_TOOLS
-from pentad.rooms.directory.interface.reference_tools import HISTORY_TOOLS, KEEPING_TOOLS
+from pentad.rooms.directory.interface.reference_tools import HISTORY_TOOLS, OWNER_TOOLS
 from pentad.rooms.directory.interface.resources import RESOURCES, listing
 from pentad.rooms.directory.interface.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many
@@ -36,7 +36,7 @@ async def open_directory(platform: Platform) -> AsyncGenerator[Directory]:
 
 def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
     """The public keys over HTTP, and the directory's own API over gRPC."""
-    from pentad.rooms.directory.interface.key_routes import key_routes
+    from pentad.rooms.directory.interface.rest import key_routes
 
     def server() -> AbstractAsyncContextManager[None]:
         from pentad.rooms.directory.interface.grpc.server import open_grpc
@@ -90,7 +90,7 @@ ROOM = Room(
         " records by skill, domain, name or words, pull them by CID, and translate them from and to other formats."
     ),
     open=open_directory,
-    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, import_many, *KEEPING_TOOLS),
+    tools=(*SCHEMA_TOOLS, *RECORD_TOOLS, *TRANSLATION_TOOLS, *HISTORY_TOOLS, import_many, *OWNER_TOOLS),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,

@@ -1,37 +1,65 @@
 """The directory as one object, used by its tools, prompts, resources, commands and gRPC server.
 
-It only assembles the parts. Opening the room connects to nothing and reads no OASF table, so it is instant. gRPC is
-loaded when the settings name another directory, or when a sync reads from one.
+Opening the room connects to nothing and reads no OASF table, so it is instant. gRPC is loaded only if the settings name
+another directory, or when a sync reads from one.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pentad.kernel.cid import is_cid
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Fetcher
+from pentad.kernel.principal import Principal
 from pentad.platform import Platform
-from pentad.rooms.directory.node import Node, open_node
-from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, SchemaSource
+from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict
+from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, RemoteSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
-from pentad.rooms.directory.records.records import COLLECTION, Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
-from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard
-from pentad.rooms.directory.records.syncs import Remote, Syncs
-from pentad.rooms.directory.search.embedding import supply
-from pentad.rooms.directory.search.query import Filter, Query
-from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.records.service import COLLECTION, Records
+from pentad.rooms.directory.records.syncs import Peer, PeerGuard, Remote, Syncs
+from pentad.rooms.directory.search.query import Filter, Found, Query
+from pentad.rooms.directory.search.service import RecordSearch, documents_after
 from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
 
 if TYPE_CHECKING:
     from pentad.rooms.directory.translate.import_pipeline import Importer
+
+LOCAL_ADDRESS: Final = "embedded"
+"""Stands for the address of the local directory."""
+
+
+class Node(Protocol):
+    """The directory that the record tools use: the one in this process, or a remote one (`remote/node.py`)."""
+
+    @property
+    def address(self) -> str: ...
+
+    async def push(self, who: Principal, data: dict[str, Any]) -> Pushed:
+        """Store a record that was validated before."""
+        ...
+
+    async def search(self, query: Query) -> Found: ...
+
+    async def pull(self, cid: str) -> Record: ...
+
+    async def pull_many(self, cids: Sequence[str]) -> list[Record]:
+        """The records that exist, in the order asked for."""
+        ...
+
+    async def verify(self, cid: str) -> SignatureVerdict: ...
+
+    async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict: ...
+
+    async def close(self) -> None: ...
 
 
 class Directory:
@@ -46,20 +74,20 @@ class Directory:
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
         self.search = RecordSearch(database, platform.search)
-        platform.search.supply(COLLECTION, supply)
+        platform.search.supply(COLLECTION, documents_after)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)
         """The server's own keys for signing records."""
         self.trust = Trust(database, clock, platform.fetcher, self.referrers, self.naming, self.events)
-        self.publications = Publications(database, clock, self.events, self._find, platform.jobs, platform.owner_now)
+        self.publications = Publications(platform.jobs, self.events, self._find, platform.owner_now)
         self.routing = Routing(database, clock, self.events, self.publications)
         self.syncs = Syncs(
-            database, clock, self.events, self.records, platform.jobs,
+            platform.jobs, self.events, self.records,
             open_remote=_open_peer, check=self.check, guard=PeerGuard(settings.sync_hosts, settings.sync_networks),
             owner_now=platform.owner_now,
         )  # fmt: skip
-        self.node: Node = open_node(self)
+        self.node: Node = _open_node(self)
 
     @property
     def importer(self) -> "Importer":
@@ -72,7 +100,7 @@ class Directory:
         await adopt_key_file(self.signing_keys, self.platform.data)
 
     async def stop(self) -> None:
-        """Finish what is under way: pushes and counts first, those who listen last."""
+        """Finish pushes and counts first, then end the event listeners: the counts still send events."""
         await self.records.stop()
         await self.popularity.stop()
         await self.events.stop()
@@ -84,15 +112,84 @@ class Directory:
         if not report.valid:
             raise InvalidInput(f"record validation failed: [{'; '.join(one.line() for one in report.errors[:20])}]")
 
+    async def find_record(self, reference: str) -> Record:
+        """The record that a CID or `name[:version][@cid]` means. A CID is pulled from the directory in use."""
+        given = reference.strip()
+        if is_cid(given):
+            return await self.node.pull(given)
+        return await self.records.pull((await self.resolve(given)).cid)
+
+    async def resolve(self, reference: str) -> NamedRef:
+        """Name, version and CID of a record in the local directory."""
+        self.require_local()
+        return await self.naming.find(reference)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the tools use the directory of this process."""
+        return isinstance(self.node, LocalNode)
+
+    def require_local(self) -> None:
+        """Raise InvalidInput if a remote directory is in use: it is asked for records, not for their history."""
+        if not self.is_local:
+            raise InvalidInput(
+                f"This needs the directory of this server, but the one at {self.node.address} is in use.",
+                hint="Pull the record by its CID, or unset DIRECTORY_CLIENT_SERVER_ADDRESS.",
+            )
+
     async def _find(self, filters: tuple[Filter, ...]) -> Sequence[str]:
         return [hit.cid for hit in (await self.search.find(Query(filters, limit=0))).hits]
+
+
+class LocalNode:
+    """The directory of this process."""
+
+    address: str = LOCAL_ADDRESS
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self.push = directory.records.push
+        self.search = directory.search.find
+        self.pull = directory.records.pull
+        self.verify_name = directory.trust.verify_name
+
+    async def pull_many(self, cids: Sequence[str]) -> list[Record]:
+        return [record for record in await self._directory.records.pull_many(cids) if record is not None]
+
+    async def verify(self, cid: str) -> SignatureVerdict:
+        return await self._directory.trust.verify(cid)
+
+    async def close(self) -> None:
+        """Nothing to close: the directory outlives its node."""
+
+
+def _open_node(directory: Directory) -> Node:
+    """The node that the settings name. Misconfigured if they are wrong."""
+    platform = directory.platform
+    if not platform.settings.client_server_address:
+        return LocalNode(directory)
+    from pentad.rooms.directory.remote.client_settings import client_settings
+    from pentad.rooms.directory.remote.node import RemoteNode
+    from pentad.rooms.directory.remote.oidc import OidcTokens
+
+    settings = client_settings(platform.settings)
+    if settings is None:  # the address is blank
+        return LocalNode(directory)
+    uses_oidc = settings.mode == "oidc"
+    return RemoteNode(
+        settings, OidcTokens(settings, platform.fetcher, platform.data, platform.clock) if uses_oidc else None
+    )
+
+
+async def _open_peer(peer: Peer) -> Remote:
+    from pentad.rooms.directory.remote.node import open_peer
+
+    return await open_peer(peer)
 
 
 def configured_schemas(settings: DirectorySettings, fetcher: Fetcher, clock: Clock) -> SchemaSource:
     """The embedded schemas, or those of the OASF server in the settings."""
     if url := (settings.schema_url or "").strip():
-        from pentad.rooms.directory.oasf.remote_schemas import RemoteSchemas
-
         return RemoteSchemas(url, fetcher, clock)
     default = settings.default_version or NEWEST
     if default not in EMBEDDED:
@@ -100,9 +197,3 @@ def configured_schemas(settings: DirectorySettings, fetcher: Fetcher, clock: Clo
             f"rooms.directory.default_version is {default!r}.", hint=f"It is one of {', '.join(EMBEDDED)}."
         )
     return EmbeddedSchemas(default)
-
-
-async def _open_peer(peer: Peer) -> Remote:
-    from pentad.rooms.directory.remote.node import open_peer
-
-    return await open_peer(peer)

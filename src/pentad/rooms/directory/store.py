@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.rooms.directory.records.index_fields import WORDS, Facts, Term
+from pentad.rooms.directory.records.index_fields import WORDS, IndexedFields, Term
 
 T = TypeVar("T")
 
@@ -35,27 +35,27 @@ class Draft:
 
     cid: str
     text: str
-    facts: Facts
+    fields: IndexedFields
 
 
-def take_turn(tx: Transaction, dialect: Dialect) -> None:
+def lock_terms(tx: Transaction, dialect: Dialect) -> None:
     """Lock the terms for this transaction. Must come first, so that the snapshot is taken after the lock."""
     if dialect == "postgres":
         tx.run("LOCK TABLE directory_turn IN EXCLUSIVE MODE")
 
 
 def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str, now: float) -> set[str]:
-    """Store the records that are not there yet; their CIDs. The caller has taken its turn."""
+    """Store the records that are new. Returns their CIDs. The caller must have called `lock_terms`."""
     known = ids_of(tx, [draft.cid for draft in drafts])
     new = list({draft.cid: draft for draft in drafts if draft.cid not in known}.values())
     if not new:
         return set()
-    ids = _allot(tx, dialect, "directory_records", len(new))
+    ids = _reserve_ids(tx, dialect, "directory_records", len(new))
     tx.run_many(
         _INSERT_RECORD,
         [
-            (key, d.cid, d.facts.name, d.facts.version, d.facts.schema_version, d.facts.created_at,
-             d.facts.previous_cid, d.facts.version_key, d.facts.created_key, who, now, d.facts.description)
+            (key, d.cid, d.fields.name, d.fields.version, d.fields.schema_version, d.fields.created_at,
+             d.fields.previous_cid, d.fields.version_key, d.fields.created_key, who, now, d.fields.description)
             for key, d in zip(ids, new, strict=True)
         ],
     )  # fmt: skip
@@ -64,15 +64,15 @@ def insert(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: str,
         [(key, draft.text) for key, draft in zip(ids, new, strict=True)],
     )
     _insert_postings(tx, dialect, ids, new)
-    WORDS.insert(tx, dialect, [(key, draft.facts.texts) for key, draft in zip(ids, new, strict=True)])
+    WORDS.insert(tx, dialect, [(key, draft.fields.texts) for key, draft in zip(ids, new, strict=True)])
     return {draft.cid for draft in new}
 
 
 def remove(tx: Transaction, dialect: Dialect, record: int) -> None:
-    """Delete a record and everything about it. The caller must have called `take_turn`."""
+    """Delete a record and everything about it. The caller must have called `lock_terms`."""
     terms = [term for (term,) in tx.all("SELECT term FROM directory_postings WHERE record = ?", record)]
     tx.run("DELETE FROM directory_postings WHERE record = ?", record)
-    _add(tx, dialect, Counter(dict.fromkeys(terms, -1)))
+    _add_counts(tx, dialect, Counter(dict.fromkeys(terms, -1)))
     for part in chunks(terms):
         tx.run(f"DELETE FROM directory_terms WHERE records = 0 AND id IN ({marks(len(part))})", *part)  # noqa: S608  only marks
     WORDS.delete(tx, dialect, [record])
@@ -81,7 +81,7 @@ def remove(tx: Transaction, dialect: Dialect, record: int) -> None:
 
 
 def ids_of(rows: Rows, cids: Sequence[str]) -> dict[str, int]:
-    """The stored ones of these CIDs, with their row ids."""
+    """The row ids of those CIDs that are stored."""
     found: dict[str, int] = {}
     for part in chunks(cids):
         found.update(rows.all(f"SELECT cid, id FROM directory_records WHERE cid IN ({marks(len(part))})", *part))  # noqa: S608  only marks
@@ -89,7 +89,7 @@ def ids_of(rows: Rows, cids: Sequence[str]) -> dict[str, int]:
 
 
 def texts_of(rows: Rows, cids: Sequence[str]) -> dict[str, str]:
-    """The texts of the stored ones of these CIDs."""
+    """The texts of those CIDs that are stored."""
     found: dict[str, str] = {}
     for part in chunks(cids):
         found.update(
@@ -124,9 +124,9 @@ def marks(count: int) -> str:
 
 
 def _insert_postings(tx: Transaction, dialect: Dialect, ids: Sequence[int], drafts: Sequence[Draft]) -> None:
-    counts = Counter(term for draft in drafts for term in draft.facts.terms)
+    counts = Counter(term for draft in drafts for term in draft.fields.terms)
     terms = _term_ids(tx, dialect, counts)
-    pairs = sorted((terms[term], key) for key, draft in zip(ids, drafts, strict=True) for term in draft.facts.terms)
+    pairs = sorted((terms[term], key) for key, draft in zip(ids, drafts, strict=True) for term in draft.fields.terms)
     if dialect == "sqlite":
         tx.run_many("INSERT INTO directory_postings (term, record) VALUES (?, ?)", pairs)
     else:
@@ -144,10 +144,10 @@ def _term_ids(tx: Transaction, dialect: Dialect, counts: Counter[Term]) -> dict[
     for part in chunks(list(digests)):
         sql = f"SELECT digest, id FROM directory_terms WHERE digest IN ({marks(len(part))})"  # noqa: S608  only marks
         found.update((digests[bytes(digest)], key) for digest, key in tx.all(sql, *part))
-    _add(tx, dialect, Counter({key: counts[term] for term, key in found.items()}))
+    _add_counts(tx, dialect, Counter({key: counts[term] for term, key in found.items()}))
     new = [(digest, term) for digest, term in digests.items() if term not in found]
     rows: list[Sequence[Value]] = []
-    for key, (digest, term) in zip(_allot(tx, dialect, "directory_terms", len(new)), new, strict=True):
+    for key, (digest, term) in zip(_reserve_ids(tx, dialect, "directory_terms", len(new)), new, strict=True):
         found[term] = key
         rows.append((key, digest, int(term.kind), term.number, counts[term], term.text, term.detail))
     if rows:
@@ -155,7 +155,7 @@ def _term_ids(tx: Transaction, dialect: Dialect, counts: Counter[Term]) -> dict[
     return found
 
 
-def _add(tx: Transaction, dialect: Dialect, changes: Counter[int]) -> None:
+def _add_counts(tx: Transaction, dialect: Dialect, changes: Counter[int]) -> None:
     """Change the number of records of each term."""
     if not changes:
         return
@@ -173,7 +173,7 @@ def _add(tx: Transaction, dialect: Dialect, changes: Counter[int]) -> None:
         )  # fmt: skip
 
 
-def _allot(tx: Transaction, dialect: Dialect, table: str, count: int) -> list[int]:
+def _reserve_ids(tx: Transaction, dialect: Dialect, table: str, count: int) -> list[int]:
     """Reserve ids for new rows, so that inserts need not return them."""
     if count == 0:
         return []
@@ -181,7 +181,7 @@ def _allot(tx: Transaction, dialect: Dialect, table: str, count: int) -> list[in
         sql = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)"
         return sorted(key for (key,) in tx.all(sql, table, count))
     last: int = tx.value(f"SELECT coalesce(max(id), 0) FROM {table}")  # noqa: S608  own table
-    if table == "directory_records":  # a larger id is a later record, also when the latest was deleted
+    if table == "directory_records":  # ids are never reused, even after the latest record was deleted
         used = tx.value("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
         last = max(last, used or 0)
     return list(range(last + 1, last + 1 + count))

@@ -37,13 +37,13 @@ def resolve_keys(info: Info, keys: Sequence[str]) -> tuple[str, ...]:
     """The catalogue keys that the given keys mean, in catalogue order."""
     if len(keys) > MOST_KEYS:
         raise InvalidInput(f"There are {len(keys)} keys.", hint=f"Ask for at most {MOST_KEYS} at once.")
-    meant: set[str] = set()
+    resolved: set[str] = set()
     for key in keys:
         found = _matching_keys(info, key)
         if not found:
             raise _unknown_key(info, key)
-        meant.update(found)
-    return tuple(metric.key for metric in info.catalogue if metric.key in meant)
+        resolved.update(found)
+    return tuple(metric.key for metric in info.catalogue if metric.key in resolved)
 
 
 def select(tree: Any, info: Info, keys: Sequence[str]) -> tuple[Any, list[Match]]:
@@ -52,11 +52,11 @@ def select(tree: Any, info: Info, keys: Sequence[str]) -> tuple[Any, list[Match]
     first = info.root[:1]
     tests = key_matchers(info, keys)
 
-    def is_meant(path: Steps) -> bool:
+    def is_selected(path: Steps) -> bool:
         # Members next to the root, such as a date, are not figures, even if a wildcard matches them.
         return path[: len(first)] == first and any(test(path) for test in tests)
 
-    return _prune(tree, (), (), is_meant, matches), matches
+    return _prune(tree, (), (), is_selected, matches), matches
 
 
 def key_matchers(info: Info, keys: Sequence[str]) -> list[Matcher]:
@@ -173,9 +173,9 @@ def _unknown_key(info: Info, key: str) -> InvalidInput:
     )
 
 
-def _prune(node: Any, path: Steps, labels: Labels, is_meant: Matcher, matches: list[Match]) -> Any:
+def _prune(node: Any, path: Steps, labels: Labels, is_selected: Matcher, matches: list[Match]) -> Any:
     if isinstance(node, list):
-        kept = [_prune(entry, path, labels, is_meant, matches) for entry in cast("list[Any]", node)]
+        kept = [_prune(entry, path, labels, is_selected, matches) for entry in cast("list[Any]", node)]
         return [entry for entry in kept if entry is not None] or None
     if not isinstance(node, dict):
         return None
@@ -187,10 +187,10 @@ def _prune(node: Any, path: Steps, labels: Labels, is_meant: Matcher, matches: l
         if name in beside:
             continue
         here = (*path, name)
-        if is_meant(here):
+        if is_selected(here):
             kept_here[name] = value
             matches.append(Match(".".join(here), inner, value))
-        elif (below := _prune(value, here, inner, is_meant, matches)) is not None:
+        elif (below := _prune(value, here, inner, is_selected, matches)) is not None:
             kept_here[name] = below
     if not kept_here:
         return None
@@ -227,3 +227,20 @@ def split_list(given: str | Iterable[str] | None) -> tuple[str, ...]:
     """Values given as one text, as several between commas, or as a list; each once, in order."""
     values = given.split(",") if isinstance(given, str) else given or ()
     return tuple(dict.fromkeys(value.strip() for value in values if value.strip()))
+
+
+def get_path(value: Any, *path: str) -> Any:
+    """The value at a path of names, or None."""
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = cast("dict[str, Any]", value).get(name)
+    return value
+
+
+def put_path(tree: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Set the value at a path of names; objects on the way are created."""
+    *outer, last = path
+    for name in outer:
+        tree = tree.setdefault(name, {})
+    tree[last] = value

@@ -251,20 +251,20 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
 _STATES: Final[dict[ProblemKind, State]] = {"permission": "no-permission", "unsupported": "unsupported"}
 
 
-def state_of(problems: Iterable[Problem], *, some_ok: bool = False) -> State:
-    """The state of a value with missing facts; `partial` if some are there."""
+def state_of(problems: Iterable[Problem]) -> State:
+    """The state of a value whose facts have these problems."""
     found = list(problems)
     if not found:
         return "ok"
     states: set[State] = {_STATES.get(problem.kind, "partial") for problem in found}
-    return "partial" if some_ok or len(states) > 1 else states.pop()
+    return "partial" if len(states) > 1 else states.pop()
 
 
-def missing_samples(catalogue: Iterable[Metric], wanted: Query, facts: Facts) -> list[Sample]:
+def missing_samples(catalogue: Iterable[Metric], query: Query, facts: Facts) -> list[Sample]:
     """For each wanted metric with missing facts, a sample whose state says why. Only for facts without scope."""
     found: list[Sample] = []
     for metric in catalogue:
         troubles = [problem for name in metric.facts if (problem := facts.problem(Fact(name))) is not None]
-        if troubles and wanted.wants(metric.key):
+        if troubles and query.wants(metric.key):
             found.append(Sample(key=metric.key, value=None, unit=metric.unit, state=state_of(troubles)))
     return found

@@ -4,26 +4,26 @@ It returns answers as they are; `interface/presentation.py` decides how they loo
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+import logging
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from pentad.jobs.job import Schedule
-from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
+from pentad.kernel.names import did_you_mean
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import CollectorContext
-from pentad.rooms.metrics.collectors.discovery import find_collectors
-from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.query import QueryOptions, build_query
-from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine
+from pentad.rooms.metrics.engine.catalogue import Catalogue, find_collectors
+from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine, QueryOptions, build_query
 from pentad.rooms.metrics.engine.query_execution import Progress
+from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.metric_history import MOST_SERIES, HistoryLine, HistoryLines, MetricHistory
-from pentad.rooms.metrics.history.retention import Retention, tidy
+from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
 from pentad.rooms.metrics.metric_keys import resolve_keys
 from pentad.rooms.metrics.models import Info, Metric, Query
-from pentad.rooms.metrics.schedule import judged, polls_of
 from pentad.rooms.metrics.settings import MetricsSettings
 
 SECONDS: Final = 25.0
@@ -56,7 +56,7 @@ class Metrics:
         return self.platform.clock.now()
 
     def infos(self) -> list[Info]:
-        """What each collector says of itself, the promised ones first."""
+        """The descriptions of all collectors, the promised ones first."""
         return [collector.info() for collector in self.catalogue.collectors.values()]
 
     def info(self, collector: str) -> Info:
@@ -123,11 +123,11 @@ class Metrics:
 
     def polls(self) -> list[Schedule]:
         """How often each collector is polled."""
-        return polls_of(self.infos(), self.platform.settings.poll)
+        return poll_schedules(self.infos(), self.platform.settings.poll)
 
     async def roll_up(self) -> None:
         """Roll up old samples, and drop those that are too old."""
-        await tidy(self.platform.database, self.retention, self.now())
+        await roll_up_all(self.platform.database, self.retention, self.now())
 
     async def source_history(
         self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
@@ -168,7 +168,9 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     engine = QueryEngine(
         catalogue, platform.fetcher, platform.clock, limit=settings.concurrency, trusted=context.trusted
     )
-    history = MetricHistory(platform.database, platform.clock, catalogue, judged(catalogue, settings.thresholds))
+    history = MetricHistory(
+        platform.database, platform.clock, catalogue, checked_thresholds(catalogue, settings.thresholds)
+    )
     destinations = Destinations(settings.loaders, platform.fetcher)
     retention = Retention(settings.raw_days, settings.hour_days, settings.day_days)
     metrics = Metrics(platform, engine, destinations, history, retention)
@@ -177,3 +179,53 @@ async def open_metrics(platform: Platform) -> AsyncGenerator[Metrics]:
     finally:
         for close in reversed(context.closing):
             await close()
+
+
+_log = logging.getLogger(__name__)
+
+
+def poll_schedules(infos: Iterable[Info], given: Mapping[str, Any]) -> list[Schedule]:
+    """How often each collector is polled: its own interval, or the one in the settings under `poll`; 0 is never.
+
+    A scope follows a slash, as in `"ch/Root/Sub" = 3600`. The key of a schedule is written the same way. An unknown
+    name is only logged: it may belong to a collector that is no longer installed.
+    """
+    known = {info.id: info for info in infos}
+    polls = {
+        info.id: info.poll_seconds
+        for info in known.values()
+        if info.ready and info.poll_seconds and info.id not in given
+    }
+    for name, value in given.items():
+        collector = name.partition("/")[0]
+        seconds = _poll_seconds(name, value)
+        if collector not in known:
+            _log.warning("rooms.metrics.poll names no collector: %s. %s", name, did_you_mean(collector, known) or "")
+        elif known[collector].ready:
+            polls[name] = seconds
+        elif seconds:
+            _log.warning("rooms.metrics.poll names a collector that is not set up: %s.", name)
+    return [Schedule(seconds, key=name) for name, seconds in polls.items() if seconds > 0]
+
+
+def _poll_seconds(name: str, given: Any) -> float:
+    try:
+        seconds = float(given)
+    except (TypeError, ValueError):
+        raise Misconfigured(
+            f"rooms.metrics.poll.{name} is not a number.", hint="It is in seconds; 0 is never."
+        ) from None
+    if not 0 <= seconds < float("inf"):
+        raise Misconfigured(f"rooms.metrics.poll.{name} is {seconds:g}.", hint="Use 0 or more.")
+    return seconds
+
+
+def checked_thresholds(catalogue: Catalogue, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The thresholds of the settings; Misconfigured if one makes no sense. An unknown metric is only logged."""
+    known = {f"{owner}.{metric.key}": metric for owner, metric in catalogue.metrics()}
+    for name, rule in given.items():
+        if name in known:
+            rule_of(known[name], rule)
+        else:
+            _log.warning("rooms.metrics.thresholds names no metric: %s. %s", name, did_you_mean(name, known) or "")
+    return given

@@ -27,15 +27,15 @@ class MetricsSettings(RoomSettings):
 
     anypoint_client_id: str | None = _anypoint("CLIENT_ID", None, "The id of a connected app.")
     anypoint_client_secret: str | None = _anypoint("CLIENT_SECRET", None, "Its secret.", secret=True)
-    anypoint_username: str | None = _anypoint("USERNAME", None, "A user, where there is no connected app.")
+    anypoint_username: str | None = _anypoint("USERNAME", None, "A user, if there is no connected app.")
     anypoint_password: str | None = _anypoint("PASSWORD", None, "The user's password.", secret=True)
-    anypoint_org: str | None = _anypoint("ORG", None, "The business group to use when a question names none.")
-    anypoint_url: str | None = _anypoint("URL", None, "One address for all product APIs; by default the vendor's own.")
+    anypoint_org: str | None = _anypoint("ORG", None, "The business group to use if a query names none.")
+    anypoint_url: str | None = _anypoint("URL", None, "One URL for all product APIs; by default the vendor's own.")
     anypoint_plane: str | None = _anypoint(
-        "PLANE", None, "us, eu or gov, where no address is given; with one, gov or private says what is there."
+        "PLANE", None, "us, eu or gov if no URL is set; with a URL, gov or private says what is behind it."
     )
     anypoint_object_store_url: str | None = _anypoint(
-        "OBJECT_STORE_URL", None, "Where the object store's statistics are, if not at the same address."
+        "OBJECT_STORE_URL", None, "The URL of the object store's statistics, if it differs."
     )
     anypoint_security_policies: tuple[str, ...] = _anypoint(
         "SECURITY_POLICIES", (), "The policies that make an API secure; by default the usual ones."
@@ -45,13 +45,13 @@ class MetricsSettings(RoomSettings):
     plain_methods: bool = setting(
         False, "Whether tools also answer as JSON-RPC methods of their own names, without `tools/call`."
     )
-    sse: bool = setting(False, "Whether the transport of 2024-11-05 is served too; for a server of one process.")
+    sse: bool = setting(False, "Whether to serve the 2024-11-05 transport too; only for a server with one process.")
     concurrency: int = setting(64, "Requests to one host at the same time.")
     poll: Mapping[str, Any] = setting(NO_TABLE, "Seconds between polls, by collector; 0 is never.")
     thresholds: Mapping[str, Any] = setting(NO_TABLE, "`warn` and `alarm`, by collector and key.")
-    raw_days: float = setting(7.0, "Days samples are kept.")
-    hour_days: float = setting(90.0, "Days hourly figures are kept.")
-    day_days: float = setting(1_825.0, "Days daily figures are kept.")
+    raw_days: float = setting(7.0, "Days to store samples.")
+    hour_days: float = setting(90.0, "Days to store hourly figures.")
+    day_days: float = setting(1_825.0, "Days to store daily figures.")
     prometheus_url: str | None = setting(None, "A Prometheus server.")
     prometheus_token: str | None = setting(None, "The token for it.", secret=True)
     prometheus_queries: Mapping[str, Any] = setting(NO_TABLE, "Queries by name.")

@@ -13,7 +13,7 @@ from pentad.rooms.directory.interface.demo import SIGNED, demo_records, fill_dem
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 from pentad.rooms.directory.room import ROOM
-from pentad.rooms.directory.search.query import Query, asked
+from pentad.rooms.directory.search.query import Query, build_query
 from pentad.rooms.directory.service import Directory
 from pentad.settings.model import Settings
 
@@ -90,11 +90,11 @@ async def test_some_are_published(directory: Directory):
 @pytest.mark.parametrize(
     ("query", "name"),
     [
-        (asked({"names": ["*/echo"], "versions": [">=1.2"]}, limit=5), "kettlerook.example/echo"),
-        (asked({}, words="which lift is broken on the tram", limit=1), "havnsted.example/tram-planner"),
-        (asked({"skill_names": ["*/image_classification"], "domain_names": ["*/sustainability"]}, limit=5),
+        (build_query({"names": ["*/echo"], "versions": [">=1.2"]}, limit=5), "kettlerook.example/echo"),
+        (build_query({}, words="which lift is broken on the tram", limit=1), "havnsted.example/tram-planner"),
+        (build_query({"skill_names": ["*/image_classification"], "domain_names": ["*/sustainability"]}, limit=5),
          "havnsted.example/recycling-helper"),
-        (asked({"module_names": ["*/agentskills"], "authors": ["linden"]}, limit=5),
+        (build_query({"module_names": ["*/agentskills"], "authors": ["linden"]}, limit=5),
          "lindenlibrary.example/citation-style"),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pentad.kernel.secrets.names import is_secret_member
 from pentad.rooms.directory.oasf.class_rules import FEATURE_NAMES, OLD_MODULE_NAMES
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, ValueType, objects
 from pentad.rooms.directory.oasf.taxonomy import taxonomy
@@ -20,9 +21,11 @@ scalars = st.one_of(
     st.text(max_size=8),
     st.sampled_from(["1", "binary"]),
 )
+free_names = st.text(max_size=4).filter(lambda name: not is_secret_member(name, "1234"))
+"""Names of members that a record may choose itself. What goes by the name of a secret, such as `Otp`, is refused."""
 anything = st.recursive(
     scalars,
-    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=4), inner, max_size=2)),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(free_names, inner, max_size=2)),
     max_leaves=4,
 )
 _SHAPED = {
@@ -58,7 +61,7 @@ def _attribute(draw: Any, facts: Objects, attribute: Attribute, depth: int) -> A
         shapes = facts.choices(attribute.type) if attribute.one_of else [facts.object(attribute.type)]
         item = st.sampled_from(shapes).flatmap(lambda shape: shaped(facts, shape, depth + 1))
     elif kind.kind == "map":
-        item = st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2)
+        item = st.dictionaries(free_names, st.text(max_size=4), max_size=2)
     else:
         item = _value(kind, attribute.values)
     if not attribute.array:
@@ -71,7 +74,7 @@ def _attribute(draw: Any, facts: Objects, attribute: Attribute, depth: int) -> A
 def shaped(draw: Any, facts: Objects, shape: Shape, depth: int = 0) -> Json:
     """An object that is right by the tables."""
     if shape.open:
-        return draw(st.dictionaries(st.text(max_size=4), scalars, max_size=2))
+        return draw(st.dictionaries(free_names, scalars, max_size=2))
     wanted = set(shape.required())
     spare = [name for name in shape.attributes if name not in wanted]
     if depth < 3:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import taxonomy
+from pentad.rooms.directory.oasf.taxonomy import map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED, Family
 
 
@@ -40,7 +39,7 @@ def test_a_class_is_found_in_the_other_version(
 ):
     entry = taxonomy(before, family).by_name(name)
     assert entry is not None
-    there = mapped(entry, before, after, family)
+    there = map_class(entry, before, after, family)
     assert there is not None
     assert (there.entry.name, there.how) == (found or name, how)
 
@@ -48,7 +47,7 @@ def test_a_class_is_found_in_the_other_version(
 def test_a_reused_id_is_not_taken_for_the_same_class():
     operations = taxonomy("0.7.0", "domain").by_id(104)
     assert operations is not None
-    there = mapped(operations, "0.7.0", "0.8.0", "domain")
+    there = map_class(operations, "0.7.0", "0.8.0", "domain")
     assert there is not None
     assert there.entry.short == "network_operations"
     assert there.entry.id != 104
@@ -57,17 +56,17 @@ def test_a_reused_id_is_not_taken_for_the_same_class():
 def test_a_patch_release_is_mapped_as_its_line_is():
     entry = taxonomy("0.3.1", "skill").by_name("nlu")
     assert entry is not None
-    assert mapped(entry, "0.3.1", "0.7.5", "skill") == mapped(entry, "0.3.1", "0.7.0", "skill")
+    assert map_class(entry, "0.3.1", "0.7.5", "skill") == map_class(entry, "0.3.1", "0.7.0", "skill")
 
 
 def test_a_class_without_counterpart_has_none():
     entry = taxonomy("1.1.0", "skill").by_name("neural_3d_reconstruction")
     assert entry is not None
-    assert mapped(entry, "1.1.0", "0.7.0", "skill") is None
+    assert map_class(entry, "1.1.0", "0.7.0", "skill") is None
 
 
 def test_so_many_of_the_old_skills_are_found_in_the_rewritten_tree():
-    found = [mapped(entry, "1.0.0", "1.1.0", "skill") for entry in taxonomy("1.0.0", "skill").all]
+    found = [map_class(entry, "1.0.0", "1.1.0", "skill") for entry in taxonomy("1.0.0", "skill").all]
     ways = [there.how for there in found if there]
     assert {way: ways.count(way) for way in ways} == {"name": 5, "short name": 86, "caption": 3}
 
@@ -77,5 +76,5 @@ def test_a_usable_class_is_never_carried_to_one_that_only_groups(family: Family)
     for before in EMBEDDED:
         for after in EMBEDDED:
             for entry in taxonomy(before, family).all:
-                there = mapped(entry, before, after, family)
+                there = map_class(entry, before, after, family)
                 assert there is None or entry.grouping or not there.entry.grouping

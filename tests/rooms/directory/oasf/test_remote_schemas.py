@@ -12,8 +12,13 @@ from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, Unavaila
 from pentad.kernel.ports import Fetched
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
-from pentad.rooms.directory.oasf.remote_schemas import REMEMBERED, SECONDS, RemoteSchemas, normalised
-from pentad.rooms.directory.oasf.schema_source import UnknownVersion
+from pentad.rooms.directory.oasf.schema_source import (
+    CACHE_SECONDS,
+    SECONDS,
+    RemoteSchemas,
+    UnknownVersion,
+    normalise_url,
+)
 from tests.net.test_fetch import answering
 from tests.rooms.directory.oasf.samples import sample
 
@@ -134,7 +139,7 @@ async def test_what_is_remembered_is_asked_again_after_a_while():
 
     clock, fetcher = Turned(), Answers()
     schemas = RemoteSchemas("https://oasf.example", fetcher, clock)
-    for elapsed, asked in ((0, 1), (REMEMBERED - 1, 1), (REMEMBERED, 2)):
+    for elapsed, asked in ((0, 1), (CACHE_SECONDS - 1, 1), (CACHE_SECONDS, 2)):
         clock.now_is = 100.0 + elapsed
         await schemas.versions()
         assert fetcher.asked == asked
@@ -250,10 +255,10 @@ async def test_entries_of_a_verdict_that_make_no_sense_are_passed_over():
     ],
 )
 def test_an_address_gets_a_scheme_and_loses_its_last_slash(given: str, used: str):
-    assert normalised(given) == used
+    assert normalise_url(given) == used
 
 
 @pytest.mark.parametrize("given", ["", "http://", "http://host:port", "https:///path"])
 def test_what_is_no_address_is_told_to_the_operator(given: str):
     with pytest.raises(Misconfigured):
-        normalised(given)
+        normalise_url(given)

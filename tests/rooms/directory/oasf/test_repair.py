@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import PatchTestFailed, json_patch
-from pentad.rooms.directory.oasf.repair import repaired
+from pentad.rooms.directory.oasf.repair import repair
 from pentad.rooms.directory.oasf.validator import validate
 from tests.rooms.directory.oasf.generated import changed_records
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
@@ -75,7 +75,7 @@ def test_what_is_surely_meant_is_put_right(version: str, change: Change):
     change(record)
     before = validate(record)
     assert before.lines()
-    fixed, patch, left = repaired(record, before)
+    fixed, patch, left = repair(record, before)
     assert left == []
     assert patch
     assert json_patch(record, patch) == fixed
@@ -98,7 +98,7 @@ def test_what_is_surely_meant_is_put_right(version: str, change: Change):
 def test_what_could_mean_several_things_is_left_to_people(change: Change):
     record = sample("1.0.0")
     change(record)
-    fixed, patch, left = repaired(record, validate(record))
+    fixed, patch, left = repair(record, validate(record))
     assert (fixed, patch) == (record, [])
     assert left
 
@@ -106,7 +106,7 @@ def test_what_could_mean_several_things_is_left_to_people(change: Change):
 def test_two_locators_of_one_type_become_one_with_all_addresses():
     record = sample("1.0.0")
     record["locators"][1]["type"] = "container_image"
-    fixed, _, left = repaired(record, validate(record))
+    fixed, _, left = repair(record, validate(record))
     assert left == []
     assert fixed["locators"] == [
         {
@@ -125,12 +125,12 @@ def test_a_wrong_name_comes_with_the_names_it_may_mean():
 @pytest.mark.parametrize("version", SAMPLES)
 def test_a_record_that_is_right_is_left_alone(version: str):
     record = sample(version)
-    assert repaired(record, validate(record)) == (sample(version), [], [])
+    assert repair(record, validate(record)) == (sample(version), [], [])
 
 
 def test_the_given_record_is_not_touched():
     record = sample("1.0.0") | {"created_at": "2026-03-02 09:30:00Z"}
-    repaired(record, validate(record))
+    repair(record, validate(record))
     assert record["created_at"] == "2026-03-02 09:30:00Z"
 
 
@@ -138,7 +138,7 @@ def test_the_given_record_is_not_touched():
 @given(changed_records())
 def test_a_repair_never_leaves_more_errors_and_its_patch_leads_there(record: dict[str, Any]):
     before = validate(record)
-    fixed, patch, left = repaired(record, before)
+    fixed, patch, left = repair(record, before)
     after = validate(fixed)
     assert len(after.errors) <= len(before.errors)
     assert [finding.line() for finding in left] == [finding.line() for finding in (*after.errors, *after.warnings)]
@@ -163,5 +163,5 @@ def test_a_patch_that_does_not_fit_is_refused(operation: dict[str, Any]):
 
 def test_a_record_with_more_errors_than_are_listed_is_left_as_it_is():
     record = sample("1.0.0") | {"authors": ["a"] * 5000}
-    fixed, patch, left = repaired(record, validate(record))
+    fixed, patch, left = repair(record, validate(record))
     assert (fixed is record, patch, len(left)) == (True, [], 1000)

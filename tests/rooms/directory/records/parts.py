@@ -16,13 +16,13 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Rows
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Event, EventListener, Events
-from pentad.rooms.directory.records.index_fields import facts_of
+from pentad.rooms.directory.records.index_fields import indexed_fields
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import JOB, Publications
-from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
+from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.search.query import Filter
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
@@ -73,7 +73,7 @@ def parts_over(database: Database) -> Parts:
             lambda rows: [cid for cid, name in rows.all("SELECT cid, name FROM directory_records") if name in names]
         )
 
-    publications = Publications(database, clock, events, find, jobs)
+    publications = Publications(jobs, events, find)
     workers = Workers(jobs)
     workers.add([Job(JOB, lambda made, run: made.run(run))], publications)
     workers.start()
@@ -103,7 +103,7 @@ def recounted(rows: Rows) -> None:
     ids = {key for (key,) in rows.all("SELECT id FROM directory_records")}
     assert set(texts) == ids
     expected: dict[int, set[tuple[Any, ...]]] = {
-        key: {tuple(term) for term in facts_of(msgspec.json.decode(text)).terms} for key, text in texts.items()
+        key: {tuple(term) for term in indexed_fields(msgspec.json.decode(text)).terms} for key, text in texts.items()
     }
     terms = {key: tuple(rest) for key, *rest in rows.all("SELECT id, kind, text, number, detail FROM directory_terms")}
     found: dict[int, set[tuple[Any, ...]]] = {key: set() for key in texts}

@@ -9,7 +9,7 @@ from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.records.events import BUFFER, EventType
 from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import PublishRequest
-from pentad.rooms.directory.records.records import drafted
+from pentad.rooms.directory.records.service import draft_record
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, heard, parts_over
 from tests.stores import Stores
 
@@ -90,7 +90,7 @@ async def test_what_was_rolled_back_is_not_told(parts: Parts):
     async with parts.events.listen() as listening:
 
         def work(tx: Transaction) -> None:
-            parts.records.write(tx, WHO, [drafted(agent())])
+            parts.records.write(tx, WHO, [draft_record(agent())])
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.words import words
-from pentad.rooms.directory.records.index_fields import Kind, Term, facts_of, labels_of
+from pentad.rooms.directory.records.index_fields import Kind, Term, indexed_fields, labels_of
 from pentad.search.word_table import WordTable
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 
 
 def of_kind(data: dict[str, Any], kind: Kind) -> list[Term]:
-    return [term for term in facts_of(data).terms if term.kind is kind]
+    return [term for term in indexed_fields(data).terms if term.kind is kind]
 
 
 def test_a_record_that_refers_to_classes_by_number_is_indexed_by_name():
@@ -73,7 +73,7 @@ def test_every_record_has_one_name_one_version_and_one_schema_version(version: s
     data = sample(version)
     for kind in (Kind.NAME, Kind.VERSION, Kind.SCHEMA_VERSION):
         assert len(of_kind(data, kind)) == 1
-    facts = facts_of(data)
+    facts = indexed_fields(data)
     assert (facts.name, facts.version, facts.schema_version) == (data["name"], data["version"], version)
     assert facts.created_key == 1772443800.0
     assert "summarization" in words(facts.texts.skills)
@@ -98,7 +98,7 @@ items = st.lists(
 def test_facts_of_anything_are_facts_the_store_can_keep(data: dict[str, Any]):
     if isinstance(data.get("annotations"), dict):
         data["annotations"] = {}
-    facts = facts_of(sample("0.8.0") | data)
+    facts = indexed_fields(sample("0.8.0") | data)
     assert len(set(facts.terms)) == len(facts.terms)
     for term in facts.terms:
         assert "\0" not in term.text + term.detail

@@ -12,8 +12,7 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.publications import JOB, Publications, PublicationStatus, PublishRequest
-from pentad.rooms.directory.records.sync_targets import PeerGuard
-from pentad.rooms.directory.records.syncs import Syncs, SyncStatus
+from pentad.rooms.directory.records.syncs import PeerGuard, Syncs, SyncStatus
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import working
 from tests.rooms.directory.records.parts import SETS, Parts, agent, parts_over
@@ -46,7 +45,7 @@ async def elsewhere() -> Elsewhere:
 @pytest.fixture
 async def syncs(parts: Parts, elsewhere: Elsewhere) -> Syncs:
     return Syncs(
-        parts.database, SystemClock(), parts.events, parts.records, JobQueue(parts.database, SystemClock()),
+        JobQueue(parts.database, SystemClock()), parts.events, parts.records,
         open_remote=elsewhere.open, guard=PeerGuard(resolver=Names("93.184.216.34")), owner_now=OWNER_NOW,
     )  # fmt: skip
 
@@ -101,7 +100,7 @@ async def test_a_publication_left_undone_is_not_done_for_who_may_not_write_any_m
 
     made = await parts.records.push(ADA, agent())
     jobs = JobQueue(parts.database, SystemClock())
-    publications = Publications(parts.database, SystemClock(), parts.events, nothing, jobs, OWNER_NOW)
+    publications = Publications(jobs, parts.events, nothing, OWNER_NOW)
     await parts.workers.stop()
     async with working(jobs, [Job(JOB, lambda made, run: made.run(run))], publications):
         key = await publications.create(ADA, PublishRequest(record_refs=(made.cid,)))

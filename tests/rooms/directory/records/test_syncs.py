@@ -19,8 +19,7 @@ from pentad.kernel.ports import Transaction
 from pentad.net.addresses import Address, networks
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import EventType
-from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
-from pentad.rooms.directory.records.syncs import JOB, Syncs, SyncStatus
+from pentad.rooms.directory.records.syncs import JOB, Peer, PeerGuard, Syncs, SyncStatus, parse_peer
 from tests.jobs.working import die, working
 from tests.rooms.directory.records.parts import WHO, Parts, agent, heard
 
@@ -77,7 +76,7 @@ def elsewhere() -> Elsewhere:
 def syncs_of(parts: Parts, elsewhere: Elsewhere, address: str = "93.184.216.34") -> Syncs:
     """Syncs that nobody works on yet."""
     return Syncs(
-        parts.database, SystemClock(), parts.events, parts.records, JobQueue(parts.database, SystemClock()),
+        JobQueue(parts.database, SystemClock()), parts.events, parts.records,
         open_remote=elsewhere.open, guard=PeerGuard(resolver=Names(address)),
     )  # fmt: skip
 
@@ -217,7 +216,7 @@ async def test_one_process_copies_however_many_there_are(parts: Parts, elsewhere
 )
 async def test_an_address_that_cannot_be_one_is_refused(url: str, problem: str):
     with pytest.raises(InvalidInput, match=problem):
-        read_peer(url)
+        parse_peer(url)
 
 
 async def test_a_sync_needs_an_address_and_content_ids(syncs: Syncs):
@@ -236,7 +235,7 @@ async def test_a_sync_needs_an_address_and_content_ids(syncs: Syncs):
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1"])
 async def test_what_only_this_machine_can_reach_is_refused(address: str):
     with pytest.raises(Forbidden, match="not an address syncs may go to"):
-        await PeerGuard(resolver=Names("93.184.216.34", address)).admit(Peer("peer.example.org", 443, True))
+        await PeerGuard(resolver=Names("93.184.216.34", address)).resolve(Peer("peer.example.org", 443, True))
 
 
 async def test_a_sync_with_a_refused_address_fails_without_dialling(parts: Parts, elsewhere: Elsewhere):
@@ -249,11 +248,11 @@ async def test_a_sync_with_a_refused_address_fails_without_dialling(parts: Parts
 
 
 async def test_an_operator_can_open_a_host_or_a_network():
-    peer = read_peer("http://localhost:8888")
+    peer = parse_peer("http://localhost:8888")
     assert peer == Peer("localhost", 8888, False)
     here = Names("127.0.0.1")
-    assert (await PeerGuard(hosts=["LOCALHOST"], resolver=here).admit(peer)).target == "127.0.0.1:8888"
-    assert (await PeerGuard(networks=networks("127.0.0.0/8"), resolver=here).admit(peer)).address == "127.0.0.1"
-    assert (await PeerGuard(hosts=["localhost"], resolver=Names("::1")).admit(peer)).target == "[::1]:8888"
+    assert (await PeerGuard(hosts=["LOCALHOST"], resolver=here).resolve(peer)).target == "127.0.0.1:8888"
+    assert (await PeerGuard(networks=networks("127.0.0.0/8"), resolver=here).resolve(peer)).address == "127.0.0.1"
+    assert (await PeerGuard(hosts=["localhost"], resolver=Names("::1")).resolve(peer)).target == "[::1]:8888"
     with pytest.raises(Unavailable, match="cannot be resolved"):
-        await PeerGuard(resolver=Names()).admit(peer)
+        await PeerGuard(resolver=Names()).resolve(peer)

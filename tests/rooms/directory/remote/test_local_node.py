@@ -8,9 +8,9 @@ import pytest
 
 from pentad.kernel.errors import Misconfigured, NotFound
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.directory.node import EMBEDDED, LocalNode
 from pentad.rooms.directory.remote.node import RemoteNode
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
+from pentad.rooms.directory.service import LOCAL_ADDRESS, LocalNode
 from tests.rooms.directory.interface.grpc.site import Site, open_site
 from tests.rooms.directory.records.parts import agent
 
@@ -20,7 +20,7 @@ UNKNOWN = "baeareifx2kwsn23pstno64xnd23rgxxs2oc7eam7klockwijurxisnvgmu"
 
 async def test_the_embedded_directory_is_the_default(site: Site) -> None:
     node = site.directory.node
-    assert (type(node), node.address) == (LocalNode, EMBEDDED)
+    assert (type(node), node.address) == (LocalNode, LOCAL_ADDRESS)
     data = agent()
     pushed = await node.push(LOCAL, data)
     assert (pushed.new, (await node.push(LOCAL, data)).new) == (True, False)
@@ -47,7 +47,5 @@ async def test_an_unsupported_mode_is_told_when_the_room_opens(tmp_path: Path) -
 
 
 def test_the_embedded_node_loads_no_grpc() -> None:
-    code = (
-        "import sys, pentad.rooms.directory.node; sys.exit('grpc' in sys.modules or 'google.protobuf' in sys.modules)"
-    )
+    code = "import sys, pentad.rooms.directory.service; sys.exit(bool({'grpc', 'google'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -282,7 +282,7 @@ async def test_a_taken_callback_port_is_told(issuer: LocalIssuer, tmp_path: Path
 async def test_a_dead_issuer_is_told(tmp_path: Path) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
     async with tokens_of(dead, tmp_path, client_secret=SECRET) as tokens:
-        with pytest.raises(Unavailable, match=f"The OIDC issuer {dead} cannot be asked") as raised:
+        with pytest.raises(Unavailable, match=f"The OIDC issuer {dead} cannot be reached") as raised:
             await tokens.token()
     assert "OIDC_ISSUER" in (raised.value.hint or "")
 
@@ -290,7 +290,7 @@ async def test_a_dead_issuer_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("described", "told"),
     [
-        ({"issuer": "https://other.example.org"}, "calls itself another"),
+        ({"issuer": "https://other.example.org"}, "gives another address"),
         ({"token_endpoint": None}, "no usable token_endpoint"),
         ({"token_endpoint": "ftp://example.org"}, "no usable token_endpoint"),
     ],

@@ -87,7 +87,7 @@ async def test_a_search_tells_exactly_whether_there_is_more(node: RemoteNode) ->
     [
         (Query(words="summaries"), "cannot search by words"),
         (Query((Filter(FilterKind.NAME, "a"), Filter(FilterKind.VERSION, "b")), match="any"), 'cannot match "any"'),
-        (Query((Filter(FilterKind.NAME, "a"),), cursor="x"), "cannot go on from a cursor"),
+        (Query((Filter(FilterKind.NAME, "a"),), cursor="x"), "cannot continue from a cursor"),
         (Query((Filter(FilterKind.SKILL_ID, "1"),), id_version="1.0.0"), "cannot take ids"),
     ],
 )
@@ -158,7 +158,7 @@ async def test_a_record_that_is_not_the_one_asked_for_is_refused() -> None:
 
     handler = grpc.stream_stream_rpc_method_handler(lie)
     async with other_server({"StoreService/Pull": handler}) as address, node_at(address) as node:
-        with pytest.raises(Unavailable, match="something else than the record asked for"):
+        with pytest.raises(Unavailable, match="a different record than requested"):
             await node.pull(UNKNOWN)
 
 
@@ -304,5 +304,5 @@ async def test_a_workload_api_that_is_missing_or_knows_nobody_is_told(authority:
 
 async def test_a_server_without_tls_cannot_be_skipped_over(site: Site) -> None:
     async with node_at(site.address, auth_mode="tls", tls_skip_verify="1", timeout="2") as node:
-        with pytest.raises(Unavailable, match="shows no certificate"):
+        with pytest.raises(Unavailable, match="presents no certificate"):
             await node.pull(UNKNOWN)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.records import drafted
+from pentad.rooms.directory.records.service import draft_record
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 from tests.stores import Stores
@@ -39,8 +39,8 @@ def agent(name: str, **changes: Any) -> dict[str, Any]:
 
 def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) -> list[str]:
     """Store records in this order; their CIDs."""
-    store.take_turn(tx, dialect)
-    drafts = [drafted({key: value for key, value in one.items() if key not in FOUND_OUT_LATER}) for one in records]
+    store.lock_terms(tx, dialect)
+    drafts = [draft_record({key: value for key, value in one.items() if key not in FOUND_OUT_LATER}) for one in records]
     store.insert(tx, dialect, drafts, "tester", 0.0)
     tx.run_many(
         "UPDATE directory_records SET verified = ?, trusted = ?, scan_severity = ?, scan_safe = ?, pulls = ?,"
@@ -52,7 +52,7 @@ def put(tx: Transaction, dialect: Dialect, records: Sequence[dict[str, Any]]) ->
 
 def emptied(tx: Transaction, dialect: Dialect) -> None:
     """Take every record out again."""
-    store.take_turn(tx, dialect)
+    store.lock_terms(tx, dialect)
     for table in ("postings", "terms", "words", "texts", "records"):
         tx.run(f"DELETE FROM directory_{table}")
 

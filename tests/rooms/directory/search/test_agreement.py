@@ -8,16 +8,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.search import clauses, narrowing, plan
+from pentad.rooms.directory.search import clauses, plan
 from pentad.rooms.directory.search.query import Found, Query
-from pentad.rooms.directory.search.service import found
+from pentad.rooms.directory.search.service import find_page
 from tests.rooms.directory.search import oracle
 from tests.rooms.directory.search.asking import QUERIES, records
 from tests.rooms.directory.search.seeding import emptied, open_directory, put
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-ASKED = settings(
+INPUT = settings(
     max_examples=20,
     deadline=None,
     # shrinking asks a real store thousands of times; without it a failure is printed as it was found
@@ -37,10 +37,10 @@ def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if request.param == "few terms are many":
         monkeypatch.setattr(clauses, "MOST_TERMS", 1)
         monkeypatch.setattr(plan, "GATHERED", 1)
-        monkeypatch.setattr(narrowing, "FEW_RECORDS", 0)
+        monkeypatch.setattr(clauses, "FEW_RECORDS", 0)
 
 
-@ASKED
+@INPUT
 @pytest.mark.usefixtures("bounds")
 @given(listed=records(), queries=st.lists(QUERIES, min_size=4, max_size=12))
 async def test_hits_order_total_and_whether_there_is_more_are_what_the_evaluator_says(
@@ -48,7 +48,7 @@ async def test_hits_order_total_and_whether_there_is_more_are_what_the_evaluator
 ) -> None:
     def work(tx: Transaction) -> tuple[list[str], list[Found]]:
         emptied(tx, directory.dialect)
-        return put(tx, directory.dialect, listed), [found(tx, directory.dialect, query) for query in queries]
+        return put(tx, directory.dialect, listed), [find_page(tx, directory.dialect, query) for query in queries]
 
     cids, answers = await directory.write(work)
     for query, got in zip(queries, answers, strict=True):
@@ -59,7 +59,7 @@ async def test_hits_order_total_and_whether_there_is_more_are_what_the_evaluator
         assert got.has_more == (len(wanted) > end), query
 
 
-@ASKED
+@INPUT
 @given(listed=records(), query=QUERIES, size=st.integers(1, 3))
 async def test_cursors_lead_through_all_hits_while_others_are_pushed(
     directory: Database, listed: list[dict[str, Any]], query: Query, size: int
@@ -70,7 +70,7 @@ async def test_cursors_lead_through_all_hits_while_others_are_pushed(
         emptied(tx, directory.dialect)
         cids, seen, page = put(tx, directory.dialect, listed), list[str](), asked
         while True:
-            got = found(tx, directory.dialect, page)
+            got = find_page(tx, directory.dialect, page)
             seen += [hit.cid for hit in got.hits]
             if got.cursor is None:
                 return cids, seen

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database
-from pentad.rooms.directory.search.query import Filter, FilterKind, Query, asked
+from pentad.rooms.directory.search.query import Filter, FilterKind, Query, build_query
 from pentad.rooms.directory.search.service import RecordSearch
 from tests.rooms.directory.search.seeding import agent, open_directory, put
 from tests.stores import Stores
@@ -135,24 +135,24 @@ EXCLUDED: list[tuple[dict[str, list[str]], list[str]]] = [
 
 @pytest.mark.parametrize(("arrays", "expected"), [*EXACT, *WILDCARDS, *LOGIC, *COMPARISONS])
 async def test_filters_find(search: RecordSearch, arrays: dict[str, list[str]], expected: list[str]) -> None:
-    assert await names(search, asked(arrays)) == expected
+    assert await names(search, build_query(arrays)) == expected
 
 
 @pytest.mark.parametrize(("arrays", "expected"), EXCLUDED)
 async def test_negated_filters_leave_out(
     search: RecordSearch, arrays: dict[str, list[str]], expected: list[str]
 ) -> None:
-    assert await names(search, asked({}, exclude=arrays)) == expected
+    assert await names(search, build_query({}, exclude=arrays)) == expected
 
 
 async def test_a_filter_and_an_exclusion_go_together(search: RecordSearch) -> None:
-    query = asked({"skill_names": ["language/*"]}, exclude={"annotations": ["team:travel"]})
+    query = build_query({"skill_names": ["language/*"]}, exclude={"annotations": ["team:travel"]})
     assert await names(search, query) == ["assistant"]
 
 
 @pytest.mark.parametrize("value", ["nobody/like-this", "example.org", "research-assistant"])
 async def test_a_name_nobody_has_finds_nothing(search: RecordSearch, value: str) -> None:
-    found = await search.find(asked({"names": [value]}))
+    found = await search.find(build_query({"names": [value]}))
     assert (found.hits, found.total, found.has_more, found.cursor) == ([], 0, False, None)
 
 
@@ -180,7 +180,7 @@ async def test_what_is_not_known_is_not_left_out(search: RecordSearch) -> None:
 
 
 async def test_any_filter_is_enough_when_any_is_asked_for(search: RecordSearch) -> None:
-    query = asked({"names": ["Painter"], "versions": ["v4.0.0"]}, match="any")
+    query = build_query({"names": ["Painter"], "versions": ["v4.0.0"]}, match="any")
     assert await names(search, query) == ["painter", "assistant"]
 
 
@@ -211,16 +211,16 @@ async def test_records_come_in_the_order_of_the_hits_without_those_that_have_gon
 )
 async def test_an_id_that_is_no_number_is_refused(search: RecordSearch, arrays: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="must be an unsigned integer"):
-        await search.find(asked(arrays))
+        await search.find(build_query(arrays))
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (asked({"created_ats": [">yesterday"]}), "'yesterday' is not a time"),
+        (build_query({"created_ats": [">yesterday"]}), "'yesterday' is not a time"),
         (Query((Filter(FilterKind.SCAN_SEVERITY, "awful"),)), "'awful' is not a severity"),
-        (asked({"skill_ids": ["102"]}, id_version="7"), "invalid version '7'"),
-        (asked({"skill_ids": ["999999"]}, id_version="1.0.0"), "OASF 1.0.0 has no skill 999999"),
+        (build_query({"skill_ids": ["102"]}, id_version="7"), "invalid version '7'"),
+        (build_query({"skill_ids": ["999999"]}, id_version="1.0.0"), "OASF 1.0.0 has no skill 999999"),
     ],
 )
 async def test_what_cannot_be_read_is_refused(search: RecordSearch, query: Query, message: str) -> None:
@@ -246,5 +246,5 @@ async def test_what_cannot_be_read_is_refused(search: RecordSearch, query: Query
 async def test_a_total_counts_each_record_once_whatever_the_page(
     search: RecordSearch, arrays: dict[str, list[str]], exclude: dict[str, list[str]], total: int
 ) -> None:
-    found = await search.find(asked(arrays, exclude=exclude, limit=1))
+    found = await search.find(build_query(arrays, exclude=exclude, limit=1))
     assert (len(found.hits), found.total, found.has_more) == (1, total, total > 1)

@@ -25,7 +25,7 @@ MANY = settings(
 
 def found(rows: Rows, dialect: Dialect, written: str, value: str) -> bool:
     column = "v" if dialect == "sqlite" else '(v COLLATE "C")'
-    condition = pattern(written).holds(dialect, column)
+    condition = pattern(written).condition(dialect, column)
     text = condition.text.replace(column, "CAST(? AS TEXT)" if dialect == "sqlite" else 'CAST(? AS TEXT) COLLATE "C"')
     params = (value, *condition.params) if "CAST" in text else condition.params
     return bool(rows.value(f"SELECT CASE WHEN {text} THEN 1 ELSE 0 END", *params))

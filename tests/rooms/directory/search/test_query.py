@@ -4,9 +4,8 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import taxonomy
-from pentad.rooms.directory.search.query import Filter, FilterKind, Query, asked, filters_of
+from pentad.rooms.directory.oasf.taxonomy import map_class, taxonomy
+from pentad.rooms.directory.search.query import Filter, FilterKind, Query, build_query, filters_of
 from pentad.rooms.directory.search.service import RecordSearch
 from tests.rooms.directory.search.seeding import agent, open_directory, put
 from tests.stores import Stores
@@ -37,24 +36,24 @@ def test_every_element_is_one_filter_in_the_documented_order() -> None:
 )
 def test_a_page_that_cannot_be_is_refused(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        asked({"names": ["x"]}, **arguments)
+        build_query({"names": ["x"]}, **arguments)
     assert refused.value.message == message
 
 
 def test_something_must_be_asked_for() -> None:
     with pytest.raises(InvalidInput) as refused:
-        asked({"names": []}, words="  ")
+        build_query({"names": []}, words="  ")
     assert refused.value.message == "at least one query filter must be provided"
 
 
 def test_a_hundred_are_returned_unless_the_caller_says() -> None:
-    assert asked({"names": ["x"]}).limit == 100
-    assert asked({"names": ["x"]}, limit=1000).limit == 1000
+    assert build_query({"names": ["x"]}).limit == 100
+    assert build_query({"names": ["x"]}, limit=1000).limit == 1000
 
 
 def test_too_many_filters_are_refused() -> None:
     with pytest.raises(LimitExceeded):
-        asked({"names": ["x"] * 501})
+        build_query({"names": ["x"] * 501})
 
 
 @pytest.mark.anyio
@@ -84,7 +83,7 @@ async def test_ids_of_one_oasf_version_find_the_class_in_records_of_others(store
     entry, same, reused = next(
         (entry, found.entry, reused)
         for entry in taxonomy("1.0.0", "skill").all
-        if (found := mapped(entry, "1.0.0", "1.1.0", "skill")) is not None
+        if (found := map_class(entry, "1.0.0", "1.1.0", "skill")) is not None
         and found.entry.id != entry.id
         and (reused := taxonomy("1.1.0", "skill").by_id(entry.id)) is not None
     )
@@ -93,9 +92,9 @@ async def test_ids_of_one_oasf_version_find_the_class_in_records_of_others(store
     other = agent("other", schema_version="1.1.0", skills=[{"id": reused.id, "name": reused.name}])
     cids = await database.write(lambda tx: put(tx, database.dialect, [old, new, other]))
     search = RecordSearch(database)
-    as_written = await search.find(asked({"skill_ids": [str(entry.id)]}))
+    as_written = await search.find(build_query({"skill_ids": [str(entry.id)]}))
     assert [hit.cid for hit in as_written.hits] == [cids[2], cids[0]]
-    by_class = await search.find(asked({"skill_ids": [str(entry.id)]}, id_version="1.0.0"))
+    by_class = await search.find(build_query({"skill_ids": [str(entry.id)]}, id_version="1.0.0"))
     assert [hit.cid for hit in by_class.hits] == [cids[1], cids[0]]
 
 

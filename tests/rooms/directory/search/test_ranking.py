@@ -9,11 +9,10 @@ from pentad.kernel.ports import Database, Embedder
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.popularity import Popularity
-from pentad.rooms.directory.records.records import COLLECTION, Records
+from pentad.rooms.directory.records.service import COLLECTION, Records
 from pentad.rooms.directory.search import ranking
-from pentad.rooms.directory.search.embedding import supply
-from pentad.rooms.directory.search.query import Found, asked
-from pentad.rooms.directory.search.service import RecordSearch
+from pentad.rooms.directory.search.query import Found, build_query
+from pentad.rooms.directory.search.service import RecordSearch, documents_after
 from pentad.search.index import SearchIndex
 from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel
@@ -37,14 +36,14 @@ class Room:
     def __init__(self, database: Database, stores: Stores, embedder: Embedder | None) -> None:
         self.database = database
         self.index = SearchIndex(database, stores.data / "search", embedder)
-        self.index.supply(COLLECTION, supply)
+        self.index.supply(COLLECTION, documents_after)
         events = Events(database, SystemClock())
         self.popularity = Popularity(database, events)
         self.records = Records(database, SystemClock(), events, self.popularity, self.index)
         self.search = RecordSearch(database, self.index)
 
     async def find(self, words: str, *, limit: int = 100, cursor: str = "", **filters: list[str]) -> Found:
-        return await self.search.find(asked(filters, words=words, limit=limit, cursor=cursor))
+        return await self.search.find(build_query(filters, words=words, limit=limit, cursor=cursor))
 
     async def names(self, found: Found) -> list[str]:
         records = await self.search.records([hit.cid for hit in found.hits])
@@ -115,7 +114,7 @@ async def test_an_answer_says_that_nothing_is_a_good_match(room: Room) -> None:
     weak = await room.find("boats racing regatta rules committee")
     assert weak.hits
     assert weak.no_good_match
-    assert not (await room.search.find(asked({"names": ["*pilot"]}))).no_good_match
+    assert not (await room.search.find(build_query({"names": ["*pilot"]}))).no_good_match
 
 
 async def test_filters_hold_for_what_is_near_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,19 +8,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.directory.records.index_fields import WORDS, facts_of
+from pentad.rooms.directory.records.index_fields import WORDS, indexed_fields
 from pentad.rooms.directory.search import ranking
-from pentad.rooms.directory.search.query import Found, Query, asked
-from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics
-from pentad.rooms.directory.search.service import RecordSearch, found
-from pentad.rooms.directory.search.words import asked_words
+from pentad.rooms.directory.search.query import Found, Query, build_query
+from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics, asked_words
+from pentad.rooms.directory.search.service import RecordSearch, find_page
 from tests.rooms.directory.search import oracle
 from tests.rooms.directory.search.asking import filters
 from tests.rooms.directory.search.seeding import agent, emptied, open_directory, put
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-ASKED = settings(
+INPUT = settings(
     max_examples=20,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -67,7 +66,7 @@ async def names(search: RecordSearch, query: Query) -> list[str]:
 def expected(listed: list[dict[str, Any]], cids: list[str], query: Query) -> list[tuple[str, float]]:
     """Every record that has a word, by its score and then the newest; records are few, so no word is common."""
     wanted = asked_words(query.words or "")
-    texts = [facts_of(record).texts for record in listed]
+    texts = [indexed_fields(record).texts for record in listed]
     cut = [{word for text in fields for word in WORDS.words(text)} for fields in texts]
     having = [sum(not one.isdisjoint(word.forms) for one in cut) for word in wanted]
     ranked = Ranking("sqlite", wanted, Statistics(0, len(listed), tuple(having)), COMMON)
@@ -79,7 +78,7 @@ def expected(listed: list[dict[str, Any]], cids: list[str], query: Query) -> lis
     return [(cid, -least) for least, _, cid in sorted(hits)]
 
 
-@ASKED
+@INPUT
 @given(
     listed=RECORDS,
     asked_for=st.lists(
@@ -96,7 +95,7 @@ async def test_hits_scores_and_totals_are_what_the_definition_says(
 
     def work(tx: Transaction) -> tuple[list[str], list[Found]]:
         emptied(tx, directory.dialect)
-        return put(tx, directory.dialect, listed), [found(tx, directory.dialect, query) for query in queries]
+        return put(tx, directory.dialect, listed), [find_page(tx, directory.dialect, query) for query in queries]
 
     cids, answers = await directory.write(work)
     for query, got in zip(queries, answers, strict=True):
@@ -109,12 +108,12 @@ async def test_hits_scores_and_totals_are_what_the_definition_says(
 
 
 async def test_a_name_says_more_than_a_description_and_that_more_than_a_note(search: RecordSearch) -> None:
-    assert await names(search, asked({}, words="image")) == ["image-reader", "gallery", "clerk"]
+    assert await names(search, build_query({}, words="image")) == ["image-reader", "gallery", "clerk"]
 
 
 @pytest.mark.requirement("search:explained")
 async def test_a_hit_says_which_fields_had_which_words_and_what_they_were_worth(search: RecordSearch) -> None:
-    hits = (await search.find(asked({}, words="an image for the museum"))).hits
+    hits = (await search.find(build_query({}, words="an image for the museum"))).hits
     gallery = hits[0]
     assert {reason.field: reason.words for reason in gallery.why} == {
         "description": ("image", "museum"),
@@ -127,19 +126,22 @@ async def test_a_hit_says_which_fields_had_which_words_and_what_they_were_worth(
 
 
 async def test_filters_decide_before_words_rank(search: RecordSearch) -> None:
-    assert await names(search, asked({"names": ["*clerk"]}, words="image")) == ["clerk"]
-    assert await names(search, asked({}, exclude={"authors": ["guild"]}, words="image")) == ["image-reader", "clerk"]
+    assert await names(search, build_query({"names": ["*clerk"]}, words="image")) == ["clerk"]
+    assert await names(search, build_query({}, exclude={"authors": ["guild"]}, words="image")) == [
+        "image-reader",
+        "clerk",
+    ]
 
 
 async def test_words_may_be_sorted_otherwise_and_keep_their_scores(search: RecordSearch) -> None:
-    query = asked({}, words="images", sort="recency")
+    query = build_query({}, words="images", sort="recency")
     assert await names(search, query) == ["clerk", "gallery", "image-reader"]
     assert all(hit.score for hit in (await search.find(query)).hits)
 
 
 @pytest.mark.parametrize("said", ["zebra", "!!!", "the of"])
 async def test_words_nobody_has_find_nothing(search: RecordSearch, said: str) -> None:
-    answer = await search.find(asked({}, words=said, exclude={"authors": ["guild"], "annotations": ["note"]}))
+    answer = await search.find(build_query({}, words=said, exclude={"authors": ["guild"], "annotations": ["note"]}))
     assert (answer.hits, answer.total, answer.has_more) == ([], 0, False)
 
 
@@ -147,14 +149,14 @@ async def test_a_word_that_many_have_only_adds_to_the_score(directory: Database)
     listed = [agent(f"agent-{number}", description="helps" + (" pilots" if number == 3 else "")) for number in range(8)]
     cids = await directory.write(lambda tx: put(tx, directory.dialect, listed))
     search = RecordSearch(directory, common=4)
-    together = await search.find(asked({}, words="helps pilots"))
+    together = await search.find(build_query({}, words="helps pilots"))
     assert ([hit.cid for hit in together.hits], together.total) == ([cids[3]], 1)
     assert {word for reason in together.hits[0].why for word in reason.words} == {"helps", "pilots"}
-    alone = await search.find(asked({}, words="helps", limit=3))
+    alone = await search.find(build_query({}, words="helps", limit=3))
     assert (len(alone.hits), alone.total, alone.has_more) == (3, 8, True)
-    newest = await search.find(asked({}, words="helps", limit=3, sort="recency"))
+    newest = await search.find(build_query({}, words="helps", limit=3, sort="recency"))
     assert [hit.cid for hit in newest.hits] == cids[:-4:-1]
-    impossible = await search.find(asked({}, words="helps zebras"))
+    impossible = await search.find(build_query({}, words="helps zebras"))
     assert (impossible.hits, impossible.total) == ([], 0)
 
 
@@ -167,9 +169,9 @@ async def test_cursors_lead_through_a_ranking_while_others_are_pushed(
     listed = [agent(f"a{number}", description="map " * (number % 3 + 1) + "x " * number) for number in range(9)]
     cids = await directory.write(lambda tx: put(tx, directory.dialect, listed))
     search = RecordSearch(directory)
-    whole = await search.find(asked({}, words="map", limit=1000))
+    whole = await search.find(build_query({}, words="map", limit=1000))
     assert {hit.cid for hit in whole.hits} == set(cids)
-    page, seen = asked({}, words="map", limit=2), list[tuple[str, float | None]]()
+    page, seen = build_query({}, words="map", limit=2), list[tuple[str, float | None]]()
     for number in range(9):
         answer = await search.find(page)
         seen += [(hit.cid, hit.score) for hit in answer.hits]

@@ -16,7 +16,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.rooms.directory.oasf.validator import validate
 from pentad.rooms.directory.translate import bundles
 from pentad.rooms.directory.translate.agent_skills import from_record
-from pentad.rooms.directory.translate.bundles import read_bundle, to_record
+from pentad.rooms.directory.translate.bundles import bundle_record, read_bundle
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.sources import SKILL, tarred, zipped
 
@@ -26,7 +26,7 @@ LINK = (stat.S_IFLNK | 0o777) << 16
 
 @pytest.mark.parametrize("content", [zipped(FILES), tarred(FILES), tarred(FILES, "w:")])
 def test_a_bundle_becomes_the_record_of_its_skill(content: bytes):
-    record, losses = to_record(content)
+    record, losses = bundle_record(read_bundle(content))
     data = record["modules"][0]["data"]
     assert [(one["path"], one["type"]) for one in data["artifacts"]] == [
         ("references/a.md", "reference"),
@@ -38,7 +38,7 @@ def test_a_bundle_becomes_the_record_of_its_skill(content: bytes):
 
 
 def test_the_way_it_was_packed_does_not_change_the_record():
-    assert to_record(zipped(FILES)).result == to_record(tarred(FILES)).result
+    assert bundle_record(read_bundle(zipped(FILES))).result == bundle_record(read_bundle(tarred(FILES))).result
 
 
 @pytest.mark.parametrize(

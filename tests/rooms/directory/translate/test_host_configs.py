@@ -147,7 +147,7 @@ def test_secrets_of_a_configuration_stay_behind():
     }
     record, losses = import_record(import_format("claude"), config)
     text = json.dumps(record) + json.dumps(host_configs.to_claude(record).result)
-    content = json.dumps(host_configs.artifact_json(host_configs.carried(record["modules"][0])))
+    content = json.dumps(host_configs.artifact_json(host_configs.module_artifact(record["modules"][0])))
     assert not [secret for secret in secrets if secret in text or secret in content]
     assert "fast" in text
     assert sorted(loss.path for loss in losses) == [

@@ -11,9 +11,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.oasf.schema_source import UnknownVersion
 from pentad.rooms.directory.oasf.validator import validate
-from pentad.rooms.directory.translate.file_discovery import Source, discover_sources
-from pentad.rooms.directory.translate.format_detection import detected
 from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions, Outcome
+from pentad.rooms.directory.translate.sources import Source, detect_format, discover_sources
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.conftest import Here
 from tests.rooms.directory.translate.sources import CARD, CONFIG, SERVER, SKILL, zipped
@@ -217,4 +216,4 @@ async def test_a_file_that_is_named_must_be_something(importer: Importer, tmp_pa
     ],
 )
 def test_formats_are_told_by_their_looks(source: dict[str, Any], kind: str):
-    assert detected(source) == kind
+    assert detect_format(source) == kind

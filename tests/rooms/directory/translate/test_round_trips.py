@@ -127,7 +127,7 @@ manifests = st.fixed_dictionaries(
 @settings(max_examples=80, deadline=None)
 @given(manifest=manifests)
 def test_a_manifest_written_as_a_file_reads_the_same_or_the_loss_is_told(manifest: dict[str, Any]):
-    text, losses = agent_skills.written(manifest)
+    text, losses = agent_skills.write_skill(manifest)
     read, _ = agent_skills.manifest_of(text)
     version = (manifest.get("frontmatter_metadata") or {}).get("version")
     wanted = manifest | ({"version": version} if isinstance(version, str) and version else {})

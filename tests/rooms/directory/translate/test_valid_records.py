@@ -12,9 +12,9 @@ from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 from pentad.rooms.directory.translate.envelope import NO_OVERRIDES
-from pentad.rooms.directory.translate.format_detection import read_source
 from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 from pentad.rooms.directory.translate.migration import migrate
+from pentad.rooms.directory.translate.sources import read_source
 from tests.rooms.directory.oasf.generated import valid_records
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.conftest import Here
@@ -41,6 +41,15 @@ async def test_no_valid_record_is_changed(record: dict[str, Any], form: str | No
     read = read_source(json.dumps(record), form, NO_OVERRIDES)
     made = await importer.prepared(read, None, ImportOptions())
     assert (made.cid, made.losses, made.repairs) == (cid_of(canonical_json(record)), [], [])
+
+
+@pytest.mark.requirement("dir:import:valid-record")
+async def test_a_valid_record_with_a_member_named_like_a_secret_is_refused_unless_it_is_kept(importer: Importer):
+    record = sample("1.0.0") | {"annotations": {"Otp": "0"}}
+    refused = await importer.import_one(LOCAL, record)
+    assert (refused.status, [one.path for one in refused.suspicious]) == ("suspicious", ["annotations.Otp"])
+    kept = await importer.import_one(LOCAL, record, options=ImportOptions(doubt="keep"))
+    assert (kept.status, kept.cid) == ("imported", cid_of(canonical_json(record)))
 
 
 @pytest.mark.requirement("dir:import:valid-record")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
-from pentad.rooms.directory.trust.key_sources import KeySource
 from pentad.rooms.directory.trust.keys import read_private_key, read_public_key
+from pentad.rooms.directory.trust.service import KeySource
 from tests.rooms.directory.trust.key_files import BAD, GOOD, huge_rsa_pem, key, private_pem, public_pem
 from tests.rooms.directory.trust.opening import Pages
 

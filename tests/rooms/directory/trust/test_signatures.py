@@ -14,9 +14,16 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.directory.records.events import EventType
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE, Referrer
 from pentad.rooms.directory.trust.keys import read_private_key, read_public_key
-from pentad.rooms.directory.trust.signing import KEY_HINT, Signature, read_signature, scheme_of, sign
+from pentad.rooms.directory.trust.signatures import (
+    KEY_HINT,
+    MOST_ATTEMPTS,
+    Signature,
+    check_signatures,
+    read_signature,
+    scheme_of,
+    sign,
+)
 from pentad.rooms.directory.trust.store import MOST_STATEMENTS, Statement
-from pentad.rooms.directory.trust.verification import MOST_ATTEMPTS, check_signatures
 from tests.rooms.directory.records.parts import WHO, heard
 from tests.rooms.directory.trust.key_files import GOOD, huge_rsa_pem, key, prehashed_signature, private_pem, public_pem
 from tests.rooms.directory.trust.opening import Site

@@ -8,8 +8,7 @@ from typing import Any
 from pentad.app import App, open_app
 from pentad.rooms.metrics.collectors.contract import CollectorContext, Factory
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.query import build_query
-from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine, build_query
 from pentad.rooms.metrics.room import ROOM
 from pentad.settings.model import Settings
 from tests.room_settings import room_settings

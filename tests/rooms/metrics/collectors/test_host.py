@@ -8,7 +8,7 @@ import pytest
 
 from pentad.kernel.clock import SystemClock
 from pentad.rooms.metrics.collectors.host import CATALOGUE, Host
-from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.engine.query_engine import build_query
 from tests.rooms.metrics.toys import engine_of
 
 

@@ -3,10 +3,9 @@
 import pytest
 
 from pentad.kernel.errors import InvalidInput, Misconfigured, Unavailable
-from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus
+from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus, sdlc
 from pentad.rooms.metrics.collectors.contract import CollectorContext
-from pentad.rooms.metrics.collectors.http_json import Missing, at
-from pentad.rooms.metrics.collectors.settings import number, table
+from pentad.rooms.metrics.collectors.http_json import Missing, figure_at
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
 from pentad.rooms.metrics.models import FetchError
 from pentad.storage.postgres import PostgresDatabase
@@ -141,13 +140,13 @@ async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_
     ("/a/0/b~1c", 1), ("a[0].b/c", 1), ("/n", None), ("/w", ["x"]), ("/t", 1),
 ])  # fmt: skip
 def test_places_are_pointers_or_paths(place, found):
-    assert at({"a": [{"b/c": 1}], "n": None, "w": ["x"], "t": True}, place) == found
+    assert figure_at({"a": [{"b/c": 1}], "n": None, "w": ["x"], "t": True}, place) == found
 
 
 @pytest.mark.parametrize("place", ["/a/1", "/a/x", "/a/-1", "a[9]", "/z", "/a", "/a/0"])
 def test_a_place_without_a_figure_is_missing(place):
     with pytest.raises(Missing):
-        at({"a": [{"b": 1}]}, place)
+        figure_at({"a": [{"b": 1}]}, place)
 
 
 @pytest.mark.anyio
@@ -187,16 +186,11 @@ async def test_a_postgresql_that_is_away_is_a_problem_without_its_password(tmp_p
 
 def test_settings_are_tables_or_json_texts():
     assert room_settings("metrics", poll='{"b": 1}').poll == room_settings("metrics", poll={"b": 1}).poll == {"b": 1}
-    assert table({"a": {"b": 1}}, "a") == {"b": 1}
-    assert number({"a": "3"}, "a", 1.0) == 3.0
     for wrong in ({"poll": "["}, {"poll": 3}, {"prometheus_url": 3}):
         with pytest.raises(Misconfigured):
             room_settings("metrics", **wrong)
-    with pytest.raises(Misconfigured):
-        table({"a": 3}, "a")
-    for wrong in ({"a": "x"}, {"a": -1}, {"a": "inf"}):
-        with pytest.raises(Misconfigured):
-            number(wrong, "a", 1.0)
+    with pytest.raises(Misconfigured, match="jira is not a table"):
+        sdlc.collectors(CollectorContext(None, room_settings("metrics", sdlc={"jira": 3})))
 
 
 @pytest.mark.parametrize("given", [{"x": {"url": "https://a"}}, {"x": 3}, {"x": {"url": 1, "values": {}}}])

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput, NotFound
-from pentad.rooms.metrics.engine.query import build_query
+from pentad.rooms.metrics.engine.query_engine import build_query
 from pentad.rooms.metrics.interface.presentation import explanations
 from pentad.rooms.metrics.models import Fact
 from tests.rooms.metrics.sources import Told, TurnedClock, http_source

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.history.alerts import (
     LEVELS,
+    AlertState,
     Rule,
-    Standing,
     alert_changes,
     check,
+    next_state,
     rule_of,
     standing_alerts,
-    stepped,
 )
 from pentad.rooms.metrics.models import Metric
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
@@ -24,9 +24,9 @@ BUSY = Rule(warn=80, alarm=95)
 
 
 def levels(values, rule=BUSY):
-    standing, found = Standing(), []
+    standing, found = AlertState(), []
     for value in values:
-        standing = stepped(standing, value, rule)
+        standing = next_state(standing, value, rule)
         found.append(standing.level)
     return found
 

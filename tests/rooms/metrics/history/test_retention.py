@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pentad.rooms.metrics import store
 from pentad.rooms.metrics.history.changes import bucket_points, downsample, merged, rates, total_rise
-from pentad.rooms.metrics.history.retention import Retention, tidy
+from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.store import DAY, HOUR, sampled
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 
@@ -43,7 +43,7 @@ async def test_samples_become_hours_and_hours_days_with_the_same_least_greatest_
         await record(past, INFO, snapshot(NOON + number * 1_500, used=value, calls=number * 10))
     before, counted = summary(await known(past, "used")), total_rise(await known(past, "calls"))
     for now, span in ((NOON + 9 * DAY, HOUR), (NOON + 100 * DAY, DAY)):
-        await tidy(past, Retention(7, 90, 1_000), now)
+        await roll_up_all(past, Retention(7, 90, 1_000), now)
         points = await known(past, "used")
         assert {point.span for point in points} == {span}
         assert summary(points) == before
@@ -58,7 +58,7 @@ async def test_what_is_recent_stays_as_it_came_and_what_is_too_old_goes(past):
     await record(past, INFO, snapshot(NOON - 200 * DAY, used=1.0, versions=["old"]))
     await record(past, INFO, snapshot(NOON - 199 * DAY, versions=["new"]))
     await record(past, INFO, snapshot(NOON, used=2.0))
-    await tidy(past, Retention(7, 90, 100), NOON + 60)
+    await roll_up_all(past, Retention(7, 90, 100), NOON + 60)
     assert [point.last for point in await known(past, "used")] == [2.0]
     texts = await past.read(lambda rows: rows.all("SELECT text FROM metric_samples WHERE text IS NOT NULL"))
     assert texts == [('["new"]',)]
@@ -67,9 +67,9 @@ async def test_what_is_recent_stays_as_it_came_and_what_is_too_old_goes(past):
 @pytest.mark.anyio
 async def test_a_sample_that_comes_late_joins_its_hour(past):
     await record(past, INFO, snapshot(NOON + 60, used=5.0))
-    await tidy(past, Retention(1, 90, 1_000), NOON + 3 * DAY)
+    await roll_up_all(past, Retention(1, 90, 1_000), NOON + 3 * DAY)
     await record(past, INFO, snapshot(NOON + 30, used=9.0))
-    await tidy(past, Retention(1, 90, 1_000), NOON + 3 * DAY)
+    await roll_up_all(past, Retention(1, 90, 1_000), NOON + 3 * DAY)
     (point,) = await known(past, "used")
     assert (point.samples, point.lowest, point.highest, point.total, point.last) == (2, 5.0, 9.0, 14.0, 5.0)
 
@@ -78,9 +78,9 @@ async def test_a_sample_that_comes_late_joins_its_hour(past):
 async def test_tidying_twice_changes_nothing_more(past):
     for number in range(5):
         await record(past, INFO, snapshot(NOON + number * 2_000, used=float(number)))
-    await tidy(past, Retention(1, 90, 1_000), NOON + 5 * DAY)
+    await roll_up_all(past, Retention(1, 90, 1_000), NOON + 5 * DAY)
     before = await known(past, "used")
-    assert await tidy(past, Retention(1, 90, 1_000), NOON + 5 * DAY) == 0
+    assert await roll_up_all(past, Retention(1, 90, 1_000), NOON + 5 * DAY) == 0
     assert await known(past, "used") == before
 
 

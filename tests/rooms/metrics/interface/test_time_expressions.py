@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.metrics.interface.time_expressions import UNITS, parse_duration, parse_time
+from pentad.rooms.metrics.interface.arguments import UNITS, parse_duration, parse_time
 
 NOW = 1_780_000_000.0
 

@@ -17,6 +17,7 @@ from pentad.access.owners import owner_is_gone
 from pentad.jobs.job import Again, JobRun
 from pentad.kernel.background import Background
 from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents import store

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, Overloaded, PentadError, Unavailable
-from pentad.kernel.incidents import log_failure
+from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.turn import Reply, Turn, TurnOver
 from pentad.rooms.agents.models import (

@@ -25,11 +25,10 @@ from pentad.kernel.pages import (
     Visit,
 )
 from pentad.rooms.directory.models import Record
-from pentad.rooms.directory.node import LocalNode
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.records.index_fields import annotations_of, classes_of, locators_of
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SCAN_REPORT, SIGNATURE, Referrer
-from pentad.rooms.directory.records.summaries import RecordSummary
+from pentad.rooms.directory.records.service import RecordSummary
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
 
@@ -42,26 +41,26 @@ _REFERRERS: Final = {SIGNATURE: "signature", PUBLIC_KEY: "public key", SCAN_REPO
 async def records(directory: Directory, visit: Visit) -> Sheet:
     """A page of the list of records."""
     words, cursor = visit.asked(), visit.query.get("cursor") or None
-    kept = {name: visit.asked(name) for name in ("q", *_FILTERS)}
-    filters = tuple(Filter(kind, kept[name]) for name, kind in _FILTERS.items() if kept[name])
+    params = {name: visit.asked(name) for name in ("q", *_FILTERS)}
+    filters = tuple(Filter(kind, params[name]) for name, kind in _FILTERS.items() if params[name])
     found = await directory.search.find(Query(filters, words or None, limit=_AT_ONCE, cursor=cursor))
     rows = [_row(one) for one in await directory.records.summaries([hit.cid for hit in found.hits])]
     blocks: list[Block] = [SearchBox("Search by what an agent can do", words)]
-    if not isinstance(directory.node, LocalNode):
+    if not directory.is_local:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
     if filters:
-        blocks.append(Links([f"{name}: {kept[name]}" for name in _FILTERS if kept[name]]))
-    empty = "Nothing was found." if words or filters else "No record has been pushed yet."
+        blocks.append(Links([f"{name}: {params[name]}" for name in _FILTERS if params[name]]))
+    empty = "No records found." if words or filters else "No record has been pushed yet."
     blocks.append(Table(_COLUMNS, rows, empty))
     if rows:
         blocks.append(
             Pager(
                 f"{found.total:,} records" if found.total is not None else "",
-                Place((), {**kept, "cursor": found.cursor}) if found.cursor else None,
-                Place((), kept) if cursor else None,
+                Place((), {**params, "cursor": found.cursor}) if found.cursor else None,
+                Place((), params) if cursor else None,
             )
         )
-    return Sheet("Directory", blocks, lead="Agents that have a record here, found by what they do.")
+    return Sheet("Directory", blocks, lead="Agents with a record here. Search by what they do.")
 
 
 async def one_record(directory: Directory, visit: Visit) -> Sheet:
@@ -119,8 +118,8 @@ def _sections(data: Mapping[str, Any]) -> Iterator[Section]:
         if isinstance(item, dict):
             module = cast("dict[str, Any]", item)
             name = _text(module, "name") or "Module"
-            shown = msgspec.json.format(msgspec.json.encode(module), indent=2).decode()
-            yield Section(f"Module {name}", [Code(shown)], folded=True)
+            text = msgspec.json.format(msgspec.json.encode(module), indent=2).decode()
+            yield Section(f"Module {name}", [Code(text)], folded=True)
     if annotations := annotations_of(data):
         yield Section("Annotations", [Facts(list(annotations.items()))])
 
@@ -159,7 +158,7 @@ async def _statements(directory: Directory, record: Record) -> list[Block]:
             (Column("Statement", short=True), Column("Made", short=True), "CID"), [_statement(one) for one in referrers]
         )
     )
-    return [Section("What others say of it", blocks)]
+    return [Section("Statements by others", blocks)]
 
 
 def _statement(one: Referrer) -> tuple[str, ...]:

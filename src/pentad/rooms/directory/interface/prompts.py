@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.declarations import ASKED_FOR, prompt
-from pentad.rooms.directory.interface.completions import (
+from pentad.rooms.directory.interface.resources import (
     complete_cid,
     complete_export,
     complete_import,
@@ -22,7 +22,7 @@ _STDOUT: Final = ("", "-", "stdout")
 
 
 class CreateRecord(Arguments):
-    output_path: Annotated[str, Field(description="A file to save the record to; stdout only shows it.")] = "stdout"
+    output_path: Annotated[str, Field(description="A file to save the record to; stdout only displays it.")] = "stdout"
     schema_version: Annotated[str, Field(description="The OASF version to write the record in.")] = "1.0.0"
 
 
@@ -42,7 +42,7 @@ class PullRecord(Arguments):
     cid: Annotated[str, Field(description="The content id (CID) of the record.", json_schema_extra=ASKED_FOR)] = (
         "[User will provide CID]"
     )
-    output_path: Annotated[str, Field(description="A file to save the record to; stdout only shows it.")] = "stdout"
+    output_path: Annotated[str, Field(description="A file to save the record to; stdout only displays it.")] = "stdout"
 
 
 class ImportRecord(Arguments):
@@ -133,7 +133,7 @@ async def search_records(arguments: SearchRecords) -> str:
 async def pull_record(arguments: PullRecord) -> str:
     """Guides through pulling a record from the directory by its CID, and showing or saving it."""
     cid = arguments.cid or "[User will provide CID]"
-    place = "stdout" if _shown_only(arguments.output_path) else arguments.output_path
+    place = "stdout" if _is_stdout(arguments.output_path) else arguments.output_path
     return f"""Pull an OASF agent record from the directory.
 
 CID: {cid}
@@ -211,9 +211,9 @@ PROMPTS: Final = (
 )
 
 
-def _shown_only(path: str) -> bool:
+def _is_stdout(path: str) -> bool:
     return path.strip().lower() in _STDOUT
 
 
-def _output(path: str, shown: str, what: str) -> str:
-    return shown if _shown_only(path) else f"Save the {what} to: {path}"
+def _output(path: str, display: str, what: str) -> str:
+    return display if _is_stdout(path) else f"Save the {what} to: {path}"

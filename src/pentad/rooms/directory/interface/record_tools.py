@@ -26,8 +26,8 @@ from pentad.rooms.directory.interface.tool_results import (
     tool_result,
 )
 from pentad.rooms.directory.oasf.parsing import parse_record
-from pentad.rooms.directory.records.records import uri_of
-from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, asked
+from pentad.rooms.directory.records.service import uri_of
+from pentad.rooms.directory.search.query import FILTER_ARRAYS, Filter, FilterKind, Query, build_query
 from pentad.rooms.directory.service import Directory
 
 _FRAME_BYTES: Final = 1_024
@@ -142,10 +142,10 @@ class SearchArguments(FilterArguments):
             return given
         return {name: value for name, value in cast("dict[str, Any]", given).items() if value is not None}
 
-    def marks(self) -> list[Filter]:
+    def trust_filters(self) -> list[Filter]:
         """The filters on trust."""
-        asked_for = ((FilterKind.VERIFIED, self.verified), (FilterKind.TRUSTED, self.trusted))
-        return [Filter(kind, str(value).lower()) for kind, value in asked_for if value is not None]
+        given = ((FilterKind.VERIFIED, self.verified), (FilterKind.TRUSTED, self.trusted))
+        return [Filter(kind, str(value).lower()) for kind, value in given if value is not None]
 
 
 class NameArguments(Arguments):
@@ -222,9 +222,9 @@ async def search_local(arguments: SearchArguments, call: Call[Directory]) -> Too
 
 
 def _query(arguments: SearchArguments) -> Query:
-    return asked(
+    return build_query(
         arguments.arrays(),
-        marks=arguments.marks(),
+        trust=arguments.trust_filters(),
         exclude=arguments.exclude.arrays() if arguments.exclude is not None else None,
         words=arguments.query,
         match=arguments.match,
@@ -246,10 +246,10 @@ async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolRes
     except PentadError as error:
         return tool_result(PulledRecord(error_message=failure_text("Failed to pull record", error)))
     if _answer_bytes(record.text) > call.service.platform.limits.result_bytes:
-        said = (
+        reason = (
             f"the record has {len(record.text)} characters, more than an answer may. Read {uri_of(record.cid)} instead."
         )
-        return tool_result(PulledRecord(error_message=f"Failed to pull record: {said}"))
+        return tool_result(PulledRecord(error_message=f"Failed to pull record: {reason}"))
     return tool_result(PulledRecord(record_data=record.text))
 
 

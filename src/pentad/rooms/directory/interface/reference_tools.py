@@ -12,7 +12,6 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import tool
 from pentad.rooms.directory.models import NamedRef
-from pentad.rooms.directory.record_references import find_record, require_local_directory, resolve_reference
 from pentad.rooms.directory.records.naming import LineageEntry
 from pentad.rooms.directory.service import Directory
 
@@ -89,7 +88,7 @@ class Migration(BaseModel):
 @tool("directory_resolve", title="Resolve a name", read_only=True)
 async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resolved:
     """Finds the record for a name, name and version, or CID, and lists all versions of that name, newest first."""
-    found = await resolve_reference(call.service, arguments.reference)
+    found = await call.service.resolve(arguments.reference)
     versions = await call.service.naming.resolve(found.name)
     return Resolved(**_ref(found), versions=[Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]])
 
@@ -97,7 +96,7 @@ async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resol
 @tool("directory_lineage", title="Lineage of a record", read_only=True)
 async def lineage(arguments: ReferenceArguments, call: Call[Directory]) -> Lineage:
     """Lists the history of an agent, oldest first: its versions, and the records they claim to replace."""
-    require_local_directory(call.service)
+    call.service.require_local()
     return Lineage(records=[_step(one) for one in await call.service.naming.lineage(arguments.reference)])
 
 
@@ -109,8 +108,8 @@ async def diff(arguments: DiffArguments, call: Call[Directory]) -> Difference:
     """
     from pentad.rooms.directory.translate.difference import difference
 
-    before = await find_record(call.service, arguments.before)
-    after = await find_record(call.service, arguments.after)
+    before = await call.service.find_record(arguments.before)
+    after = await call.service.find_record(arguments.after)
     return Difference.model_validate(difference(before.data, after.data).as_json())
 
 
@@ -120,11 +119,11 @@ async def migrate(arguments: MigrateArguments, call: Call[Directory]) -> Migrati
 
     Reports how each skill, domain and module was mapped, what was lost, and whether the result is valid.
     """
-    from pentad.rooms.directory.translate.migration import migrate as migrated
+    from pentad.rooms.directory.translate.migration import migrate as migrate_record
 
-    record = await find_record(call.service, arguments.reference)
-    moved = migrated(record.data, arguments.to_version, allow_unmapped=arguments.allow_unmapped)
-    return Migration(**moved.as_json())
+    record = await call.service.find_record(arguments.reference)
+    migrated = migrate_record(record.data, arguments.to_version, allow_unmapped=arguments.allow_unmapped)
+    return Migration(**migrated.as_json())
 
 
 def _ref(found: NamedRef) -> dict[str, str]:
@@ -167,7 +166,7 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
     The private key is created on first use and never leaves the server. `agntcy_dir_verify_record` checks signatures.
     """
     directory = call.service
-    found = await resolve_reference(directory, arguments.reference)
+    found = await directory.resolve(arguments.reference)
     key = await directory.signing_keys.private_key()
     signature = await directory.trust.sign(call.principal, found.cid, key)
     public = await asyncio.to_thread(_public, key)
@@ -183,7 +182,7 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
 @tool("directory_delete", title="Delete a record", destructive=True, idempotent=True)
 async def delete(arguments: ReferenceArguments, call: Call[Directory]) -> Deleted:
     """Permanently deletes one record and its signatures. Other versions of the same name stay."""
-    found = await resolve_reference(call.service, arguments.reference)
+    found = await call.service.resolve(arguments.reference)
     return Deleted(cid=found.cid, deleted=await call.service.records.delete(call.principal, found.cid))
 
 
@@ -193,4 +192,4 @@ def _public(private_key: str) -> str:
     return read_private_key(private_key).public.pem
 
 
-KEEPING_TOOLS: Final = (sign, delete)
+OWNER_TOOLS: Final = (sign, delete)

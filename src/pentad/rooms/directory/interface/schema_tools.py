@@ -100,8 +100,8 @@ async def validate_record(arguments: ValidateArguments, call: Call[Directory]) -
     try:
         data = parse_record(arguments.record_json)
     except InvalidInput as error:
-        said = f"Failed to parse record JSON: {error.message.rstrip('.')}. {_UNPARSED}"
-        return tool_result(Validated(valid=False, error_message=said))
+        reason = f"Failed to parse record JSON: {error.message.rstrip('.')}. {_UNPARSED}"
+        return tool_result(Validated(valid=False, error_message=reason))
     version = str(data["schema_version"])
     try:
         report = await call.service.schemas.validate(data)
@@ -118,10 +118,10 @@ def _validated(version: str, data: dict[str, Any], report: Report, fix: bool) ->
         fields["validation_errors"] = lines
         fields["findings"] = [one.as_json() for one in (*report.errors, *report.warnings)]
     if fix:
-        from pentad.rooms.directory.oasf.repair import repaired
+        from pentad.rooms.directory.oasf.repair import repair
 
-        mended, patch, left = repaired(data, report)
-        fields["fixed_record_json"] = msgspec.json.encode(mended).decode("utf-8")
+        fixed, patch, left = repair(data, report)
+        fields["fixed_record_json"] = msgspec.json.encode(fixed).decode("utf-8")
         fields["patch"] = patch
         fields["left"] = [one.line() for one in left]
     return Validated(**fields)

@@ -72,7 +72,7 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
     """Translates an MCP server, an A2A card, a skill or an MCP configuration into an agent record (JSON text).
 
     The record has no skills and domains unless `enrich` is set. `losses` lists what the record has no place for,
-    `withheld` the secrets that were removed.
+    `withheld` the secrets that were remigrated.
     """
     if not arguments.source_data:
         return tool_result(ImportedRecord(error_message="source_data is required"))
@@ -91,12 +91,12 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
             "Storing a record needs the right to write.", hint="Leave push out, or ask for directory:write."
         )
     try:
-        return tool_result(await _imported(form, source, arguments, call))
+        return tool_result(await _import(form, source, arguments, call))
     except PentadError as error:
-        return tool_result(_refused(form, error_text(error), error.details.get("suspicious")))
+        return tool_result(_refusal(form, error_text(error), error.details.get("suspicious")))
 
 
-async def _imported(
+async def _import(
     form: Format, source: dict[str, Any], arguments: ImportArguments, call: Call[Directory]
 ) -> ImportedRecord:
     if arguments.enrich or arguments.push:
@@ -107,41 +107,41 @@ async def _imported(
             doubt=arguments.suspicious,
             dry_run=arguments.dry_run or not arguments.push,
         )
-        made = await call.service.importer.import_one(call.principal, source, form.name, options)
-        if made.status == "suspicious":
-            return _refused(form, made.errors[0], [one.as_json() for one in made.suspicious])
-        return _enriched(made)
+        imported = await call.service.importer.import_one(call.principal, source, form.name, options)
+        if imported.status == "suspicious":
+            return _refusal(form, imported.errors[0], [one.as_json() for one in imported.suspicious])
+        return _enriched_result(imported)
     record, losses = await asyncio.to_thread(import_record, form, source, doubt=arguments.suspicious)
     if arguments.schema_version:
         from pentad.rooms.directory.translate.migration import migrate
 
-        moved = migrate(record, arguments.schema_version)
-        record, losses = moved.record, losses + moved.losses
-    return ImportedRecord(record_json=_indented(record), **_lost(losses))
+        migrated = migrate(record, arguments.schema_version)
+        record, losses = migrated.record, losses + migrated.losses
+    return ImportedRecord(record_json=_indented(record), **_loss_fields(losses))
 
 
-def _lost(losses: list[Loss]) -> dict[str, Any]:
+def _loss_fields(losses: list[Loss]) -> dict[str, Any]:
     fields: dict[str, Any] = {"losses": losses_json(losses)} if losses else {}
     return fields | ({"withheld": withheld} if (withheld := withheld_json(losses)) else {})
 
 
-def _refused(form: Format, why: str, suspicious: list[dict[str, str]] | None) -> ImportedRecord:
+def _refusal(form: Format, why: str, suspicious: list[dict[str, str]] | None) -> ImportedRecord:
     message = f"Failed to import from {form.label} format: {why}"
     if suspicious is None:
         return ImportedRecord(error_message=message)
     return ImportedRecord(error_message=message, status="suspicious", suspicious=suspicious)
 
 
-def _enriched(made: "Imported") -> ImportedRecord:
-    fields: dict[str, Any] = {"record_json": _indented(made.record), "status": made.status}
-    if made.errors:
-        fields["error_message"] = f"Record validation failed: [{'; '.join(made.errors)}]"
+def _enriched_result(imported: "Imported") -> ImportedRecord:
+    fields: dict[str, Any] = {"record_json": _indented(imported.record), "status": imported.status}
+    if imported.errors:
+        fields["error_message"] = f"Record validation failed: [{'; '.join(imported.errors)}]"
     else:
-        fields["cid"] = made.cid
-    fields |= _lost(made.losses)
-    if made.suggested:
-        fields["suggested"] = [{"family": one.family, **one.as_json()} for one in made.suggested]
-    lines = [f"ERROR: {line}" for line in made.errors] + [f"WARNING: {line}" for line in made.warnings]
+        fields["cid"] = imported.cid
+    fields |= _loss_fields(imported.losses)
+    if imported.suggested:
+        fields["suggested"] = [{"family": one.family, **one.as_json()} for one in imported.suggested]
+    lines = [f"ERROR: {line}" for line in imported.errors] + [f"WARNING: {line}" for line in imported.warnings]
     if lines:
         fields["validation_errors"] = lines
     return ImportedRecord(**fields)
@@ -232,8 +232,8 @@ async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> 
     stored unchanged. Secrets in a source are withheld and listed. The same source gives the same CID, so importing
     twice changes nothing. A bad source does not stop the rest.
     """
-    from pentad.rooms.directory.translate.file_discovery import Source
     from pentad.rooms.directory.translate.import_pipeline import ImportOptions, Outcome
+    from pentad.rooms.directory.translate.sources import Source
 
     options = ImportOptions(
         schema_version=arguments.schema_version,

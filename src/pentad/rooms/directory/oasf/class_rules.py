@@ -11,7 +11,15 @@ from typing import Any, Final, Literal
 
 from pentad.kernel.problems import Finding, Place, finding, fold, fold_known, nearest_names, pointer, replacement
 from pentad.rooms.directory.oasf.fast_validation import with_fast_path
-from pentad.rooms.directory.oasf.findings import RENAMED_VALUES, Report, Rule, Rules, is_integer, shown, wrong_type
+from pentad.rooms.directory.oasf.findings import (
+    RENAMED_VALUES,
+    Report,
+    Rule,
+    Rules,
+    is_integer,
+    quote_value,
+    wrong_type,
+)
 from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, ValueType
 from pentad.rooms.directory.oasf.rules import (
     ANY_LENGTH,
@@ -75,7 +83,7 @@ def check_identity(classes: Taxonomy, item: Mapping[str, Any], place: Place, out
     if meant is None:
         return None
     if "id" not in item or "name" not in item:
-        _half(classes, meant, "name" if "id" in item else "id", place, out)
+        _report_missing_half(classes, meant, "name" if "id" in item else "id", place, out)
     if meant.grouping:
         below = tuple(entry.name for entry in classes.children(meant.name)[:5])
         message = f"Class {meant.name} ({meant.id}) only groups other classes and cannot be used itself."
@@ -86,7 +94,7 @@ def check_identity(classes: Taxonomy, item: Mapping[str, Any], place: Place, out
     return meant
 
 
-def _half(classes: Taxonomy, meant: ClassEntry, name: str, place: Place, out: Report) -> None:
+def _report_missing_half(classes: Taxonomy, meant: ClassEntry, name: str, place: Place, out: Report) -> None:
     """Only the id or only the name is given, and the other follows from it."""
     value = meant.id if name == "id" else meant.name
     needed = name == "name" and classes.family == "module"
@@ -129,9 +137,9 @@ def unknown_name(classes: Taxonomy, item: Mapping[str, Any], called: str, place:
         sure = near[0] is numbered
     return finding(
         "name_unknown",
-        f'Unknown "name" value; no class is defined for {shown(called)}.',
+        f'Unknown "name" value; no class is defined for {quote_value(called)}.',
         (place, "name"),
-        value=shown(called),
+        value=quote_value(called),
         expected=f"a {classes.family} of OASF {classes.version}",
         suggestions=tuple(entry.name for entry in near),
         patch=tuple(replacement((place, "name"), near[0].name)) if near else (),
@@ -211,18 +219,18 @@ def module_names(version: str, classes: Taxonomy) -> dict[str, str]:
     return names
 
 
-def module_check(classes: Taxonomy, facts: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, int]]]) -> Check:
+def module_check(classes: Taxonomy, tables: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, int]]]) -> Check:
     """The check of one module. `rules` holds the rules and text limits of each module's own object, by short name."""
     open_names = classes.version in ("0.7.0", "0.8.0")
     canonical = OLD_MODULE_NAMES if classes.version == "0.7.0" else {}
     usable = {entry.name: entry.id for entry in classes.all if not entry.grouping and not entry.deprecated}
     checks = {
         name: with_fast_path(
-            _one_module(shape := facts.shapes["module", short], *rules[short]), facts, shape, _IDENTITY
+            _one_module(shape := tables.shapes["module", short], *rules[short]), tables, shape, _IDENTITY
         )
         for name, short in module_names(classes.version, classes).items()
     }
-    unnamed = _one_module(facts.shapes["module", "base_module"], *rules["base_module"])
+    unnamed = _one_module(tables.shapes["module", "base_module"], *rules["base_module"])
     id_of = usable.get
 
     def check(value: Any, place: Place, out: Report) -> None:
@@ -232,7 +240,7 @@ def module_check(classes: Taxonomy, facts: Objects, rules: Mapping[str, tuple[Ru
         name = value.get("name")
         if not isinstance(name, str):
             unnamed(value, place, out)
-            _nameless(classes, value, place, out)
+            _report_nameless(classes, value, place, out)
             return
         known = checks.get(name)
         if known is None:
@@ -250,11 +258,11 @@ def module_check(classes: Taxonomy, facts: Objects, rules: Mapping[str, tuple[Ru
     return check
 
 
-def feature_check(facts: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, int]]]) -> Check:
+def feature_check(tables: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, int]]]) -> Check:
     """The check of one extension of 0.3.1: three names are reserved, any other may have any content."""
     checks = {
         name: with_fast_path(
-            object_check(shape := facts.shapes["module", short], *rules[short], shape.required()), facts, shape
+            object_check(shape := tables.shapes["module", short], *rules[short], shape.required()), tables, shape
         )
         for name, short in FEATURE_NAMES.items()
     }
@@ -268,7 +276,7 @@ def feature_check(facts: Objects, rules: Mapping[str, tuple[Rules, Mapping[str, 
             if "name" in value:
                 wrong_type(name, (place, "name"), "name", "string_t", "string", out)
             else:
-                _name_missing(place, out)
+                _report_missing_name(place, out)
         elif (known := checks.get(name)) is not None:
             known(value, place, out)
 
@@ -281,15 +289,15 @@ def _one_module(shape: Shape, rules: Rules, texts: Mapping[str, int]) -> Check:
     return object_check(bare, {**rules, "id": any_value, "name": any_value}, limits, bare.required())
 
 
-def _nameless(classes: Taxonomy, value: Mapping[str, Any], place: Place, out: Report) -> None:
+def _report_nameless(classes: Taxonomy, value: Mapping[str, Any], place: Place, out: Report) -> None:
     before = len(out.errors)
     if "id" in value or "name" in value:
         check_identity(classes, value, place, out)
     if "name" not in value and len(out.errors) == before:
-        _name_missing(place, out)
+        _report_missing_name(place, out)
 
 
-def _name_missing(place: Place, out: Report) -> None:
+def _report_missing_name(place: Place, out: Report) -> None:
     message = 'Required attribute "name" is missing.'
     out.error(finding("attribute_required_missing", message, (place, "name")))
 

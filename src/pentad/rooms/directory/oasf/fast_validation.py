@@ -21,9 +21,9 @@ from pentad.rooms.directory.oasf.rules import Check, pattern
 _FEW: Final = 16
 
 
-def with_fast_path(check: Check, facts: Objects, shape: Shape, left: Collection[str] = ()) -> Check:
+def with_fast_path(check: Check, tables: Objects, shape: Shape, unchecked: Collection[str] = ()) -> Check:
     """The same check, skipped for objects that the fast test accepts."""
-    test = fast_test(facts, shape, left)
+    test = fast_test(tables, shape, unchecked)
 
     def check_in_doubt(value: Any, place: Place, out: Report) -> None:
         if not test(value):
@@ -32,24 +32,24 @@ def with_fast_path(check: Check, facts: Objects, shape: Shape, left: Collection[
     return check_in_doubt
 
 
-class _NoTypeFor(Exception):
+class _NoType(Exception):
     """There is no type for this: the object contains itself, or is one of several."""
 
 
-def fast_test(facts: Objects, shape: Shape, left: Collection[str] = ()) -> Callable[[Any], bool]:
+def fast_test(tables: Objects, shape: Shape, unchecked: Collection[str] = ()) -> Callable[[Any], bool]:
     """A test that accepts a valid object; False decides nothing.
 
-    Attributes in `left` are left to the rules: they may have any value or be missing.
+    The `unchecked` attributes are left to the rules: they may have any value or be missing.
     """
-    made: list[Any] = []
+    built: list[Any] = []
 
     def test(value: Any) -> bool:
-        if not made:
-            made.append(_made(facts, shape, left))
-        if made[0] is None or value.__class__ is not dict:
+        if not built:
+            built.append(_build_type(tables, shape, unchecked))
+        if built[0] is None or value.__class__ is not dict:
             return False
         try:
-            msgspec.convert(value, made[0])
+            msgspec.convert(value, built[0])
         except (msgspec.ValidationError, OverflowError, RecursionError):
             return False
         return True
@@ -57,55 +57,55 @@ def fast_test(facts: Objects, shape: Shape, left: Collection[str] = ()) -> Calla
     return test
 
 
-def _made(facts: Objects, shape: Shape, left: Collection[str]) -> Any:
+def _build_type(tables: Objects, shape: Shape, unchecked: Collection[str]) -> Any:
     try:
-        return _Types(facts).made(shape, left)
-    except _NoTypeFor:
+        return _Types(tables).build(shape, unchecked)
+    except _NoType:
         return None
 
 
 class _Types:
-    def __init__(self, facts: Objects) -> None:
-        self._facts = facts
-        self._made: dict[str, Any] = {}
+    def __init__(self, tables: Objects) -> None:
+        self._tables = tables
+        self._built: dict[str, Any] = {}
 
     def object(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = None
-            self._made[name] = self.made(self._facts.object(name))
-        if self._made[name] is None:
-            raise _NoTypeFor(name)
-        return self._made[name]
+        if name not in self._built:
+            self._built[name] = None
+            self._built[name] = self.build(self._tables.object(name))
+        if self._built[name] is None:
+            raise _NoType(name)
+        return self._built[name]
 
-    def made(self, shape: Shape, left: Collection[str] = ()) -> Any:
-        return dict[str, Any] if shape.open else self._struct(shape, left)
+    def build(self, shape: Shape, unchecked: Collection[str] = ()) -> Any:
+        return dict[str, Any] if shape.open else self._struct(shape, unchecked)
 
-    def _struct(self, shape: Shape, left: Collection[str]) -> type[msgspec.Struct]:
-        expected = {*shape.required(), *shape.recommended()}.difference(left)
+    def _struct(self, shape: Shape, unchecked: Collection[str]) -> type[msgspec.Struct]:
+        expected = {*shape.required(), *shape.recommended()}.difference(unchecked)
         fields: list[Any] = []
         for name, attribute in shape.attributes.items():
             if keyword.iskeyword(name):
-                raise _NoTypeFor(name)
-            kind = Any if name in left else self._attribute(attribute)
+                raise _NoType(name)
+            kind = Any if name in unchecked else self._attribute(attribute)
             absent = () if attribute.array else UNSET
             fields.append((name, kind) if name in expected else (name, kind | UnsetType, absent))
         return msgspec.defstruct(
             shape.name,
             fields,
-            namespace=_afterwards(shape, left),
+            namespace=_post_init_check(shape, unchecked),
             kw_only=True,
             forbid_unknown_fields=True,
             gc=False,
         )
 
     def _attribute(self, attribute: Attribute) -> Any:
-        kind = self._facts.types.get(attribute.type)
+        kind = self._tables.types.get(attribute.type)
         if attribute.one_of or attribute.is_class():
-            raise _NoTypeFor(attribute.name)
+            raise _NoType(attribute.name)
         if kind is None:
             item = self.object(attribute.type)
         elif kind.kind == "map":
-            item = dict[str, _value(self._facts.types[attribute.map_of]) if attribute.map_of else str]
+            item = dict[str, _value(self._tables.types[attribute.map_of]) if attribute.map_of else str]
         else:
             item = Literal[attribute.values] if attribute.values else _value(kind)
         if not attribute.array:
@@ -129,33 +129,33 @@ def _value(kind: ValueType) -> Any:
             limits = kind.max_len is not None or regex is not None
             return Annotated[str, Meta(max_length=kind.max_len, pattern=regex)] if limits else str
         case "map":
-            raise _NoTypeFor(kind.name)
+            raise _NoType(kind.name)
 
 
-def _afterwards(shape: Shape, left: Collection[str]) -> dict[str, Any]:
+def _post_init_check(shape: Shape, unchecked: Collection[str]) -> dict[str, Any]:
     """What types cannot express: no duplicate items, and constraints between attributes.
 
     It runs for every object of a record, so each type gets a generated function that reads its attributes directly.
     """
     absent = {name: "== ()" if attribute.array else "is UNSET" for name, attribute in shape.attributes.items()}
     faults = [
-        f"len(made.{name}) > 1 and repeats(made.{name})"
+        f"len(self.{name}) > 1 and has_duplicates(self.{name})"
         for name, attribute in shape.attributes.items()
-        if attribute.array and name not in left
+        if attribute.array and name not in unchecked
     ]
     for rule in shape.constraints:
-        count = " + ".join(f"(made.{name} {absent[name]})" for name in rule.attributes)
+        count = " + ".join(f"(self.{name} {absent[name]})" for name in rule.attributes)
         wrong = "!=" if rule.kind == "just_one" else ">"
         faults.append(f"{count} {wrong} {len(rule.attributes) - 1}")
     if not faults:
         return {}
-    text = f"def look(made):\n    if {' or '.join(faults)}:\n        raise ValueError"
-    names: dict[str, Any] = {"UNSET": UNSET, "repeats": _repeats}
+    text = f"def check(self):\n    if {' or '.join(faults)}:\n        raise ValueError"
+    names: dict[str, Any] = {"UNSET": UNSET, "has_duplicates": _has_duplicates}
     exec(text, names)  # noqa: S102  the names in the text are those of the embedded tables, never a caller's
-    return {"__post_init__": names["look"]}
+    return {"__post_init__": names["check"]}
 
 
-def _repeats(items: list[Any]) -> bool:
+def _has_duplicates(items: list[Any]) -> bool:
     """Whether a list may have duplicates. Long lists are left to the rules."""
     if len(items) == 2:
         return items[0] == items[1]

@@ -132,7 +132,7 @@ def wrong_type(value: Any, place: Place, name: str, expected: str, kind: str, ou
             "attribute_wrong_type",
             f'Attribute "{name}" value has wrong type; expected {expected}, got {json_type(value)}.',
             place,
-            value=shown(value),
+            value=quote_value(value),
             expected=expected,
             suggestions=() if changed is NO_VALUE else (str(changed),),
             patch=tuple(patch),
@@ -149,7 +149,7 @@ def not_a_list(rule: Rule, value: Any, place: Place, name: str, out: Report) -> 
             "attribute_wrong_type",
             f'Attribute "{name}" value has wrong type; expected array, got {json_type(value)}.',
             place,
-            value=shown(value),
+            value=quote_value(value),
             expected="array",
             patch=tuple(replacement(place, [value])) if wrapped else (),
             certain=wrapped,
@@ -177,7 +177,7 @@ def wrong_value(attribute: Attribute, kind: ValueType, value: Any, place: Place,
         code = "super_type_max_len" if kind.inherited else "max_len"
         limit = f"max length of {kind.max_len} of type {kind.name}"
         message = f'Attribute "{name}" value length of {len(value)} exceeds {limit}.'
-        out.error(finding(f"attribute_value_exceeds_{code}", message, place, value=shown(value), expected=limit))
+        out.error(finding(f"attribute_value_exceeds_{code}", message, place, value=quote_value(value), expected=limit))
     elif kind.kind == "number":
         limit = "range of a number" if kind.low is None else f"range of {kind.low:g} to {kind.high:g}"
         message = f'Attribute "{name}" value {value} is outside the {limit} of type {kind.name}.'
@@ -190,12 +190,13 @@ def _unknown_value(attribute: Attribute, value: Any, place: Place, out: Report) 
     meant = same_spelling(value, attribute.values, RENAMED_VALUES)
     near = [meant] if meant else nearest_names(value, attribute.values, RENAMED_VALUES)[0] if out.may_search() else []
     code = "attribute_enum_array_value_unknown" if attribute.array else "attribute_enum_value_unknown"
+    quoted = quote_value(value)
     out.error(
         finding(
             code,
-            f'Unknown value for "{attribute.name}"; "{shown(value)}" is not one of {", ".join(attribute.values)}.',
+            f'Unknown value for "{attribute.name}"; "{quoted}" is not one of {", ".join(attribute.values)}.',
             place,
-            value=shown(value),
+            value=quote_value(value),
             expected=", ".join(attribute.values),
             suggestions=tuple(near),
             patch=tuple(replacement(place, near[0])) if near else (),
@@ -211,7 +212,7 @@ def _unmatched(attribute: Attribute, kind: ValueType, value: str, place: Place, 
             "attribute_value_regex_not_matched",
             f'Attribute "{attribute.name}" value does not match the pattern of type {kind.name}.',
             place,
-            value=shown(value),
+            value=quote_value(value),
             expected=kind.regex,
             suggestions=(meant,) if meant else (),
             patch=tuple(replacement(place, meant)) if meant else (),
@@ -278,13 +279,13 @@ def unknown_attribute(
     patch: Patch = []
     if (sure or len(near) == 1) and fits_rule(rules[near[0]], holder[name], near[0]):
         patch = [{"op": "move", "from": pointer((place, name)), "path": pointer((place, near[0]))}]
-    message = f'Unknown attribute "{shown(name)}"; it is not defined in {_named(shape)}.'
+    message = f'Unknown attribute "{quote_value(name)}"; it is not defined in {_describe_shape(shape)}.'
     out.error(
         finding(
             "attribute_unknown",
             message,
             (place, name),
-            value=shown(holder[name]),
+            value=quote_value(holder[name]),
             suggestions=tuple(near),
             patch=tuple(patch),
             certain=bool(patch),
@@ -304,7 +305,7 @@ def constraint_failed(shape: Shape, rule: Constraint, holder: Mapping[str, Any],
     out.error(
         finding(
             "constraint_failed",
-            f"{_named(shape).capitalize()} needs {words} of {', '.join(rule.attributes)}.",
+            f"{_describe_shape(shape).capitalize()} needs {words} of {', '.join(rule.attributes)}.",
             place,
             expected=f"{words} of {', '.join(rule.attributes)}",
             constraint={rule.kind: list(rule.attributes)},
@@ -334,14 +335,14 @@ def duplicate_item(name: str, first: int, index: int, place: Place, out: Report)
     )
 
 
-def shown(value: Any) -> Any:
+def quote_value(value: Any) -> Any:
     """The value as a finding quotes it, shortened."""
     if isinstance(value, str):
         return value if len(value) <= 200 else value[:200] + "..."
     return value if value is None or isinstance(value, bool | int | float) else json_type(value)
 
 
-def _named(shape: Shape) -> str:
+def _describe_shape(shape: Shape) -> str:
     kinds = {"object": "object", "module": "module", "skill_base": "skill", "domain_base": "domain"}
     return (
         f'{kinds[shape.family]} "{shape.name}"' if shape.family in ("object", "module") else f"a {kinds[shape.family]}"

@@ -33,11 +33,11 @@ def json_schema(version: str) -> Json:
 class _Writer:
     def __init__(self, version: str) -> None:
         self._version = version
-        self._facts: Objects = objects(version)
+        self._tables: Objects = objects(version)
         self._needed: dict[str, Json] = {}
 
     def record(self) -> Json:
-        root = self._facts.root
+        root = self._tables.root
         body = self._object(root)
         groups: dict[str, Json] = {
             "skills": {entry.short: self._numbered(entry) for entry in self._usable("skill")}
@@ -72,10 +72,10 @@ class _Writer:
     def _attribute(self, attribute: Attribute) -> Json:
         if attribute.type.startswith("class_t:"):
             item = self._one_class(attribute.type.removeprefix("class_t:"))
-        elif (kind := self._facts.types.get(attribute.type)) is None:
+        elif (kind := self._tables.types.get(attribute.type)) is None:
             item = self._reference(attribute)
         elif kind.kind == "map":
-            values = _value(self._facts.types[attribute.map_of]) if attribute.map_of else {"type": "string"}
+            values = _value(self._tables.types[attribute.map_of]) if attribute.map_of else {"type": "string"}
             item = {"type": "object", "additionalProperties": values}
         else:
             item = _value(kind, attribute.values)
@@ -87,13 +87,13 @@ class _Writer:
 
     def _reference(self, attribute: Attribute) -> Json:
         if attribute.one_of:
-            return {"oneOf": [self._named(shape.name) for shape in self._facts.choices(attribute.type)]}
+            return {"oneOf": [self._named(shape.name) for shape in self._tables.choices(attribute.type)]}
         return self._named(attribute.type)
 
     def _named(self, name: str) -> Json:
         if name not in self._needed:
             self._needed[name] = {}
-            self._needed[name] = self._object(self._facts.object(name))
+            self._needed[name] = self._object(self._tables.object(name))
         return {"$ref": f"#/$defs/objects/{name}"}
 
     def _one_class(self, base: str) -> Json:
@@ -111,7 +111,7 @@ class _Writer:
         return [entry for entry in taxonomy(self._version, family).all if not entry.grouping]
 
     def _classes(self, family: Family) -> Json:
-        shape = self._facts.shapes["skill_base" if family == "skill" else "domain_base", f"base_{family}"]
+        shape = self._tables.shapes["skill_base" if family == "skill" else "domain_base", f"base_{family}"]
         return {
             entry.short: self._object(shape, {"id": {"const": entry.id}, "name": {"const": entry.name}})
             | {"title": entry.caption}
@@ -119,19 +119,19 @@ class _Writer:
         }
 
     def _modules(self) -> Json:
-        made: Json = {}
+        modules: Json = {}
         for entry in self._usable("module"):
             old = [name for name, new in OLD_MODULE_NAMES.items() if new == entry.name and self._version == "0.7.0"]
             name: Json = {"enum": [entry.name, *old]} if old else {"const": entry.name}
-            shape = self._facts.shapes["module", entry.short]
-            made[entry.short] = self._object(shape, {"id": {"const": entry.id}, "name": name}) | {
+            shape = self._tables.shapes["module", entry.short]
+            modules[entry.short] = self._object(shape, {"id": {"const": entry.id}, "name": name}) | {
                 "title": entry.caption
             }
-        return made
+        return modules
 
     def _features(self) -> Json:
         return {
-            short: self._object(self._facts.shapes["module", short], {"name": {"const": name}})
+            short: self._object(self._tables.shapes["module", short], {"name": {"const": name}})
             for name, short in FEATURE_NAMES.items()
         }
 
@@ -149,8 +149,8 @@ def _value(kind: ValueType, values: tuple[str, ...] = ()) -> Json:
     body: Json = {"type": _KINDS[kind.kind]}
     if values:
         return body | {"enum": list(values)}
-    facts = {"maxLength": kind.max_len, "pattern": kind.regex, "minimum": kind.low, "maximum": kind.high}
-    return body | {name: fact for name, fact in facts.items() if fact is not None}
+    limits = {"maxLength": kind.max_len, "pattern": kind.regex, "minimum": kind.low, "maximum": kind.high}
+    return body | {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def _add_constraint(body: Json, constraint: Constraint) -> None:

@@ -158,16 +158,16 @@ _KINDS: Final[dict[str, Literal["string", "integer", "number", "boolean", "map",
 
 def _types(table: dict[str, dict[str, Any]]) -> dict[str, ValueType]:
     types: dict[str, ValueType] = {}
-    for name, facts in table.items():
-        base = table[facts["of"]] if "of" in facts else {}
-        low, high = facts.get("range", (None, None))
+    for name, entry in table.items():
+        base = table[entry["of"]] if "of" in entry else {}
+        low, high = entry.get("range", (None, None))
         types[name] = ValueType(
             name=name,
-            kind=_KINDS[facts.get("of", name)],
-            max_len=facts.get("max_len", base.get("max_len")),
-            inherited="max_len" not in facts and "max_len" in base,
+            kind=_KINDS[entry.get("of", name)],
+            max_len=entry.get("max_len", base.get("max_len")),
+            inherited="max_len" not in entry and "max_len" in base,
             low=low,
             high=high,
-            regex=facts.get("regex", base.get("regex")),
+            regex=entry.get("regex", base.get("regex")),
         )
     return types

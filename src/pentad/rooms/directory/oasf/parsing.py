@@ -70,10 +70,10 @@ def _table_of(version: Any) -> str:
 
 @cache
 def _field_kinds(version: str) -> dict[str, type]:
-    facts = objects(version)
+    tables = objects(version)
     kinds: dict[str, type] = {}
-    for name, attribute in facts.root.attributes.items():
-        value = facts.types.get(attribute.type)
+    for name, attribute in tables.root.attributes.items():
+        value = tables.types.get(attribute.type)
         kinds[name] = list if attribute.array else dict if value is None else _KINDS[value.kind]
     return kinds
 
@@ -99,12 +99,12 @@ def _decoded(body: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in made if names.count(name) > 1)
-        raise InvalidInput(f"the key {twice[:40]!r} is there twice in one object", hint="Keep one of the two.")
-    return made
+        duplicate = next(name for name in members if names.count(name) > 1)
+        raise InvalidInput(f"the key {duplicate[:40]!r} is there twice in one object", hint="Keep one of the two.")
+    return members
 
 
 def _constant(name: str) -> Any:

@@ -210,8 +210,8 @@ def object_check(shape: Shape, rules: Rules, texts: Mapping[str, int], required:
                 null_value(name, name in required, rule, place, out)
             else:
                 rule(item, place, name, out)
-        for tell in flaws:
-            tell(value, place, out)
+        for report in flaws:
+            report(value, place, out)
 
     return check
 

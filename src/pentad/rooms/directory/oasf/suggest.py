@@ -80,12 +80,12 @@ def associations(classes: Taxonomy) -> dict[Phrase, tuple[Association, ...]]:
     read, column = table(), COLUMN.get(classes.family)
     found: dict[Phrase, dict[ClassEntry, Association]] = {}
     for line in read.lines if column else ():
-        said = list(_associations(classes, line[column or 0].split(), read.substitutes))
+        linked = list(_associations(classes, line[column or 0].split(), read.substitutes))
         for words in line[0].split(","):
             phrase = tuple(stem(word) for word in words_of(words))
             more = 1 + 0.25 * (len(phrase) - 1)
             known = found.setdefault(phrase, {})
-            for one in said:
+            for one in linked:
                 if one.entry not in known or known[one.entry].weight < one.weight * more:
                     known[one.entry] = Association(one.entry, one.weight * more, one.strong)
     return {phrase: tuple(known.values()) for phrase, known in found.items()}
@@ -204,7 +204,7 @@ class _Index:
     by_stem: dict[str, tuple[_Named, ...]]
     rarity: dict[str, float]
     captions: dict[str, ClassEntry]
-    said: dict[Phrase, tuple[Association, ...]]
+    phrases: dict[Phrase, tuple[Association, ...]]
     longest: dict[str, int]
     """The length of the longest phrase that begins with a stem."""
 
@@ -217,8 +217,8 @@ class _Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A text: its words and stems in order, and the first word and weight of each stem."""
+class _Text:
+    """A parsed text: its words and stems in order, and the first word and weight of each stem."""
 
     words: tuple[str, ...]
     stems: tuple[str, ...]
@@ -228,20 +228,20 @@ class _Asked:
 def suggest(text: str, version: str, family: Family, limit: int = 5) -> list[Suggestion]:
     """The classes that fit a text best: confident ones first, then guesses, each by score."""
     index = _index(taxonomy(version, family))
-    asked = _read(text[:MOST_CHARACTERS])
+    parsed = _read(text[:MOST_CHARACTERS])
     found: dict[ClassEntry, _Evidence] = {}
-    _by_name(index, asked, found)
-    _by_association(index, asked, found)
+    _by_name(index, parsed, found)
+    _by_association(index, parsed, found)
     _by_caption(index, text[:MOST_CHARACTERS], found)
     ranked = [Suggestion(entry, round(one.score, 4), tuple(one.words), one.sure) for entry, one in found.items()]
     ranked.sort(key=lambda suggestion: (not suggestion.confident, -suggestion.score, suggestion.entry.name))
-    if not ranked and family == "skill" and (asked.words or not text.isascii()):
+    if not ranked and family == "skill" and (parsed.words or not text.isascii()):
         entry = class_or_substitute(index.classes, _LAST_RESORT)
         ranked = [] if entry is None else [Suggestion(entry, 0.0, (), confident=False)]
     return ranked[:limit]
 
 
-def _read(text: str) -> _Asked:
+def _read(text: str) -> _Text:
     words = tuple(words_of(text, apart=True))
     stems = tuple(stem(word) for word in words)
     weights: dict[str, tuple[str, float]] = {}
@@ -249,46 +249,46 @@ def _read(text: str) -> _Asked:
     for place, (word, part) in enumerate(zip(words, stems, strict=True)):
         counts[part] = counts.get(part, 0) + 1
         weights.setdefault(part, (word, 1.0 if place < _HEAD else _LATER))
-    return _Asked(words, stems, {part: (w, x * (1 + _AGAIN * log(counts[part]))) for part, (w, x) in weights.items()})
+    return _Text(words, stems, {part: (w, x * (1 + _AGAIN * log(counts[part]))) for part, (w, x) in weights.items()})
 
 
-def _by_name(index: _Index, asked: _Asked, found: dict[ClassEntry, _Evidence]) -> None:
+def _by_name(index: _Index, parsed: _Text, found: dict[ClassEntry, _Evidence]) -> None:
     """Score the words of a class's own names. Vague words count only next to a specific one, or all together."""
     vague = _vague()
-    reached = {named.entry: named for part in asked.weights for named in index.by_stem.get(part, ())}
+    reached = {named.entry: named for part in parsed.weights for named in index.by_stem.get(part, ())}
     for entry, named in reached.items():
-        best, sure, said = 0.0, False, frozenset[str]()
+        best, sure, matched = 0.0, False, frozenset[str]()
         for name in named.names:
-            hit = name & asked.weights.keys()
+            hit = name & parsed.weights.keys()
             specific = name - vague
             whole = hit == name and (len(name) > 1 or bool(specific))
             if not whole and not hit & specific:
                 continue
             named_fully = whole or hit >= specific
-            score = sum(_worth(index, asked, part) for part in sorted(hit)) * (0.4 + 0.6 * len(hit) / len(name))
+            score = sum(_worth(index, parsed, part) for part in sorted(hit)) * (0.4 + 0.6 * len(hit) / len(name))
             score *= 1.0 if named_fully else _UNSURE
             if (named_fully, score) > (sure, best):
-                best, sure, said = score, named_fully, hit
-        if said:
-            more = sum(_worth(index, asked, part) for part in sorted(named.above & asked.weights.keys()))
-            words = dict.fromkeys(asked.weights[part][0] for part in sorted(said, key=asked.stems.index))
+                best, sure, matched = score, named_fully, hit
+        if matched:
+            more = sum(_worth(index, parsed, part) for part in sorted(named.above & parsed.weights.keys()))
+            words = dict.fromkeys(parsed.weights[part][0] for part in sorted(matched, key=parsed.stems.index))
             found[entry] = _Evidence(best + _ABOVE * more, sure, words)
 
 
-def _by_association(index: _Index, asked: _Asked, found: dict[ClassEntry, _Evidence]) -> None:
+def _by_association(index: _Index, parsed: _Text, found: dict[ClassEntry, _Evidence]) -> None:
     """Score associated phrases, the longest first: the words of a phrase are not counted again one by one."""
     place = 0
     seen: set[Phrase] = set()
-    while place < len(asked.stems):
-        phrase = _phrase_at(index, asked.stems, place)
+    while place < len(parsed.stems):
+        phrase = _phrase_at(index, parsed.stems, place)
         if phrase and phrase not in seen:
             seen.add(phrase)
-            weight = max(asked.weights[part][1] for part in phrase)
-            for said in index.said[phrase]:
-                evidence = found.setdefault(said.entry, _Evidence())
-                evidence.score += said.weight * weight
-                evidence.sure = evidence.sure or said.strong
-                evidence.words |= dict.fromkeys(asked.weights[part][0] for part in phrase)
+            weight = max(parsed.weights[part][1] for part in phrase)
+            for one in index.phrases[phrase]:
+                evidence = found.setdefault(one.entry, _Evidence())
+                evidence.score += one.weight * weight
+                evidence.sure = evidence.sure or one.strong
+                evidence.words |= dict.fromkeys(parsed.weights[part][0] for part in phrase)
         place += max(1, len(phrase))
 
 
@@ -311,14 +311,14 @@ def _spaced(text: str) -> str:
 def _phrase_at(index: _Index, stems: Phrase, place: int) -> Phrase:
     for length in range(index.longest.get(stems[place], 0), 0, -1):
         phrase = stems[place : place + length]
-        if phrase in index.said:
+        if phrase in index.phrases:
             return phrase
     return ()
 
 
-def _worth(index: _Index, asked: _Asked, part: str) -> float:
+def _worth(index: _Index, parsed: _Text, part: str) -> float:
     """Words that fewer classes share are worth more."""
-    return asked.weights[part][1] * index.rarity[part] * (_VAGUE if part in _vague() else 1.0)
+    return parsed.weights[part][1] * index.rarity[part] * (_VAGUE if part in _vague() else 1.0)
 
 
 @cache
@@ -343,12 +343,12 @@ def _index(classes: Taxonomy) -> _Index:
         for text in (one.entry.caption, one.entry.short):
             if " " in (spaced := _spaced(text)):  # a single word may be the name of a tool
                 captions.setdefault(spaced, one.entry)
-    said = associations(classes)
+    phrases = associations(classes)
     longest: dict[str, int] = {}
-    for phrase in said:
+    for phrase in phrases:
         longest[phrase[0]] = max(len(phrase), longest.get(phrase[0], 0))
     by = {part: tuple(ones) for part, ones in by_stem.items()}
-    return _Index(classes, by, rarity, captions, said, longest)
+    return _Index(classes, by, rarity, captions, phrases, longest)
 
 
 def _named(classes: Taxonomy, entry: ClassEntry) -> _Named:

@@ -85,12 +85,12 @@ class _Compiler:
 
     def __init__(self, version: str) -> None:
         self._version = version
-        self._facts: Objects = objects(version)
+        self._tables: Objects = objects(version)
         self._checks: dict[str, Check] = {}
 
     def record(self) -> Check:
         """The check of a record. If the fast test accepts it, only the attributes left to the rules are checked."""
-        root = self._facts.root
+        root = self._tables.root
         rules, texts = self._rules(root)
         left = {name for name, attribute in root.attributes.items() if self._left_to_rules(attribute)}
         rules_left = {name: rule if name in left else any_value for name, rule in rules.items()}
@@ -99,7 +99,7 @@ class _Compiler:
             rules_left["locators"] = _unique_types(any_value)
         check = object_check(root, rules, texts, root.required())
         check_left = object_check(root, rules_left, {}, root.required())
-        test = fast_test(self._facts, root, left)
+        test = fast_test(self._tables, root, left)
 
         def check_record(value: Any, place: Place, out: Report) -> None:
             (check_left if test(value) else check)(value, place, out)
@@ -108,7 +108,7 @@ class _Compiler:
 
     def _left_to_rules(self, attribute: Attribute) -> bool:
         """Classes need more than a type, recommended attributes are often missing, and rules match patterns faster."""
-        kind = self._facts.types.get(attribute.type)
+        kind = self._tables.types.get(attribute.type)
         patterned = kind is not None and kind.regex is not None
         return attribute.is_class() or attribute.requirement == "recommended" or patterned
 
@@ -119,17 +119,17 @@ class _Compiler:
 
     def _rules(self, shape: Shape) -> tuple[dict[str, Rule], dict[str, int]]:
         rules = {name: self._rule(attribute) for name, attribute in shape.attributes.items()}
-        limits = {name: text_limit(a, self._facts.types.get(a.type)) for name, a in shape.attributes.items()}
+        limits = {name: text_limit(a, self._tables.types.get(a.type)) for name, a in shape.attributes.items()}
         return rules, {name: limit for name, limit in limits.items() if limit is not None}
 
     def _rule(self, attribute: Attribute) -> Rule:
-        kind = self._facts.types.get(attribute.type)
+        kind = self._tables.types.get(attribute.type)
         if attribute.is_class():
             return self._classes(attribute)
         if kind is None:
             return self._objects(attribute)
         if kind.kind == "map":
-            return map_rule(attribute, self._facts.types[attribute.map_of] if attribute.map_of else _STRING)
+            return map_rule(attribute, self._tables.types[attribute.map_of] if attribute.map_of else _STRING)
         return list_rule(attribute, kind) if attribute.array else scalar_rule(attribute, kind)
 
     def _classes(self, attribute: Attribute) -> Rule:
@@ -139,17 +139,17 @@ class _Compiler:
             classes = taxonomy(self._version, family)
             if self._version == "0.3.1":
                 return numbered_list(classes, required=required)
-            shape = self._facts.shapes["skill_base" if family == "skill" else "domain_base", base]
+            shape = self._tables.shapes["skill_base" if family == "skill" else "domain_base", base]
             return class_list(classes, shape, self._rules(shape)[0], required=required)
-        shapes = [shape for shape in self._facts.shapes.values() if shape.family == "module"]
+        shapes = [shape for shape in self._tables.shapes.values() if shape.family == "module"]
         rules = {shape.name: self._rules(shape) for shape in shapes}
         if base == "base_feature":
-            return list_of_objects(feature_check(self._facts, rules), required=required)
-        check = module_check(taxonomy(self._version, "module"), self._facts, rules)
+            return list_of_objects(feature_check(self._tables, rules), required=required)
+        check = module_check(taxonomy(self._version, "module"), self._tables, rules)
         return list_of_objects(check, required=required)
 
     def _objects(self, attribute: Attribute) -> Rule:
-        check = self._choice(attribute.type) if attribute.one_of else self._later(attribute.type)
+        check = self._choice(attribute.type) if attribute.one_of else self._check_of(attribute.type)
         if attribute.array:
             return list_of_objects(check, required=attribute.requirement == "required")
 
@@ -158,11 +158,11 @@ class _Compiler:
 
         return rule
 
-    def _later(self, name: str) -> Check:
+    def _check_of(self, name: str) -> Check:
         if name not in self._checks:
-            self._checks[name] = _never
-            self._checks[name] = self._object(self._facts.object(name))
-        if self._checks[name] is not _never:
+            self._checks[name] = _unfinished
+            self._checks[name] = self._object(self._tables.object(name))
+        if self._checks[name] is not _unfinished:
             return self._checks[name]
         checks = self._checks
 
@@ -173,8 +173,8 @@ class _Compiler:
 
     def _choice(self, base: str) -> Check:
         """Exactly one of the objects that extend `base`, identified by the attribute with a single allowed value."""
-        shapes = self._facts.choices(base)
-        checks = {shape.name: self._later(shape.name) for shape in shapes}
+        shapes = self._tables.choices(base)
+        checks = {shape.name: self._check_of(shape.name) for shape in shapes}
         marks = {shape.name: _mark(shape) for shape in shapes}
 
         def check(value: Any, place: Place, out: Report) -> None:
@@ -196,7 +196,7 @@ class _Compiler:
         return check
 
 
-def _never(value: Any, place: Place, out: Report) -> None:
+def _unfinished(value: Any, place: Place, out: Report) -> None:
     raise RuntimeError("an object was checked before its rules were made")
 
 

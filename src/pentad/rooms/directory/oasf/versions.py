@@ -59,18 +59,18 @@ def serving(version: str) -> Serving | None:
     """The embedded version that serves the version a record names; None if there is none."""
     if version in EMBEDDED:
         return Serving(version, "same")
-    asked = numbers(version)
-    if asked is None:
+    requested = numbers(version)
+    if requested is None:
         return None
-    line = next((known for known in EMBEDDED if _line(known) == asked[:2]), None)
-    if line is None and asked[0] == 1:
-        return Serving(NEWEST, "version_incompatible_prerelease" if asked[3] else "version_incompatible_later")
+    line = next((known for known in EMBEDDED if _line(known) == requested[:2]), None)
+    if line is None and requested[0] == 1:
+        return Serving(NEWEST, "version_incompatible_prerelease" if requested[3] else "version_incompatible_later")
     if line is None:
         return None
-    if asked[3]:
+    if requested[3]:
         return Serving(line, "version_incompatible_prerelease")
     known = numbers(line)
-    return Serving(line, "version_earlier" if known and asked[:3] < known[:3] else "version_later")
+    return Serving(line, "version_earlier" if known and requested[:3] < known[:3] else "version_later")
 
 
 def _line(version: str) -> tuple[int, int] | None:

@@ -32,8 +32,8 @@ _PART_BYTES: Final = 4_000
 _LABELS_BYTES: Final = 2_000
 _METADATA_CHARACTERS: Final = 150
 _MOST_METADATA: Final = 3
-_BREATH: Final = 50
-"""Yield to the consumers after this many events, so that a listener that keeps up loses none to a bulk push."""
+_YIELD_EVERY: Final = 50
+"""Let the consumers run after this many events, so that a listener that keeps up loses none to a bulk push."""
 
 _log = logging.getLogger(__name__)
 
@@ -136,8 +136,8 @@ class Events:
         self._database = database
         self._clock = clock
         self._listeners: list[EventListener] = []
-        self._heard: deque[str] = deque(maxlen=10_000)
-        self._telling: asyncio.Task[None] | None = None
+        self._received: deque[str] = deque(maxlen=10_000)
+        self._delivery: asyncio.Task[None] | None = None
         self._end: Callable[[], None] | None = None
 
     def emit(
@@ -149,16 +149,16 @@ class Events:
         metadata: Mapping[str, str] | None = None,
     ) -> None:
         """Send one event per resource when the transaction commits."""
-        told: list[tuple[str, list[str] | None]] = []
+        entries: list[tuple[str, list[str] | None]] = []
         for position, resource in enumerate(resources):
             known: list[str] | None = []
             if kind in _WITH_LABELS:
                 known = None if labels is None or len(resources) > _LABELLED else list(labels[position])
                 if known is not None and len(msgspec.json.encode(known)) > _LABELS_BYTES:
                     known = None
-            told.append((resource, known))
-        for part in _parted(told):
-            payload = _Signal(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _bounded(metadata or {}))
+            entries.append((resource, known))
+        for part in _split(entries):
+            payload = _Signal(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _shortened(metadata or {}))
             tx.signal(CHANNEL, msgspec.json.encode(payload).decode())
 
     def listen(
@@ -166,65 +166,65 @@ class Events:
     ) -> EventListener:  # fmt: skip
         """Receive events from now on: of any of the types, with a label that contains any of the texts, about any of
         the resources. An empty argument does not restrict."""
-        listening = EventListener(frozenset(types), tuple(labels), frozenset(cids))
-        self._listeners.append(listening)
+        listener = EventListener(frozenset(types), tuple(labels), frozenset(cids))
+        self._listeners.append(listener)
         if self._end is None:
-            self._end = self._database.listen(CHANNEL, self._hear)
+            self._end = self._database.listen(CHANNEL, self._on_signal)
 
         def leave() -> None:
-            if listening in self._listeners:
-                self._listeners.remove(listening)
+            if listener in self._listeners:
+                self._listeners.remove(listener)
             if not self._listeners and self._end is not None:
                 self._end()
                 self._end = None
 
-        listening.leave = leave
-        return listening
+        listener.leave = leave
+        return listener
 
     async def stop(self) -> None:
         """End every listener."""
-        for listening in list(self._listeners):
-            listening.close()
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        for listener in list(self._listeners):
+            listener.close()
+        if self._delivery is not None:
+            self._delivery.cancel()
+            await asyncio.gather(self._delivery, return_exceptions=True)
 
-    def _hear(self, payload: str) -> None:
-        self._heard.append(payload)
-        if self._telling is None or self._telling.done():
-            self._telling = start_task(self._tell(), "directory-events")
+    def _on_signal(self, payload: str) -> None:
+        self._received.append(payload)
+        if self._delivery is None or self._delivery.done():
+            self._delivery = start_task(self._deliver(), "directory-events")
 
-    async def _tell(self) -> None:
+    async def _deliver(self) -> None:
         """Pass received signals to the listeners, in order."""
-        told = 0
-        while self._heard:
+        delivered = 0
+        while self._received:
             try:
-                events = await self._events(self._heard.popleft())
+                events = await self._events(self._received.popleft())
             except (PentadError, msgspec.MsgspecError):
                 _log.warning("An event was lost.", exc_info=True)
                 continue
             for event in events:
-                for listening in self._listeners:
-                    listening.offer(event)
-                told += 1
-                if told % _BREATH == 0:
+                for listener in self._listeners:
+                    listener.offer(event)
+                delivered += 1
+                if delivered % _YIELD_EVERY == 0:
                     await asyncio.sleep(0)
 
     async def _events(self, payload: str) -> list[Event]:
-        told = msgspec.json.decode(payload, type=_Signal)
-        unknown = [resource for resource, labels in told.resources if labels is None]
+        signal = msgspec.json.decode(payload, type=_Signal)
+        unknown = [resource for resource, labels in signal.resources if labels is None]
         looked_up = await self._labels(unknown) if unknown else {}
-        first = uuid.UUID(told.id).int
+        first = uuid.UUID(signal.id).int
         return [
             Event(
                 str(uuid.UUID(int=(first + position) % 2**128)),
-                EventType(told.type),
-                told.at,
+                EventType(signal.type),
+                signal.at,
                 resource,
                 looked_up.get(resource, ()) if labels is None else tuple(labels),
-                told.metadata,
+                signal.metadata,
             )
-            for position, (resource, labels) in enumerate(told.resources)
+            for position, (resource, labels) in enumerate(signal.resources)
         ]
 
     async def _labels(self, cids: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -232,11 +232,11 @@ class Events:
         return {cid: labels_of(msgspec.json.decode(text)) for cid, text in texts.items()}
 
 
-def _parted(told: Sequence[tuple[str, list[str] | None]]) -> Iterable[list[tuple[str, list[str] | None]]]:
+def _split(entries: Sequence[tuple[str, list[str] | None]]) -> Iterable[list[tuple[str, list[str] | None]]]:
     """Split into parts that fit into one signal each."""
     part: list[tuple[str, list[str] | None]] = []
     size = 0
-    for entry in told:
+    for entry in entries:
         length = len(msgspec.json.encode(entry)) + 1
         if part and size + length > _PART_BYTES:
             yield part
@@ -247,6 +247,6 @@ def _parted(told: Sequence[tuple[str, list[str] | None]]) -> Iterable[list[tuple
         yield part
 
 
-def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Metadata cut to the room of a signal."""
+def _shortened(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Metadata cut to fit into a signal."""
     return {key: value[:_METADATA_CHARACTERS] for key, value in list(metadata.items())[:_MOST_METADATA]}

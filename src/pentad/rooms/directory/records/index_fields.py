@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pentad.kernel.cid import canonical_json
 from pentad.rooms.directory.oasf.versions import Family, serving
-from pentad.rooms.directory.search.versions import created_key, version_key
+from pentad.rooms.directory.search.sort_keys import created_key, version_key
 from pentad.search.scoring import SearchField, SearchFields
 from pentad.search.word_table import WordTable
 
@@ -48,7 +48,7 @@ class Term(NamedTuple):
 
 
 class FieldTexts(NamedTuple):
-    """The text of each field that free-text search looks into, in the order of the columns of `directory_words`."""
+    """The text of each field of free-text search, in the order of the columns of `directory_words`."""
 
     name: str
     description: str
@@ -68,7 +68,7 @@ SEARCHABLE: Final[SearchFields] = {
     "authors": SearchField(1.0, 3, 0.5),
     "annotations": SearchField(0.6, 6, 0.5),
 }
-"""What free-text search looks into, with weights and usual lengths in words."""
+"""The fields of free-text search, with their weights and usual lengths in words."""
 
 WORDS: Final = WordTable(
     "directory_words",
@@ -93,8 +93,8 @@ class ClassTerm(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Everything the store keeps of a record besides its text. The description is lower case, for comparison only."""
+class IndexedFields:
+    """Everything the store has of a record besides its text. The description is in lower case, only for comparison."""
 
     name: str
     version: str
@@ -109,7 +109,7 @@ class Facts:
     texts: FieldTexts
 
 
-def facts_of(data: Mapping[str, Any]) -> Facts:
+def indexed_fields(data: Mapping[str, Any]) -> IndexedFields:
     """The indexed fields of a record."""
     schema_version = _text(data, "schema_version")
     name, version = _text(data, "name"), _text(data, "version")
@@ -133,7 +133,7 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
     terms += [Term(Kind.AUTHOR, author.lower()) for author in authors]
     terms += [Term(Kind.ANNOTATION, key.lower(), detail=value.lower()) for key, value in annotations.items()]
     terms += [Term(Kind.ANNOTATION_KEY, key.lower()) for key in annotations]
-    return Facts(
+    return IndexedFields(
         name=name,
         version=version,
         schema_version=schema_version,
@@ -147,9 +147,9 @@ def facts_of(data: Mapping[str, Any]) -> Facts:
         texts=FieldTexts(
             name,
             description,
-            _wording(skills),
-            _wording(domains),
-            _wording(modules),
+            _class_text(skills),
+            _class_text(domains),
+            _class_text(modules),
             " ".join(authors),
             " ".join(f"{key} {value}" for key, value in annotations.items()),
         ),
@@ -176,7 +176,7 @@ def classes_of(data: Mapping[str, Any], family: Family) -> Iterator[ClassTerm]:
             number = NO_NUMBER
         name = _text(item, "name") or _text(item, "class_name")
         if name or number != NO_NUMBER:
-            yield _completed(version, family, number, name, "class_uid" in item)
+            yield _complete_class(version, family, number, name, "class_uid" in item)
 
 
 def annotations_of(data: Mapping[str, Any]) -> dict[str, str]:
@@ -196,7 +196,7 @@ def clean(text: str) -> str:
 
 
 @lru_cache(maxsize=16_384)
-def _completed(version: str, family: Family, number: int, name: str, by_number: bool) -> ClassTerm:
+def _complete_class(version: str, family: Family, number: int, name: str, by_number: bool) -> ClassTerm:
     """Complete a class from its name, or from its id if it has none. Only 0.3.1 goes by id even if there is a name."""
     from pentad.rooms.directory.oasf.taxonomy import taxonomy  # loads tables, so not before the first record
 
@@ -236,7 +236,7 @@ def _labels(
     return tuple(dict.fromkeys(found))
 
 
-def _wording(classes: Iterable[ClassTerm]) -> str:
+def _class_text(classes: Iterable[ClassTerm]) -> str:
     """The words of classes: captions, and full names, which include the names of their parents."""
     return " ".join(part for entry in classes for part in (entry.caption, entry.name) if part)
 

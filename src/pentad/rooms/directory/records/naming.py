@@ -15,7 +15,7 @@ from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Row, Rows
 from pentad.rooms.directory.models import NamedRef
 from pentad.rooms.directory.records.index_fields import Kind, Term, clean
-from pentad.rooms.directory.records.records import record_not_found
+from pentad.rooms.directory.records.service import record_not_found
 from pentad.rooms.directory.store import chunks, digest_of, marks
 
 
@@ -94,13 +94,13 @@ class Naming:
 
     async def find(self, reference: str) -> NamedRef:
         """The newest record that matches a reference. Every part of the reference must match."""
-        asked = parse_reference(reference)
-        if asked.cid is not None:
-            return await self._by_cid(asked, asked.cid)
+        parsed = parse_reference(reference)
+        if parsed.cid is not None:
+            return await self._by_cid(parsed, parsed.cid)
         try:
-            return (await self.resolve(asked.name or "", asked.version))[0]
+            return (await self.resolve(parsed.name or "", parsed.version))[0]
         except NotFound:
-            if asked.version is None:
+            if parsed.version is None:
                 raise
             try:  # a name may have a colon in it
                 return (await self.resolve(reference.strip()))[0]
@@ -119,19 +119,19 @@ class Naming:
             for _, cid, name, version, created_at, previous, *_ in _in_order(rows)
         ]
 
-    async def _by_cid(self, asked: Reference, cid: str) -> NamedRef:
+    async def _by_cid(self, parsed: Reference, cid: str) -> NamedRef:
         row = await self._database.lookup("SELECT name, version FROM directory_records WHERE cid = ?", cid)
         if row is None:
             raise record_not_found(cid)
         name, version = row
-        if asked.name is not None and name not in variants(asked.name):
-            whole = f"{asked.name}:{asked.version}"
-            if asked.version is None or name not in variants(whole):
+        if parsed.name is not None and name not in variants(parsed.name):
+            whole = f"{parsed.name}:{parsed.version}"
+            if parsed.version is None or name not in variants(whole):
                 raise Conflict(
-                    f'{cid} is not a record of "{asked.name}".', hint=f'It is "{name}", version "{version}".'
+                    f'{cid} is not a record of "{parsed.name}".', hint=f'It is "{name}", version "{version}".'
                 )
-        elif asked.version is not None and version != asked.version:
-            raise Conflict(f'{cid} is not version "{asked.version}" of "{name}".', hint=f'It is "{version}".')
+        elif parsed.version is not None and version != parsed.version:
+            raise Conflict(f'{cid} is not version "{parsed.version}" of "{name}".', hint=f'It is "{version}".')
         return NamedRef(name, version, cid)
 
 

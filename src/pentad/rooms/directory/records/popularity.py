@@ -32,13 +32,11 @@ class Popularity:
         self._ending = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
 
-    def pulled(self, *cids: str) -> None:
-        """Count pulls."""
-        self._note(self._pulled, cids)
+    def count_pulls(self, *cids: str) -> None:
+        self._count(self._pulled, cids)
 
-    def looked_up(self, *cids: str) -> None:
-        """Count lookups."""
-        self._note(self._looked_up, cids)
+    def count_lookups(self, *cids: str) -> None:
+        self._count(self._looked_up, cids)
 
     async def flush(self) -> None:
         """Store the counts now."""
@@ -60,9 +58,8 @@ class Popularity:
             await self._flushing
         await self.flush()
 
-    def _note(self, waiting: list[str], cids: tuple[str, ...]) -> None:
-        room = _MOST_WAITING - len(waiting)
-        waiting.extend(cids[:room])
+    def _count(self, waiting: list[str], cids: tuple[str, ...]) -> None:
+        waiting.extend(cids[: _MOST_WAITING - len(waiting)])
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_soon(), name="directory-popularity")
 

@@ -1,8 +1,7 @@
-"""Publishing: afterwards this node's routing lists a record. Each request is a job.
+"""Publishing records: afterwards this node's routing lists them. Each request is a job.
 
 Records are marked portion by portion, each in its own transaction. Marking one twice changes nothing, so if a process
-dies another one simply repeats its request. Each portion needs the right to write that the requester has by then;
-without it the request fails.
+dies, another one repeats the request from the start.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -12,21 +11,21 @@ from typing import Any, Final
 
 import msgspec
 
-from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
+from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.queue import JobQueue
-from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import InvalidInput, NotFound, PentadError
-from pentad.kernel.ids import uuid7
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import internal_error, log_failure
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
+from pentad.rooms.directory.records.job_requests import JobRequests
 from pentad.rooms.directory.search.query import Filter, FilterKind
 
 Find = Callable[[tuple[Filter, ...]], Awaitable[Sequence[str]]]
-"""All CIDs that some filters find: the search of the directory."""
+"""Finds all CIDs that match some filters."""
 
 JOB: Final = "directory.publish"
 """Publishes the records of one request, whose id is the key."""
@@ -37,7 +36,7 @@ _COLUMNS: Final = "id, status, records, problem, created_at, updated_at"
 
 
 class PublicationStatus(IntEnum):
-    """The numbers are those of the wire, and stored."""
+    """The numbers are part of the wire format, and stored."""
 
     PENDING = 1
     IN_PROGRESS = 2
@@ -47,14 +46,14 @@ class PublicationStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """What to publish: some records, what some filters find, or everything. Exactly one of the three."""
+    """What to publish: some records, those that match some filters, or all. Exactly one of the three."""
 
     record_refs: tuple[str, ...] | None = None
     queries: tuple[Filter, ...] | None = None
     all_records: bool | None = None
 
     def check(self) -> None:
-        """InvalidInput for a request that says nothing."""
+        """Raise InvalidInput if the request names nothing to publish."""
         if self.record_refs is not None:
             if not self.record_refs:
                 raise InvalidInput("record refs cannot be empty")
@@ -67,14 +66,14 @@ class PublishRequest:
             raise InvalidInput("all_records must be true")
 
     def as_text(self) -> str:
-        """As it is kept until it is done."""
+        """The stored form, which `_request` reads."""
         queries = None if self.queries is None else [[int(q.kind), q.value, q.negate] for q in self.queries]
         return msgspec.json.encode([self.record_refs, queries, self.all_records]).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A request and how far it got."""
+    """A request, and its progress."""
 
     id: str
     status: PublicationStatus
@@ -84,24 +83,17 @@ class Publication:
     last_update_time: str
 
 
-class Publications:
-    """The requests of one store."""
+class Publications(JobRequests[Publication]):
+    """The publications of one store."""
 
-    def __init__(
-        self, database: Database, clock: Clock, events: Events, find: Find, jobs: JobQueue,
-        owner_now: OwnerNow = owner_as_saved,
-    ) -> None:  # fmt: skip
-        self._owner_now = owner_now
-        self._database = database
-        self._clock = clock
-        self._events = events
+    def __init__(self, jobs: JobQueue, events: Events, find: Find, owner_now: OwnerNow = owner_as_saved) -> None:
+        super().__init__(jobs, events, owner_now, noun="publication", columns=_COLUMNS, read=_publication)
         self._find = find
-        self._jobs = jobs
 
     async def create(self, who: Principal, request: PublishRequest) -> str:
-        """Publish; the id of the request. Usually it is done by then, a very large one goes on in the background."""
+        """Publish records. Returns the id of the request, once it is done or after a few seconds."""
         request.check()
-        key, now = str(uuid7(self._clock)), self._clock.now()
+        key, now = self._new_id()
 
         def work(tx: Transaction) -> None:
             tx.run(
@@ -115,23 +107,8 @@ class Publications:
         await self._jobs.wait_until_done(JOB, key, _WAIT_SECONDS)
         return key
 
-    async def get(self, key: str) -> Publication:
-        if not key:
-            raise InvalidInput("publication_id cannot be empty")
-        sql = f"SELECT {_COLUMNS} FROM directory_publications WHERE id = ?"  # noqa: S608  own columns
-        row = await self._database.lookup(sql, key.replace("\0", ""))
-        if row is None:
-            raise NotFound(f"publication not found: {key[:100]}")
-        return _publication(row)
-
-    async def list(self, limit: int = 0, offset: int = 0) -> "list[Publication]":
-        """The latest first; a limit of 0 is none."""
-        sql = f"SELECT {_COLUMNS} FROM directory_publications ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
-        found = await self._database.read(lambda rows: rows.all(sql, limit or 2**62, offset))
-        return [_publication(row) for row in found]
-
     async def run(self, run: JobRun) -> None:
-        """The job: mark the records, and write down how that ended."""
+        """The job: mark the records and store the outcome."""
         sql = "SELECT request, created_by FROM directory_publications WHERE id = ?"
         row = await self._database.lookup(sql, run.key)
         if row is None:
@@ -139,7 +116,7 @@ class Publications:
         done, problem = 0, None
         try:
             request, owner = _request(row[0]), row[1]
-            await self._note(run, PublicationStatus.IN_PROGRESS, done, None)
+            await self._update(run, PublicationStatus.IN_PROGRESS, done, None)
             async for cids in self._portions(request):
                 found = await self._database.write(lambda tx, cids=cids: self._publish(tx, run, owner, cids))
                 done += len(found)
@@ -150,10 +127,10 @@ class Publications:
         except PentadError as error:
             problem = error.sentence()
             log_failure(error, "A publication")
-        except Exception as error:  # noqa: BLE001  the last line of defence: the request has to say that it failed
+        except Exception as error:  # noqa: BLE001  whatever went wrong, the request must not stay open
             internal_error(error, "A publication")
             problem = "Publishing failed."
-        await self._note(run, PublicationStatus.FAILED if problem else PublicationStatus.COMPLETED, done, problem)
+        await self._update(run, PublicationStatus.FAILED if problem else PublicationStatus.COMPLETED, done, problem)
 
     async def _portions(self, request: PublishRequest) -> AsyncIterator[Sequence[str]]:
         if request.all_records:
@@ -173,7 +150,7 @@ class Publications:
 
     def _publish(self, tx: Transaction, run: JobRun, owner: str, cids: Sequence[str]) -> set[str]:
         run.check(tx)
-        require_owner(self._owner_now, tx, owner, "directory", "write")
+        self._require_write(tx, owner)
         known = store.ids_of(tx, [cid for cid in cids if "\0" not in cid])
         now = self._clock.now()
         tx.run_many(
@@ -183,7 +160,7 @@ class Publications:
         self._events.emit(tx, EventType.RECORD_PUBLISHED, [cid for cid in cids if cid in known])
         return set(known)
 
-    async def _note(self, run: JobRun, status: PublicationStatus, records: int, problem: str | None) -> None:
+    async def _update(self, run: JobRun, status: PublicationStatus, records: int, problem: str | None) -> None:
         def work(tx: Transaction) -> None:
             tx.run(
                 "UPDATE directory_publications SET status = ?, records = ?, problem = ?, updated_at = ? WHERE id = ?",

@@ -16,7 +16,7 @@ from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.records import LARGEST_RECORD
+from pentad.rooms.directory.records.service import LARGEST_RECORD
 
 PUBLIC_KEY: Final = "agntcy.dir.sign.v1.PublicKey"
 SIGNATURE: Final = "agntcy.dir.sign.v1.Signature"
@@ -93,7 +93,7 @@ class Referrers:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 referrer.cid, record, referrer.type, referrer.body().decode(), who.id, self._clock.now(),
             )  # fmt: skip
-            _noted(tx, record, {referrer.type})
+            _update_record(tx, record, {referrer.type})
         return cids
 
     async def pull(self, record_cid: str, kind: str | None = None, ref: str | None = None) -> list[Referrer]:
@@ -117,7 +117,7 @@ class Referrers:
             gone = self.read(tx, record_cid, kind, ref)
             for referrer in gone:
                 tx.run("DELETE FROM directory_referrers WHERE cid = ?", referrer.cid)
-            _noted(tx, _record(tx, record_cid), {referrer.type for referrer in gone})
+            _update_record(tx, _record(tx, record_cid), {referrer.type for referrer in gone})
             return [referrer.cid for referrer in gone]
 
         return await self._database.write(work)
@@ -144,7 +144,7 @@ def _read(cid: str, body: str) -> Referrer:
     )
 
 
-def _noted(tx: Transaction, record: int, types: set[str]) -> None:
+def _update_record(tx: Transaction, record: int, types: set[str]) -> None:
     """Update the searchable fields of a record from its referrers."""
     if types & {SIGNATURE, PUBLIC_KEY}:
         tx.run("DELETE FROM directory_verifications WHERE record = ?", record)

@@ -20,7 +20,7 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import Kind, clean, labels_of
 from pentad.rooms.directory.records.publications import Publications, PublishRequest
-from pentad.rooms.directory.records.records import record_not_found
+from pentad.rooms.directory.records.service import record_not_found
 
 _HEAD: Final = 200
 _NO_LIMIT: Final = 2**62
@@ -62,11 +62,9 @@ class RouteQuery:
 
     def matches(self, labels: Sequence[str]) -> bool:
         """Whether a record with these labels matches the query."""
-        wanted = self.label
-        whole = self.type is RouteQueryType.LOCATOR
-        return any(
-            label == wanted or (not whole and label.startswith(wanted + "/")) for label in map(str.lower, labels)
-        )
+        own = self.label
+        exact = self.type is RouteQueryType.LOCATOR
+        return any(label == own or (not exact and label.startswith(own + "/")) for label in map(str.lower, labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +177,13 @@ class Routing:
     def _terms(self, rows: Rows, query: RouteQuery) -> "dict[int, int]":
         """The terms that match a query, and the number of records of each."""
         kind, prefix = _KINDS[query.type]
-        wanted = query.label.removeprefix(prefix)
+        name = query.label.removeprefix(prefix)
         sql = "SELECT id, text, records FROM directory_terms WHERE kind = ? AND "
-        found = rows.all(f"{sql}substr(text, 1, {_HEAD}) = ?", int(kind), wanted[:_HEAD])
-        if query.type is not RouteQueryType.LOCATOR and len(wanted) < _HEAD:  # longer ones are among those found
+        found = rows.all(f"{sql}substr(text, 1, {_HEAD}) = ?", int(kind), name[:_HEAD])
+        if query.type is not RouteQueryType.LOCATOR and len(name) < _HEAD:  # longer ones are among those found
             found += rows.all(
                 f"{sql}substr(text, 1, {_HEAD}) >= ? AND substr(text, 1, {_HEAD}) < ?",
-                int(kind), f"{wanted}/", f"{wanted}0",
+                int(kind), f"{name}/", f"{name}0",
             )  # fmt: skip
         return {key: records for key, text, records in found if query.matches([prefix + text])}
 

@@ -1,32 +1,113 @@
 """Copies records from another directory. Each sync is a job, so one process works on it at a time.
 
 If that process dies, another one starts the sync again. Fetched records are pushed like any other, so fetching some
-twice changes nothing. Each portion needs the right to write that the owner of the sync has by then; without it the sync
-fails.
+twice changes nothing. A caller's URL is parsed when the sync is created and its addresses are checked when the sync
+runs; the connection then goes to the address that was checked. Private addresses are refused unless the operator allows
+them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
-from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
+from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
-from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
-from pentad.kernel.ids import uuid7
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
+from pentad.net.addresses import Network, Resolver, SystemResolver, is_open
+from pentad.net.urls import canonical_host
 from pentad.rooms.directory.models import Record
 from pentad.rooms.directory.records.events import Events, EventType
-from pentad.rooms.directory.records.records import Records
-from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard, read_peer
+from pentad.rooms.directory.records.job_requests import JobRequests
+from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.store import chunks
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LONGEST_URL: Final = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another directory: its host name, and once that was checked, the address to connect to."""
+
+    host: str
+    port: int
+    tls: bool
+    address: str = ""
+
+    @property
+    def target(self) -> str:
+        """Where to connect; the host name is only for TLS."""
+        host = self.address or self.host
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+
+def parse_peer(text: str, what: str = "directory") -> Peer:
+    """Parse `host:port` or an http(s) URL; InvalidInput says what is wrong with it."""
+    url = text.strip()
+    problem = f"invalid remote {what} URL: "
+    if len(url) > _LONGEST_URL or any(character.isspace() or character < "!" for character in url):
+        raise InvalidInput(problem + "it is too long or has blanks in it")
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme not in _PORTS:
+        raise InvalidInput(f"{problem}unsupported scheme '{scheme[:20]}'", hint="Use host:port, http:// or https://.")
+    try:
+        parts = urlsplit(url if separator else f"//{url}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise InvalidInput(problem + "it cannot be read") from None
+    if not host:
+        raise InvalidInput(problem + "it has no host name")
+    if "@" in parts.netloc:
+        raise InvalidInput(problem + "it carries a user name or password")
+    if not separator and (parts.path or parts.query):
+        raise InvalidInput(problem + "a path needs http:// or https:// before it")
+    if port is None:
+        if not separator:
+            raise InvalidInput(f"{problem}URL must include port (host:port)")
+        port = _PORTS[scheme]
+    try:
+        name, _ = canonical_host(host)
+    except PentadError as error:
+        raise InvalidInput(problem + error.message) from None
+    return Peer(name, port, tls=scheme == "https" and bool(separator))
+
+
+class PeerGuard:
+    """Resolves the host name of a peer and checks its addresses."""
+
+    def __init__(
+        self, hosts: Collection[str] = (), networks: Iterable[Network] = (), resolver: Resolver | None = None
+    ) -> None:
+        self._hosts = frozenset(canonical_host(host)[0] for host in hosts)
+        self._networks = tuple(networks)
+        self._resolver = resolver or SystemResolver()
+
+    async def resolve(self, peer: Peer) -> Peer:
+        """The peer with the address to use; Forbidden if any of its addresses is private and not allowed."""
+        try:
+            addresses = await self._resolver.resolve(peer.host)
+        except OSError:
+            addresses = ()
+        if not addresses:
+            raise Unavailable(f"The name {peer.host} cannot be resolved.", hint="Check the address of the directory.")
+        trusted = peer.host in self._hosts
+        if not all(is_open(address, self._networks, host_is_trusted=trusted) for address in addresses):
+            raise Forbidden(
+                f"{peer.host} is not an address syncs may go to.",
+                hint="The operator can name it in rooms.directory.sync_hosts or sync_networks.",
+            )
+        return Peer(peer.host, peer.port, peer.tls, str(addresses[0]))
+
 
 JOB: Final = "directory.sync"
 """Copies the records of one sync, whose id is the key."""
@@ -41,7 +122,7 @@ _CHANGE: Final = "UPDATE directory_syncs SET status = ?, updated_at = ? WHERE id
 
 
 class SyncStatus(IntEnum):
-    """The numbers are those of the wire, and stored."""
+    """The numbers are part of the wire format, and stored."""
 
     PENDING = 1
     IN_PROGRESS = 2
@@ -55,14 +136,14 @@ _OPEN: Final = (SyncStatus.PENDING, SyncStatus.IN_PROGRESS)
 
 
 class Remote(Protocol):
-    """Another directory, opened."""
+    """An open connection to another directory."""
 
     async def search_cids(self) -> Sequence[str]:
         """The CIDs of all its records."""
         ...
 
     async def pull_many(self, cids: Sequence[str]) -> Sequence[Record]:
-        """The records that are there."""
+        """The records that exist."""
         ...
 
     async def close(self) -> None: ...
@@ -72,12 +153,12 @@ OpenRemote = Callable[[Peer], Awaitable[Remote]]
 """Connects to the address of a peer, using its name for TLS."""
 
 Check = Callable[[Mapping[str, Any]], Awaitable[None]]
-"""InvalidInput for a record that is not valid."""
+"""Raises InvalidInput if a record is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """An order to copy records, and how far it got."""
+    """A request to copy records, and its progress."""
 
     id: str
     remote_directory_url: str
@@ -92,38 +173,35 @@ class Sync:
     last_update_time: str
 
 
-class Syncs:
+class Syncs(JobRequests[Sync]):
     """The syncs of one store."""
 
     def __init__(
-        self, database: Database, clock: Clock, events: Events, records: Records, jobs: JobQueue,
+        self, jobs: JobQueue, events: Events, records: Records,
         *, open_remote: OpenRemote, check: Check | None = None, guard: PeerGuard | None = None,
         owner_now: OwnerNow = owner_as_saved,
     ) -> None:  # fmt: skip
-        self._database = database
-        self._clock = clock
-        self._jobs = jobs
-        self._events = events
+        listed = f"status <> {int(SyncStatus.DELETED)}"
+        super().__init__(jobs, events, owner_now, noun="sync", columns=_COLUMNS, read=_sync, listed=listed)
         self._records = records
         self._open_remote = open_remote
         self._check = check
-        self._owner_now = owner_now
         self._guard = guard or PeerGuard()
 
     async def create(
         self, who: Principal, directory_url: str = "", cids: Sequence[str] = (), registry_url: str = "",
         repository: str = "",
     ) -> str:  # fmt: skip
-        """Order a copy of some records, or of all; the id of the sync."""
+        """Queue a copy of some records, or of all. Returns the id of the sync."""
         if not directory_url and not registry_url:
             raise InvalidInput("at least one of remote_directory_url or remote_registry_url must be provided")
         if directory_url:
-            read_peer(directory_url)
+            parse_peer(directory_url)
         if registry_url:
-            read_peer(registry_url, "registry")
+            parse_peer(registry_url, "registry")
         if len(cids) > MOST_CIDS or not all(is_cid(cid) for cid in cids):
             raise InvalidInput("cids must be content ids", hint=f"Give at most {MOST_CIDS}, or none for everything.")
-        key, now = str(uuid7(self._clock)), self._clock.now()
+        key, now = self._new_id()
 
         def work(tx: Transaction) -> None:
             tx.run(
@@ -139,33 +217,15 @@ class Syncs:
         await self._database.write(work)
         return key
 
-    async def get(self, key: str) -> Sync:
-        if not key:
-            raise InvalidInput("sync_id cannot be empty")
-        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE id = ?"  # noqa: S608  own columns
-        row = await self._database.lookup(sql, key.replace("\0", ""))
-        if row is None:
-            raise NotFound(f"sync not found: {key[:100]}")
-        return _sync(row)
-
-    async def list(self, limit: int = 0, offset: int = 0) -> "list[Sync]":
-        """The latest first, without deleted ones; a limit of 0 is none."""
-        latest = "ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
-        sql = f"SELECT {_COLUMNS} FROM directory_syncs WHERE status <> ? {latest}"  # noqa: S608  own columns
-        found = await self._database.read(
-            lambda rows: rows.all(sql, int(SyncStatus.DELETED), limit or 2**62, offset)
-        )  # fmt: skip
-        return [_sync(row) for row in found]
-
     async def delete(self, who: Principal, key: str) -> None:
-        """Give a sync up, whatever its state; one that is running ends with the records it is fetching."""
+        """Delete a sync in any state. A running one stops after the portion it is fetching."""
         sync = await self.get(key)
         busy = sync.status is SyncStatus.IN_PROGRESS
         status = int(SyncStatus.DELETE_PENDING if busy else SyncStatus.DELETED)
         await self._database.write(lambda tx: tx.run(_CHANGE, status, self._clock.now(), key))
 
     async def run(self, run: JobRun) -> None:
-        """The job: copy the records, and write down how that ended."""
+        """The job: copy the records and store the outcome."""
         sync = await self.get(run.key or "")
         url = sync.remote_directory_url
         try:
@@ -173,7 +233,7 @@ class Syncs:
         except LeaseLost:
             raise
         except PentadError as error:
-            log_failure(error, f"A sync ordered by {sync.created_by}")
+            log_failure(error, f"A sync of {sync.created_by}")
             metadata = {"remote_url": url, "error": error.message}
             await self._end(run, SyncStatus.FAILED, EventType.SYNC_FAILED, metadata, error.sentence())
         else:
@@ -182,16 +242,16 @@ class Syncs:
                 await self._end(run, SyncStatus.COMPLETED, EventType.SYNC_COMPLETED, metadata, None)
 
     async def _copy(self, sync: Sync, run: JobRun) -> int | None:
-        """Fetch what is not here; how many records were fetched, or None if the sync was given up meanwhile."""
-        if not await self._proceeds(run, sync, 0):
+        """Fetch missing records. Returns how many were new, or None if the sync was deleted meanwhile."""
+        if not await self._continue(run, sync, 0):
             return None
-        remote = await self._open_remote(await self._guard.admit(read_peer(sync.remote_directory_url)))
+        remote = await self._open_remote(await self._guard.resolve(parse_peer(sync.remote_directory_url)))
         who = Principal(sync.created_by, sync.created_by, frozenset())
         try:
-            wanted = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
+            cids = sync.cids or [cid for cid in await remote.search_cids() if is_cid(cid)]
             count = 0
-            for part in chunks(list(dict.fromkeys(wanted)), _PORTION):
-                if not await self._proceeds(run, sync, count):
+            for part in chunks(list(dict.fromkeys(cids)), _PORTION):
+                if not await self._continue(run, sync, count):
                     return None
                 known = await self._records.known(part)
                 absent = [cid for cid in part if cid not in known]
@@ -201,23 +261,23 @@ class Syncs:
         finally:
             await remote.close()
 
-    async def _checked(self, record: Record, asked: Sequence[str]) -> Mapping[str, Any]:
-        """The record, if it is what was asked for: the other side is not believed."""
+    async def _checked(self, record: Record, requested: Sequence[str]) -> Mapping[str, Any]:
+        """The record, if it is one of those requested and valid: the other side is not trusted."""
         data = record.data
-        if record.cid not in asked or cid_of(canonical_json(data)) != record.cid:
+        if record.cid not in requested or cid_of(canonical_json(data)) != record.cid:
             raise Unavailable(f"The other directory sent something else than {record.cid[:128]}.")
         if self._check is not None:
             await self._check(data)
         return data
 
-    async def _proceeds(self, run: JobRun, sync: Sync, records: int) -> bool:
-        """Note how far the sync got; False, and its end, if it was given up. Forbidden if its owner may not write."""
+    async def _continue(self, run: JobRun, sync: Sync, records: int) -> bool:
+        """Store the progress. False if the sync was deleted; Forbidden if its owner may not write any more."""
 
         def work(tx: Transaction) -> bool:
             run.check(tx)
             status = tx.value("SELECT status FROM directory_syncs WHERE id = ?", sync.id)
             if status in _OPEN:
-                require_owner(self._owner_now, tx, sync.created_by, "directory", "write")
+                self._require_write(tx, sync.created_by)
                 tx.run(
                     "UPDATE directory_syncs SET status = ?, records = ?, updated_at = ? WHERE id = ?",
                     int(SyncStatus.IN_PROGRESS), records, self._clock.now(), sync.id,

@@ -46,15 +46,15 @@ class Channel:
         self._open_until = 0.0
         self._token = settings.token
         self._token_until = 0.0
-        self._making = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def opened(self) -> aio.Channel:
+    async def connection(self) -> aio.Channel:
         """The connection, reopened if its identity is old."""
-        async with self._making:
+        async with self._lock:
             if self._open is None or self._clock.monotonic() >= self._open_until:
-                made = await self._made()
+                channel = await self._connect()
                 await self._drop()
-                self._open = made
+                self._open = channel
                 renewed = self._settings.mode in ("x509", "jwt")
                 self._open_until = self._clock.monotonic() + IDENTITY_SECONDS if renewed else float("inf")
             return self._open
@@ -82,18 +82,18 @@ class Channel:
 
     async def _drop(self) -> None:
         """Close the connection; running calls get a second to end."""
-        opened, self._open = self._open, None
-        if opened is not None:
-            await opened.close(grace=1.0)
+        channel, self._open = self._open, None
+        if channel is not None:
+            await channel.close(grace=1.0)
 
-    async def _made(self) -> aio.Channel:
+    async def _connect(self) -> aio.Channel:
         settings = self._settings
         if settings.mode in ("none", "insecure"):
             return aio.insecure_channel(settings.address, options=_OPTIONS)
         identity = await self._identity()
         roots, name = identity.roots or None, settings.server_name
         if settings.skip_verify:
-            roots, name = await asyncio.to_thread(_shown_certificate, settings)
+            roots, name = await asyncio.to_thread(_presented_certificate, settings)
         elif settings.ca_file:
             roots = file_bytes(settings.ca_file, "TLS_CA_FILE")
         credentials = grpc.ssl_channel_credentials(roots, identity.key or None, identity.chain or None)
@@ -116,7 +116,7 @@ class Channel:
         return Identity(chain, key, b"")
 
 
-def _shown_certificate(settings: ClientSettings) -> tuple[bytes, str]:
+def _presented_certificate(settings: ClientSettings) -> tuple[bytes, str]:
     """The server's current certificate, to be trusted as it is, and a name in it.
 
     gRPC always checks certificates, so "do not verify" can only mean to trust the first one seen.
@@ -127,7 +127,7 @@ def _shown_certificate(settings: ClientSettings) -> tuple[bytes, str]:
     try:
         pem = ssl.get_server_certificate(settings.host_and_port, timeout=settings.deadline)
     except (OSError, ValueError):
-        raise Unavailable(f"The directory at {settings.address} shows no certificate.") from None
+        raise Unavailable(f"The directory at {settings.address} presents no certificate.") from None
     certificate = x509.load_pem_x509_certificate(pem.encode())
     names: list[str] = []
     try:
@@ -168,31 +168,31 @@ class WireClient:
 
     async def one(self, method: str, request: Message, answer: type[M]) -> M:
         """One request, one answer."""
-        channel = await self._channel.opened()
-        ask: Any = channel.unary_unary(method, _serialized, answer.FromString)
+        channel = await self._channel.connection()
+        method_call: Any = channel.unary_unary(method, _serialized, answer.FromString)
         try:
-            return await ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
+            return await method_call(request, timeout=self._deadline, metadata=await self._channel.metadata())
         except aio.AioRpcError as error:
             raise self._failure(error) from None
 
     async def many(self, method: str, request: Message, answer: type[M]) -> AsyncIterator[M]:
         """One request, a stream of answers."""
-        channel = await self._channel.opened()
-        ask: Any = channel.unary_stream(method, _serialized, answer.FromString)
-        call = ask(request, timeout=self._deadline, metadata=await self._channel.metadata())
+        channel = await self._channel.connection()
+        method_call: Any = channel.unary_stream(method, _serialized, answer.FromString)
+        call = method_call(request, timeout=self._deadline, metadata=await self._channel.metadata())
         async for one in self._read(call):
             yield one
 
-    async def exchanged(self, method: str, requests: Sequence[bytes]) -> AsyncIterator[bytes]:
+    async def exchange(self, method: str, requests: Sequence[bytes]) -> AsyncIterator[bytes]:
         """Send a stream of requests as bytes and yield an answer for each.
 
         A stream of one is sent as a single request, which is the same to the server and cannot break halfway.
         """
-        channel: Any = await self._channel.opened()
+        channel: Any = await self._channel.connection()
         alone = len(requests) == 1
-        ask = channel.unary_stream(method) if alone else channel.stream_stream(method)
+        method_call = channel.unary_stream(method) if alone else channel.stream_stream(method)
         given = requests[0] if alone else iter(requests)
-        call = ask(given, timeout=self._deadline, metadata=await self._channel.metadata())
+        call = method_call(given, timeout=self._deadline, metadata=await self._channel.metadata())
         count = 0
         async for one in self._read(call):
             count += 1

@@ -64,7 +64,7 @@ def client_settings(settings: DirectorySettings) -> ClientSettings | None:
     given = {key: (getattr(settings, f"client_{key}") or "").strip() for key in _TEXTS}
     if not given["server_address"]:
         return None
-    made = ClientSettings(
+    client = ClientSettings(
         address=_address(given["server_address"]),
         mode=_mode(given),
         token=given["auth_token"],
@@ -79,8 +79,8 @@ def client_settings(settings: DirectorySettings) -> ClientSettings | None:
         deadline=_seconds(settings.client_timeout, "client_timeout", DEADLINE_SECONDS, 600),
         oidc=_oidc(given, settings),
     )
-    _check(made)
-    return made
+    _check(client)
+    return client
 
 
 def file_bytes(path: str, variable: str) -> bytes:
@@ -141,26 +141,26 @@ def _oidc(given: Mapping[str, str], settings: DirectorySettings) -> OidcSettings
     )
 
 
-def _check(made: ClientSettings) -> None:
-    wanted = {
-        "x509": [("SPIFFE_SOCKET_PATH", made.spiffe_socket)],
-        "jwt": [("SPIFFE_SOCKET_PATH", made.spiffe_socket), ("JWT_AUDIENCE", made.audience)],
-        "jwt-tls": [("SPIFFE_SOCKET_PATH", made.spiffe_socket), ("JWT_AUDIENCE", made.audience)],
-        "token": [("SPIFFE_TOKEN", made.spiffe_token)],
-    }.get(made.mode, [])
-    if missing := [_VARIABLE + name for name, value in wanted if not value]:
-        raise Misconfigured(f"The auth mode {made.mode} needs {' and '.join(missing)}.", hint="Set what is missing.")
-    if made.mode == "oidc" and not made.token:
-        _check_oidc(made.oidc)
-    if bool(made.cert_file) != bool(made.key_file):
+def _check(client: ClientSettings) -> None:
+    needed = {
+        "x509": [("SPIFFE_SOCKET_PATH", client.spiffe_socket)],
+        "jwt": [("SPIFFE_SOCKET_PATH", client.spiffe_socket), ("JWT_AUDIENCE", client.audience)],
+        "jwt-tls": [("SPIFFE_SOCKET_PATH", client.spiffe_socket), ("JWT_AUDIENCE", client.audience)],
+        "token": [("SPIFFE_TOKEN", client.spiffe_token)],
+    }.get(client.mode, [])
+    if missing := [_VARIABLE + name for name, value in needed if not value]:
+        raise Misconfigured(f"The auth mode {client.mode} needs {' and '.join(missing)}.", hint="Set what is missing.")
+    if client.mode == "oidc" and not client.token:
+        _check_oidc(client.oidc)
+    if bool(client.cert_file) != bool(client.key_file):
         raise Misconfigured(f"{_VARIABLE}TLS_CERT_FILE and _TLS_KEY_FILE belong together.", hint="Set both or neither.")
-    files = {"TLS_CA_FILE": made.ca_file, "TLS_CERT_FILE": made.cert_file, "TLS_KEY_FILE": made.key_file}
-    for name, path in {**files, "SPIFFE_TOKEN": made.spiffe_token if made.mode == "token" else ""}.items():
+    files = {"TLS_CA_FILE": client.ca_file, "TLS_CERT_FILE": client.cert_file, "TLS_KEY_FILE": client.key_file}
+    for name, path in {**files, "SPIFFE_TOKEN": client.spiffe_token if client.mode == "token" else ""}.items():
         if path:
             file_bytes(path, name)
-    if made.token and made.mode in ("none", "insecure") and not is_loopback(made.host_and_port[0]):
+    if client.token and client.mode in ("none", "insecure") and not is_loopback(client.host_and_port[0]):
         raise Misconfigured(
-            f"{_VARIABLE}AUTH_TOKEN would travel as plain text to {made.address}.",
+            f"{_VARIABLE}AUTH_TOKEN would travel as plain text to {client.address}.",
             hint="Use the auth mode oidc, which sends it over TLS.",
         )
 

@@ -5,14 +5,13 @@ other side is not trusted. A request that it cannot serve is refused here, not s
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.models import Pushed, Record
-from pentad.rooms.directory.records.sync_targets import Peer
+from pentad.rooms.directory.models import NameVerdict, Pushed, Record, SignatureVerdict, Signer
+from pentad.rooms.directory.records.syncs import Peer
 from pentad.rooms.directory.remote.client import BrokenStream, WireClient
 from pentad.rooms.directory.remote.client_settings import ClientSettings
 from pentad.rooms.directory.remote.oidc import OidcTokens
@@ -32,33 +31,6 @@ _NEW_KINDS: Final = 14
 """Filter kinds from this number on are unknown to the oldest servers in use."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteSigner:
-    identity: str
-    issuer: str
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteVerdict:
-    """The other directory's verdict on a record's signatures."""
-
-    success: bool
-    message: str
-    signers: list[RemoteSigner] = field(default_factory=list[RemoteSigner])
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteNameVerdict:
-    """The other directory's verdict on a record's name."""
-
-    verified: bool
-    error_message: str | None = None
-    domain: str = ""
-    method: str = ""
-    key_id: str = ""
-    verified_at: str = ""
-
-
 class RemoteNode:
     """The directory at an address."""
 
@@ -72,11 +44,11 @@ class RemoteNode:
     async def push(self, who: Principal, data: dict[str, Any]) -> Pushed:
         """Push a record. The other side does not say whether it was new."""
         record = length_delimited(b"\x0a", encoded_struct(data))
-        answers = [one async for one in self._client.exchanged(_STORE + "Push", [record])]
+        answers = [one async for one in self._client.exchange(_STORE + "Push", [record])]
         return Pushed(core_pb2.RecordRef.FromString(answers[0]).cid, None)
 
     async def pull(self, cid: str) -> Record:
-        async for record in self._pulled([cid]):
+        async for record in self._pull([cid]):
             return record
         raise NotFound(f"record not found: {cid}")
 
@@ -86,7 +58,7 @@ class RemoteNode:
         left, together = list(cids), len(cids)
         while left:
             try:
-                async for record in self._pulled(left[:together]):
+                async for record in self._pull(left[:together]):
                     found.append(record)
                     left.pop(0)
             except NotFound:
@@ -102,7 +74,7 @@ class RemoteNode:
         return [answer.record_cid async for answer in stream]
 
     async def search(self, query: Query) -> Found:
-        self._refuse_what_it_cannot(query)
+        self._refuse_unsupported(query)
         queries = [
             search_pb2.RecordQuery(type=one.kind.value, value=one.value, negate=one.negate)  # pyright: ignore[reportArgumentType]  the numbers are the wire's own
             for one in query.filters
@@ -110,54 +82,54 @@ class RemoteNode:
         total = await self._total(queries)
         if total is None and any(one.negate or one.type >= _NEW_KINDS for one in queries):
             raise InvalidInput(
-                f"The directory at {self.address} is too old to leave out what a filter finds, or for these filters.",
-                hint="Ask by name, version, skill, domain, module, locator, author or time.",
+                f"The directory at {self.address} is too old for negated filters, or for some of these.",
+                hint="Use name, version, skill, domain, module, locator, author or time.",
             )
-        asked = 0 if query.limit == 0 else query.limit + 1
+        limit = 0 if query.limit == 0 else query.limit + 1  # one more tells whether there are more
         request = search_pb2.SearchCIDsRequest(
-            queries=queries, limit=asked, offset=query.offset, sort_mode=_SORTS[query.order]
+            queries=queries, limit=limit, offset=query.offset, sort_mode=_SORTS[query.order]
         )
         stream = self._client.many(_SEARCH + "SearchCIDs", request, search_pb2.SearchCIDsResponse)
         hits = [Hit(answer.record_cid) async for answer in stream]
-        shown = hits[: query.limit] if query.limit else hits
-        return Found(shown, total, has_more=len(hits) > len(shown))
+        page = hits[: query.limit] if query.limit else hits
+        return Found(page, total, has_more=len(hits) > len(page))
 
-    async def verify(self, cid: str) -> RemoteVerdict:
+    async def verify(self, cid: str) -> SignatureVerdict:
         request = sign_pb2.VerifyRequest(
             record_ref=core_pb2.RecordRef(cid=cid),
             provider=sign_pb2.VerifyRequestProvider(any=sign_pb2.VerifyWithAny()),
             from_server=True,
         )
         answer = await self._client.one("/agntcy.dir.sign.v1.SignService/Verify", request, sign_pb2.VerifyResponse)
-        signers = [
-            RemoteSigner(one.key.public_key, f"key:{one.key.algorithm}")
+        signers = tuple(
+            Signer(one.key.public_key, f"key:{one.key.algorithm}")
             if one.HasField("key")
-            else RemoteSigner(one.oidc.subject, one.oidc.issuer)
+            else Signer(one.oidc.subject, one.oidc.issuer)
             for one in answer.signers
-        ]
+        )
         reason = f": {answer.error_message}" if answer.error_message else ""
-        return RemoteVerdict(answer.success, "trusted" if answer.success else f"not trusted{reason}", signers)
+        return SignatureVerdict(answer.success, "trusted" if answer.success else f"not trusted{reason}", signers)
 
-    async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> RemoteNameVerdict:
+    async def verify_name(self, cid: str | None, name: str | None, version: str | None) -> NameVerdict:
         request = naming_pb2.GetVerificationInfoRequest(cid=cid, name=name, version=version)
         method = "/agntcy.dir.naming.v1.NamingService/GetVerificationInfo"
         answer = await self._client.one(method, request, naming_pb2.GetVerificationInfoResponse)
         if not answer.verified:
-            return RemoteNameVerdict(False, answer.error_message or "no verification found")
+            return NameVerdict(False, answer.error_message or "no verification found")
         seen = answer.verification.domain
         at = seen.verified_at.ToJsonString() if seen.HasField("verified_at") else ""
-        return RemoteNameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
+        return NameVerdict(True, None, seen.domain, seen.method, seen.key_id, at)
 
-    def _refuse_what_it_cannot(self, query: Query) -> None:
+    def _refuse_unsupported(self, query: Query) -> None:
         reasons = {
             "search by words": query.words is not None,
             'match "any"': query.match == "any" and len({one.kind for one in query.filters}) > 1,
-            "go on from a cursor": query.cursor is not None,
+            "continue from a cursor": query.cursor is not None,
             "take ids of another OASF version": query.id_version is not None,
         }
-        if refused := [what for what, wanted in reasons.items() if wanted]:
+        if unsupported := [what for what, is_used in reasons.items() if is_used]:
             raise InvalidInput(
-                f"The remote directory at {self.address} cannot {' or '.join(refused)}.",
+                f"The remote directory at {self.address} cannot {' or '.join(unsupported)}.",
                 hint="Use filters with limit and offset, or the directory of this server.",
             )
 
@@ -170,13 +142,13 @@ class RemoteNode:
             return None
         return answer.total_count
 
-    async def _pulled(self, cids: Sequence[str]) -> AsyncIterator[Record]:
+    async def _pull(self, cids: Sequence[str]) -> AsyncIterator[Record]:
         refs = [core_pb2.RecordRef(cid=cid).SerializeToString() for cid in cids]
-        wanted = iter(tuple(cids))
-        async for raw in self._client.exchanged(_STORE + "Pull", refs):
+        expected = iter(tuple(cids))
+        async for raw in self._client.exchange(_STORE + "Pull", refs):
             text = canonical_json(decoded_record(raw))
-            if (cid := next(wanted, None)) is None or cid_of(text) != cid:
-                raise Unavailable(f"The directory at {self.address} sent something else than the record asked for.")
+            if (cid := next(expected, None)) is None or cid_of(text) != cid:
+                raise Unavailable(f"The directory at {self.address} sent a different record than requested.")
             yield Record(cid, text.decode())
 
 

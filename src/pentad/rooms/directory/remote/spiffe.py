@@ -111,13 +111,13 @@ def _split(der: bytes) -> list[bytes]:
     found: list[bytes] = []
     while der:
         if len(der) < 2 or der[0] != _SEQUENCE:
-            raise Unavailable("The SPIFFE identity holds something that is no certificate.")
+            raise Unavailable("The SPIFFE identity contains something that is not a certificate.")
         length, head = der[1], 2
         if length > 127:
             head += length - 128
             length = int.from_bytes(der[2:head], "big")
         if head + length > len(der):
-            raise Unavailable("The SPIFFE identity holds a certificate that is cut off.")
+            raise Unavailable("The SPIFFE identity contains a truncated certificate.")
         found.append(der[: head + length])
         der = der[head + length :]
     return found

@@ -1,9 +1,8 @@
-"""Patterns with `*`, `?` and `[...]`, read once and said in SQL so that both stores find the same values.
+"""Patterns with `*`, `?` and `[...]`, parsed once and written as SQL so that both stores match the same values.
 
-A pattern stands for whole values, without regard to case: it is lower-cased, as the values it is compared with are. A
-`[` that is never closed is an ordinary character. SQLite's GLOB and PostgreSQL's LIKE give up on a `*` as soon as a
-later one has been reached, and PostgreSQL's regular expressions here have neither groups nor references, so none of
-them can be made to try every combination.
+A pattern matches whole values and ignores case: it is lower-cased, like the values it is compared with. A `[` that is
+never closed is an ordinary character. No pattern is slow: SQLite's GLOB and PostgreSQL's LIKE do not go back to a `*`
+once a later one has matched, and the regular expressions for PostgreSQL have neither groups nor back references.
 """
 
 import re
@@ -15,13 +14,13 @@ from pentad.kernel.ports import Dialect
 from pentad.kernel.sql import FALSE, Sql
 
 LONGEST: Final = 2_000
-"""Characters of a filter's value; no value of a record that could match is longer."""
+"""The most characters of a filter's value. No value that it could match is longer."""
 
 _GRAM: Final = 3
 _SHORTEST_WORD: Final = 3
 _LONGEST_WORD: Final = 100
 _WORD: Final = re.compile(r"(?<=[\x00-\x2f\x3a-\x60\x7b-\x7f])[a-z0-9]+")
-"""A word in lower case with a plain separator before it, as `kernel/words.py` cuts them."""
+"""A lower-case word after an ASCII separator, as `search/text.py` splits them."""
 
 _UNSAFE_IN_CLASS: Final = "]^-"
 
@@ -39,11 +38,11 @@ class OneOf:
 
 
 class Many:
-    """Any run of characters, also none."""
+    """Any number of characters."""
 
 
 class One:
-    """Exactly one character, whichever."""
+    """Exactly one character."""
 
 
 MANY: Final = Many()
@@ -53,13 +52,13 @@ Piece = str | OneOf | Many | One
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a value must look like; runs of ordinary characters are one piece."""
+    """A parsed pattern. Consecutive ordinary characters are one piece."""
 
     pieces: tuple[Piece, ...]
 
     @property
     def plain(self) -> str | None:
-        """The one value it stands for, if it has no wildcard."""
+        """The only value it matches, if it has no wildcard."""
         if all(isinstance(piece, str) for piece in self.pieces):
             return "".join(piece for piece in self.pieces if isinstance(piece, str))
         return None
@@ -70,12 +69,12 @@ class Pattern:
 
     @property
     def prefix(self) -> str:
-        """The ordinary characters every match begins with."""
+        """The ordinary characters that every match begins with."""
         return self.pieces[0] if self.pieces and isinstance(self.pieces[0], str) else ""
 
     @property
     def grams(self) -> tuple[str, ...]:
-        """Three characters in a row that every match has, wherever they stand."""
+        """All three-character sequences that every match contains."""
         found = [
             piece[place : place + _GRAM]
             for piece in self.pieces
@@ -86,7 +85,7 @@ class Pattern:
 
     @property
     def words(self) -> tuple[tuple[str, bool], ...]:
-        """Words every match has, and whether the whole word is known or only how it begins; likely rare ones first."""
+        """Words that every match has, likely rare ones first, each with whether it is whole or only its start."""
         found: list[tuple[str, bool]] = []
         for place, piece in enumerate(self.pieces):
             if isinstance(piece, str):
@@ -97,25 +96,25 @@ class Pattern:
                         found.append((run[0][:_LONGEST_WORD], whole and len(run[0]) <= _LONGEST_WORD))
         return tuple(sorted(dict.fromkeys(found), key=lambda word: (word[0].isalpha(), not word[1], -len(word[0]))))
 
-    def around(self) -> "Pattern":
+    def anywhere(self) -> "Pattern":
         """The same pattern anywhere in a value."""
         return Pattern(tuple(_without_repeats([MANY, *self.pieces, MANY])))
 
-    def holds(self, dialect: Dialect, column: str) -> Sql:
+    def condition(self, dialect: Dialect, column: str) -> Sql:
         """The condition that a lower-cased column matches."""
         if any(isinstance(piece, OneOf) and piece.impossible for piece in self.pieces):
             return FALSE
         if (plain := self.plain) is not None:
             return Sql(f"{column} = ?", (plain,))
         if dialect == "sqlite":
-            return Sql(f"{column} GLOB ?", ("".join(map(_in_glob, self.pieces)),))
+            return Sql(f"{column} GLOB ?", ("".join(map(_as_glob, self.pieces)),))
         if any(isinstance(piece, OneOf) for piece in self.pieces):
-            return Sql(f"{column} ~ ?", (f"^{''.join(map(_in_expression, self.pieces))}$",))
-        return Sql(f"{column} LIKE ? ESCAPE '!'", ("".join(map(_in_like, self.pieces)),))
+            return Sql(f"{column} ~ ?", (f"^{''.join(map(_as_regex, self.pieces))}$",))
+        return Sql(f"{column} LIKE ? ESCAPE '!'", ("".join(map(_as_like, self.pieces)),))
 
 
 def pattern(value: str) -> Pattern:
-    """Read a pattern; LimitExceeded when it is longer than any value could be."""
+    """Parse a pattern; LimitExceeded if it is longer than any value could be."""
     if len(value) > LONGEST:
         raise LimitExceeded(f"A filter's value is at most {LONGEST} characters long.", hint="Shorten the pattern.")
     text = value.lower()
@@ -138,12 +137,12 @@ def pattern(value: str) -> Pattern:
 
 
 def _ends(piece: str, place: int, *, last: bool) -> bool:
-    """Whether a word surely ends here: behind it is a plain separator, or nothing at all."""
+    """Whether a word certainly ends here: before an ASCII separator, or at the end of the pattern."""
     return last if place == len(piece) else piece[place].isascii()
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the class that begins here ends; a `]` at its very beginning belongs to it. -1 when it does not end."""
+    """Where the class that begins here ends, or -1. A `]` at its very beginning belongs to it."""
     first = start + 1 if text[start] in "!^" else start
     return text.find("]", first + 1)
 
@@ -170,7 +169,7 @@ def _class(inside: str) -> Piece:
 
 
 def _without_repeats(pieces: list[Piece]) -> list[Piece]:
-    """`**` as `*`, and neighbouring characters as one run."""
+    """Reduce `**` to `*`, and join neighbouring characters."""
     kept: list[Piece] = []
     for piece in pieces:
         last = kept[-1] if kept else None
@@ -181,15 +180,15 @@ def _without_repeats(pieces: list[Piece]) -> list[Piece]:
     return kept
 
 
-def _in_glob(piece: Piece) -> str:
+def _as_glob(piece: Piece) -> str:
     if isinstance(piece, Many):
         return "*"
     if isinstance(piece, One):
         return "?"
     if isinstance(piece, str):
         return "".join(f"[{character}]" if character in "*?[" else character for character in piece)
-    singles, spans = _apart(piece.ranges)
-    # GLOB takes `]` for itself only in the first place, `-` in the last, and `^` anywhere but in the first
+    singles, spans = _singles_and_spans(piece.ranges)
+    # In a class, GLOB reads `]` literally only in first place, `-` in last place, and `^` in any but the first.
     listed = "".join(("]" if "]" in singles else "", *spans, *sorted(singles - set(_UNSAFE_IN_CLASS))))
     caret, dash = "^" if "^" in singles else "", "-" if "-" in singles else ""
     if piece.outside:
@@ -197,7 +196,7 @@ def _in_glob(piece: Piece) -> str:
     return f"[{listed}{caret}{dash}]" if listed or not caret else "[-^]" if dash else "^"
 
 
-def _apart(ranges: tuple[tuple[str, str], ...]) -> tuple[set[str], list[str]]:
+def _singles_and_spans(ranges: tuple[tuple[str, str], ...]) -> tuple[set[str], list[str]]:
     """Single characters, and spans whose ends GLOB cannot misread."""
     singles: set[str] = set()
     spans: list[str] = []
@@ -216,7 +215,7 @@ def _apart(ranges: tuple[tuple[str, str], ...]) -> tuple[set[str], list[str]]:
     return singles, spans
 
 
-def _in_like(piece: Piece) -> str:
+def _as_like(piece: Piece) -> str:
     if isinstance(piece, Many):
         return "%"
     if isinstance(piece, One):
@@ -226,17 +225,20 @@ def _in_like(piece: Piece) -> str:
     return "".join(f"!{character}" if character in "%_!" else character for character in piece)
 
 
-def _in_expression(piece: Piece) -> str:
+def _as_regex(piece: Piece) -> str:
     if isinstance(piece, Many):
         return ".*"
     if isinstance(piece, One):
         return "."
     if isinstance(piece, str):
-        return "".join(map(_entered, piece))
-    spans = "".join(_entered(low) if low == high else f"{_entered(low)}-{_entered(high)}" for low, high in piece.ranges)
+        return "".join(map(_regex_literal, piece))
+    spans = "".join(
+        _regex_literal(low) if low == high else f"{_regex_literal(low)}-{_regex_literal(high)}"
+        for low, high in piece.ranges
+    )
     return f"[^{spans}]" if piece.outside else f"[{spans}]"
 
 
-def _entered(character: str) -> str:
-    """A character as a regular expression of PostgreSQL cannot mistake it."""
+def _regex_literal(character: str) -> str:
+    """A character escaped for a regular expression of PostgreSQL."""
     return character if character.isascii() and character.isalnum() else f"\\U{ord(character):08x}"

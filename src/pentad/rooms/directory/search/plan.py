@@ -1,7 +1,7 @@
-"""Which records to look at, in which order, and how many there are: the statements of a search.
+"""The SQL of a search: which records to read, in which order, and how many there are.
 
-A search starts from the rarest thing asked for and checks the rest record by record, newest first, so that it ends
-with the page. Counting is spared where the dictionary knows the number.
+A search starts from the rarest filter and checks the others record by record, newest first, so that it can stop when
+the page is full. It counts records only if the number of records per term does not already give the total.
 """
 
 from collections.abc import Sequence
@@ -16,27 +16,27 @@ from pentad.rooms.directory.search.clauses import (
     Clause,
     TermClause,
     any_of,
-    resolved,
+    resolve_group,
 )
-from pentad.rooms.directory.search.groups import excluded, required
+from pentad.rooms.directory.search.filters import excluded, required
 from pentad.rooms.directory.search.query import Query
 
 ALL: Final = 2**62
 GATHERED: Final = 20_000
-"""Records of several terms that are put in order at once; beyond, all records are walked along instead."""
+"""The most records of several terms that are collected and sorted. Beyond, all records are read in order instead."""
 
 _SORTED: Final = 1_000
-"""Records of one term that PostgreSQL puts in order at once: left to itself it may look for them among all."""
+"""Up to this many records of one term, PostgreSQL is made to sort them: it might read all records otherwise."""
 
 Order = Literal["newest", "popular", "few"]
-"""`few` is `newest` where it is known that there are not many."""
+"""`few` is `newest` for a source known to have few records."""
 
 POPULARITY: Final = "r.pulls + r.lookups"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where records come from: a table `d` with a column `record`, or all of them."""
+    """Where records come from: a table `d` with a column `record`, or all records."""
 
     table: Sql | None
 
@@ -47,7 +47,7 @@ class Source:
     def tables(self, *, with_row: bool) -> Sql:
         if self.table is None:
             return Sql("directory_records AS r")
-        # CROSS JOIN: SQLite keeps the order, and so reads the rows of the records that were found
+        # CROSS JOIN keeps SQLite from reordering the join: it must read the rows of the records that were found.
         return composed(self.table, " CROSS JOIN directory_records AS r") if with_row else self.table
 
     def link(self, *, with_row: bool) -> Sql:
@@ -56,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The clauses of a search, the one it starts from apart."""
+    """The clauses of a search. `driver` is the one it starts from; the others are checked."""
 
     dialect: Dialect
     driver: TermClause | None
@@ -73,29 +73,29 @@ class Plan:
         return Source(composed("(SELECT DISTINCT record FROM directory_postings WHERE ", terms, ") AS d"))
 
     def checks(self, record: str) -> list[Sql]:
-        """What remains to be asked of a record of the source."""
-        return [clause.holds(record) for clause in self.clauses] + [
-            negated(clause.holds(record)) for clause in self.excluded
+        """The conditions that remain for a record of the source."""
+        return [clause.condition(record) for clause in self.clauses] + [
+            negated(clause.condition(record)) for clause in self.excluded
         ]
 
     @property
-    def of_row(self) -> bool:
-        return any(clause.of_row for clause in (*self.clauses, *self.excluded))
+    def needs_row(self) -> bool:
+        return any(clause.needs_row for clause in (*self.clauses, *self.excluded))
 
     @property
     def few(self) -> bool:
-        """Whether the source has so few records that they are better sorted than met while walking along all."""
+        """Whether the source has so few records that sorting them beats reading all records in order."""
         if self.driver is None:
             return False
         return len(self.driver.ids) != 1 or (self.dialect == "postgres" and self.driver.postings <= _SORTED)
 
     @property
     def rows_decide(self) -> bool:
-        """Whether there is only one thing asked for, and it is about the records' own rows: an index may know it."""
-        return self.driver is None and len(self.clauses) == 1 and self.clauses[0].of_row and not self.excluded
+        """Whether the only clause is about the records' own rows, so that an index may answer it."""
+        return self.driver is None and len(self.clauses) == 1 and self.clauses[0].needs_row and not self.excluded
 
     def known_total(self, rows: Rows) -> int | None:
-        """How many records there are, where that can be told without looking at them."""
+        """The number of matching records, if it is known without reading them; otherwise None."""
         positive: list[Clause] = [*([self.driver] if self.driver else []), *self.clauses]
         if not positive and not self.excluded:
             return store.count(rows)
@@ -112,10 +112,10 @@ def _counted(clause: Clause) -> int | None:
     return None
 
 
-def planned(rows: Rows, dialect: Dialect, query: Query) -> Plan:
-    """Look the filters up and choose where to start."""
-    found = [resolved(rows, dialect, group) for group in required(dialect, query)]
-    left_out = tuple(resolved(rows, dialect, group) for group in excluded(dialect, query))
+def make_plan(rows: Rows, dialect: Dialect, query: Query) -> Plan:
+    """Look up the filters and choose the clause to start from."""
+    found = [resolve_group(rows, dialect, group) for group in required(dialect, query)]
+    left_out = tuple(resolve_group(rows, dialect, group) for group in excluded(dialect, query))
     clauses: list[Clause] = [any_of(dialect, found)] if query.match == "any" and found else [*found]
     startable = [clause for clause in clauses if isinstance(clause, TermClause)]
     driver = min(startable, key=lambda clause: clause.postings, default=None)
@@ -125,28 +125,28 @@ def planned(rows: Rows, dialect: Dialect, query: Query) -> Plan:
 
 
 def count(rows: Rows, plan: Plan, source: Source, more: Sequence[Sql] = ()) -> int:
-    """How many records the plan finds, by looking."""
-    where = joined("AND", (source.link(with_row=plan.of_row), *plan.checks(source.record), *more))
-    statement = composed("SELECT COUNT(*) FROM ", source.tables(with_row=plan.of_row), " WHERE ", where)
+    """Count the matching records."""
+    where = joined("AND", (source.link(with_row=plan.needs_row), *plan.checks(source.record), *more))
+    statement = composed("SELECT COUNT(*) FROM ", source.tables(with_row=plan.needs_row), " WHERE ", where)
     return rows.value(statement.text, *statement.params)
 
 
 def matching(rows: Rows, plan: Plan, most: int) -> list[int]:
-    """The records the plan finds, so many at most, in no order."""
+    """Up to `most` matching records, in no order."""
     source = plan.source()
-    where = joined("AND", (source.link(with_row=plan.of_row), *plan.checks(source.record)))
+    where = joined("AND", (source.link(with_row=plan.needs_row), *plan.checks(source.record)))
     statement = composed(
-        "SELECT ", source.record, " FROM ", source.tables(with_row=plan.of_row), " WHERE ", where,
+        "SELECT ", source.record, " FROM ", source.tables(with_row=plan.needs_row), " WHERE ", where,
         Sql(" LIMIT ?", (most,)),
     )  # fmt: skip
     return [record for (record,) in rows.all(statement.text, *statement.params)]
 
 
 def ids_among(rows: Rows, plan: Plan, records: Sequence[int]) -> set[int]:
-    """Which of some records the plan finds."""
+    """Those of these records that match."""
     if not records:
         return set()
-    checks = [clause.holds("r.id") for clause in ([plan.driver] if plan.driver else [])] + plan.checks("r.id")
+    checks = [clause.condition("r.id") for clause in ([plan.driver] if plan.driver else [])] + plan.checks("r.id")
     where = joined("AND", (among(plan.dialect, "r.id", records), *checks))
     statement = composed("SELECT r.id FROM directory_records AS r WHERE ", where)
     return {record for (record,) in rows.all(statement.text, *statement.params)}
@@ -155,15 +155,15 @@ def ids_among(rows: Rows, plan: Plan, records: Sequence[int]) -> set[int]:
 def page(
     rows: Rows, plan: Plan, source: Source, *, order: Order, after: tuple[int, ...] | None, limit: int, offset: int
 ) -> list[Row]:
-    """Ids, CIDs and popularity of the records of one page, in order."""
-    behind = [] if after is None else [_behind(source.record, after, popular=order == "popular")]
+    """Id, CID and popularity of the records of one page, in order."""
+    after_last = [] if after is None else [_after(source.record, after, popular=order == "popular")]
     if order != "popular" or source.table is not None:
-        return _part(rows, plan, source, order, behind, limit, offset)
-    # an index has those that were ever used, in order; all others follow, the newest first
-    wanted = offset + limit
-    used = _part(rows, plan, source, order, [*behind, Sql(f"{POPULARITY} > 0")], wanted, 0)
-    if len(used) < wanted:
-        used += _part(rows, plan, source, "newest", [*behind, Sql(f"{POPULARITY} = 0")], wanted - len(used), 0)
+        return _part(rows, plan, source, order, after_last, limit, offset)
+    # An index has the records that were ever used, in order. All others follow, newest first.
+    most = offset + limit
+    used = _part(rows, plan, source, order, [*after_last, Sql(f"{POPULARITY} > 0")], most, 0)
+    if len(used) < most:
+        used += _part(rows, plan, source, "newest", [*after_last, Sql(f"{POPULARITY} = 0")], most - len(used), 0)
     return used[offset:]
 
 
@@ -172,7 +172,7 @@ def _part(
 ) -> list[Row]:
     record = source.record
     where = joined("AND", (source.link(with_row=True), *plan.checks(record), *more))
-    # `+ 0` keeps the stores from walking along all records: a few are found by another index and then sorted
+    # `+ 0` keeps the stores from reading all records in order: a few are found by another index and then sorted.
     sorting = {"popular": f"{POPULARITY} DESC, {record} DESC", "newest": f"{record} DESC", "few": f"{record} + 0 DESC"}
     statement = composed(
         "SELECT r.id, r.cid, ", POPULARITY, " FROM ", source.tables(with_row=True), " WHERE ", where,
@@ -181,8 +181,9 @@ def _part(
     return rows.all(statement.text, *statement.params)
 
 
-def _behind(record: str, after: tuple[int, ...], *, popular: bool) -> Sql:
+def _after(record: str, after: tuple[int, ...], *, popular: bool) -> Sql:
+    """The condition that a record comes after the last one of the previous page."""
     if not popular:
         return Sql(f"{record} < ?", after)
-    often, last = after
-    return Sql(f"({POPULARITY} < ? OR ({POPULARITY} = ? AND {record} < ?))", (often, often, last))
+    popularity, last = after
+    return Sql(f"({POPULARITY} < ? OR ({POPULARITY} = ? AND {record} < ?))", (popularity, popularity, last))

@@ -1,6 +1,6 @@
-"""What is asked of the directory, and what it answers. Values only: `meaning.py` says what they mean.
+"""Queries to the directory and their results. Plain values; `filters.py` says what each filter means.
 
-Filters of one kind are alternatives, different kinds must all hold (match="all") or any of them (match="any"); what a
+Filters of one kind are alternatives. Of different kinds, all must match (match="all") or any (match="any"). What a
 negated filter matches is left out either way.
 """
 
@@ -21,7 +21,7 @@ Sort = Literal["recency", "popularity", "relevance"]
 
 
 class FilterKind(IntEnum):
-    """What a filter looks at; the numbers are those of the wire's RecordQueryType."""
+    """What a filter looks at. The numbers are those of RecordQueryType in the wire format."""
 
     NAME = 1
     VERSION = 2
@@ -59,7 +59,7 @@ FILTER_ARRAYS: Final[Mapping[str, FilterKind]] = {
     "annotations": FilterKind.ANNOTATION,
     "descriptions": FilterKind.DESCRIPTION,
 }
-"""The arrays of the search tool, in the order their elements become filters."""
+"""The arrays of the search tool, in the order in which their elements become filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ class Filter:
     negate: bool = False
 
     def __post_init__(self) -> None:
-        if "\0" in self.value:  # no store keeps one: records are indexed with the same stand-in
+        if "\0" in self.value:  # PostgreSQL cannot store it; the index has the same replacement
             object.__setattr__(self, "value", self.value.replace("\0", "\ufffd"))
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A whole question. A limit of 0 returns everything; without filters and words every record is found."""
+    """One search. A limit of 0 returns everything; without filters and words it finds every record."""
 
     filters: tuple[Filter, ...] = ()
     words: str | None = None
@@ -94,19 +94,21 @@ class Query:
         if self.offset < 0:
             raise InvalidInput("offset cannot be negative")
         if self.cursor is not None and self.offset:
-            raise InvalidInput("offset and cursor exclude each other", hint="A cursor knows where to go on.")
+            raise InvalidInput(
+                "offset and cursor exclude each other", hint="The cursor already says where to continue."
+            )
         if len(self.filters) > MOST_FILTERS:
             raise LimitExceeded(f"a search takes at most {MOST_FILTERS} filters")
 
     @property
     def order(self) -> Sort:
-        """Words rank unless the caller wants another order."""
+        """Relevance if there are words and the caller does not name another order."""
         return self.sort or ("relevance" if self.words else "recency")
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What one field of a record adds to its score, and for which words."""
+    """What one field of a record contributes to its score, and by which words."""
 
     field: str
     words: tuple[str, ...]
@@ -118,8 +120,8 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that was found. `score`, where words were asked for, is the sum of its reasons and means the same in
-    every search (`search/relevance.py`). `meaning` is the cosine of question and record, where both have a vector."""
+    """A record that was found. If the query has words, `score` is the sum of its reasons and means the same in every
+    search (`search/relevance.py`). `meaning` is the cosine of query and record if both have a vector."""
 
     cid: str
     score: float | None = None
@@ -129,16 +131,17 @@ class Hit:
     def as_json(self) -> dict[str, Any]:
         if self.score is None:
             return {"cid": self.cid}
-        shown = {"cid": self.cid, "score": self.score, "why": [reason.as_json() for reason in self.why]}
-        return shown if self.meaning is None else {**shown, "meaning": self.meaning}
+        hit = {"cid": self.cid, "score": self.score, "why": [reason.as_json() for reason in self.why]}
+        return hit if self.meaning is None else {**hit, "meaning": self.meaning}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One page. `total` counts all pages; a remote directory may not tell it. `cursor` goes on behind this page.
+    """One page of results. `total` counts all pages (None if a remote directory does not say); `cursor` continues after
+    this page.
 
-    `retrieval` says by what a ranking was made; `waiting` how many records have no vector yet and so are only found by
-    their words; `no_good_match` that nothing on the first page is likely to be what was asked for.
+    `retrieval` is how the ranking was made. `waiting` is how many records have no vector yet, so that only their words
+    can find them. `no_good_match` says that nothing on the first page is likely to answer the query.
     """
 
     hits: list[Hit] = field(default_factory=list[Hit])
@@ -151,15 +154,15 @@ class Found:
 
 
 def filters_of(arrays: Mapping[str, Sequence[str]], *, negate: bool = False) -> list[Filter]:
-    """One filter for each element, in the order of FILTER_ARRAYS."""
+    """One filter per element, in the order of FILTER_ARRAYS."""
     return [Filter(kind, value, negate) for name, kind in FILTER_ARRAYS.items() for value in arrays.get(name, ())]
 
 
-def asked(
+def build_query(
     arrays: Mapping[str, Sequence[str]],
     *,
     exclude: Mapping[str, Sequence[str]] | None = None,
-    marks: Sequence[Filter] = (),
+    trust: Sequence[Filter] = (),
     words: str = "",
     match: Match = "all",
     sort: Sort | None = None,
@@ -168,12 +171,12 @@ def asked(
     cursor: str = "",
     id_version: str = "",
 ) -> Query:
-    """The query a tool's arguments mean; InvalidInput in the words its callers know."""
+    """The query of a tool's arguments. InvalidInput has the texts that clients of the original know."""
     if limit > LARGEST_LIMIT:
         raise InvalidInput(f"limit cannot exceed {LARGEST_LIMIT}")
     if limit < 0:
         raise InvalidInput("limit must be positive")
-    filters = [*filters_of(arrays), *marks, *filters_of(exclude or {}, negate=True)]
+    filters = [*filters_of(arrays), *trust, *filters_of(exclude or {}, negate=True)]
     if not filters and not words.strip():
         raise InvalidInput("at least one query filter must be provided")
     return Query(

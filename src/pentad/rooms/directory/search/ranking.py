@@ -1,13 +1,15 @@
-"""Records ranked by words and by what they mean.
+"""Ranks records by words and by meaning.
 
-Words give candidates: those with the most points in the word table. A word that most records or very many have is no
-reason to be found, it only adds to the score; unless no asked word is rarer, then a record must have them all and the
-newest come first. Candidates are taken in windows of a fixed size, so that the order does not depend on paging. The
-first window is ranked together with the records nearest to the question; `search/relevance.py` weighs both.
+The word table gives the candidates: the records with the most points for the words of the query. A word that most
+records have, or very many, only adds to the score and makes no record a candidate. If all words are that common, a
+record must have all of them, and the newest come first. Candidates are scored in windows of a fixed size, so that the
+order does not depend on paging. The first window is ranked together with the records most similar to the query;
+`search/relevance.py` weighs both.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,7 +17,7 @@ import msgspec
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import FALSE, TRUE, Sql, among, composed, joined, negated
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.index_fields import SEARCHABLE, WORDS, FieldTexts, facts_of
+from pentad.rooms.directory.records.index_fields import SEARCHABLE, WORDS, FieldTexts, indexed_fields
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
 from pentad.rooms.directory.search.query import Hit, Reason
 from pentad.search.relevance import logistic, logit_of_words
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 WINDOW: Final = 300
 COMMON: Final = 10_000
 MANY: Final = 20_000
-"""Records that filters leave: up to so many only these are compared; beyond, the nearest of all are checked first."""
+"""Up to this many records that pass the filters are compared one by one. Beyond, the most similar of all records are
+filtered."""
 _NEAR: Final = 200
 _NEVER_COMMON: Final = 50
 _SCORED_AT_ONCE: Final = 500
@@ -40,7 +43,7 @@ _PART_WEIGHTS: Final = {"name": 4.0, "classes": 2.0, "description": 1.0, "others
 class Statistics:
     """What scores depend on besides the record. A cursor carries it, so that all pages are scored alike.
 
-    `newest` is the last record that takes part; `having` how many records have each word, counted up to COMMON.
+    `newest` is the last record that counts; `having` is how many records have each word, counted up to COMMON.
     """
 
     newest: int
@@ -48,10 +51,10 @@ class Statistics:
     having: tuple[int, ...]
 
 
-def statistics(rows: Rows, dialect: Dialect, asked: tuple[Word, ...], common: int) -> Statistics:
-    """The statistics of this moment."""
+def statistics(rows: Rows, dialect: Dialect, words: tuple[Word, ...], common: int) -> Statistics:
+    """The current statistics."""
     counted: list[int] = []
-    for word in asked:
+    for word in words:
         table = WORDS.having(dialect, WORDS.expression(dialect, (word,), "or"))
         statement = composed("SELECT COUNT(*) FROM (SELECT 1 FROM ", table, Sql(" LIMIT ?) AS c", (common,)))
         counted.append(rows.value(statement.text, *statement.params))
@@ -62,52 +65,51 @@ def statistics(rows: Rows, dialect: Dialect, asked: tuple[Word, ...], common: in
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """A record, and what the words of the question give to it."""
+    """A record, and how the words of the query match it."""
 
     cid: str
     words: WordMatch
 
     def hit(self) -> Hit:
-        """The hit, ranked by words alone."""
+        """The hit, scored by words alone."""
         return explained(self, logistic(logit_of_words(self.words.share, self.words.coverage)))
 
 
 class Ranking:
-    """Words, what is known of them, and the records they find."""
+    """Finds and scores records by the words of a query."""
 
-    def __init__(self, dialect: Dialect, asked: tuple[Word, ...], known: Statistics, common: int) -> None:
+    def __init__(self, dialect: Dialect, words: tuple[Word, ...], known: Statistics, common: int) -> None:
         self._dialect: Dialect = dialect
-        self._worth = {
-            word.text: inverse_frequency(known.records, had) for word, had in zip(asked, known.having, strict=True)
-        }
-        self._scorer = WordScorer(SEARCHABLE, self._worth)
-        self._meant = {form: word.text for word in asked for form in word.forms}
+        counted = list(zip(words, known.having, strict=True))
+        self._weights = {word.text: inverse_frequency(known.records, records) for word, records in counted}
+        self._scorer = WordScorer(SEARCHABLE, self._weights)
+        self._base_forms = {form: word.text for word in words for form in word.forms}
         many = min(common, max(_NEVER_COMMON, known.records // 2))
-        self._rare = tuple(word for word, had in zip(asked, known.having, strict=True) if 0 < had < many)
-        self._all = asked
-        self._possible = bool(asked) and bool(self._rare or all(known.having))
+        self._rare = tuple(word for word, records in counted if 0 < records < many)
+        self._all = words
+        self._can_match = bool(words) and bool(self._rare or all(known.having))
         self._newest = known.newest
 
     def source(self) -> Source:
-        """All records the words find."""
-        if not self._possible:
+        """All records that the words find."""
+        if not self._can_match:
             return Source(Sql("(SELECT id AS record FROM directory_records WHERE FALSE) AS d"))
         if self._rare:
             return Source(WORDS.having(self._dialect, WORDS.expression(self._dialect, self._rare, "or")))
         return Source(WORDS.having(self._dialect, WORDS.expression(self._dialect, self._all, "and")))
 
     def known_at(self) -> Sql:
-        """Only records that were there when the statistics were made."""
-        return Sql("d.record <= ?", (self._newest,)) if self._possible else FALSE
+        """The condition that a record existed when the statistics were made."""
+        return Sql("d.record <= ?", (self._newest,)) if self._can_match else FALSE
 
     def others(self, without: Sequence[int]) -> Sql:
-        """Only records that are none of these."""
+        """The condition that a record is none of these."""
         return negated(among(self._dialect, "d.record", without)) if without else TRUE
 
     def window(
         self, rows: Rows, plan: Plan, first: int, size: int, without: Sequence[int] = ()
     ) -> list[tuple[int, Hit]]:
-        """Some windows of candidates, each in the order of its scores, then the newest first."""
+        """Some windows of candidates, each ordered by score, then newest first."""
         found = self.candidates(rows, plan, first, size, without)
         hits = {record: one.hit() for record, one in self.matched(rows, found).items()}
         ordered: list[tuple[int, Hit]] = []
@@ -117,79 +119,82 @@ class Ranking:
         return ordered
 
     def candidates(self, rows: Rows, plan: Plan, first: int, size: int, without: Sequence[int] = ()) -> list[int]:
-        """Some of the records the words find, the most promising first."""
+        """Some of the records that the words find, the most promising first."""
         source, order = self.source(), "d.record DESC"
-        if self._possible and self._rare:
+        if self._can_match and self._rare:
             source = Source(WORDS.pointed(self._dialect, ((word, self._points(word)) for word in self._rare)))
             order = "d.points DESC, d.record DESC"
-        conditions = [source.link(with_row=plan.of_row), self.known_at(), self.others(without)]
+        conditions = [source.link(with_row=plan.needs_row), self.known_at(), self.others(without)]
         where = joined("AND", (*conditions, *plan.checks(source.record)))
         statement = composed(
-            "SELECT d.record FROM ", source.tables(with_row=plan.of_row), " WHERE ", where, f" ORDER BY {order}",
+            "SELECT d.record FROM ", source.tables(with_row=plan.needs_row), " WHERE ", where, f" ORDER BY {order}",
             Sql(" LIMIT ? OFFSET ?", (size, first)),
         )  # fmt: skip
         return [record for (record,) in rows.all(statement.text, *statement.params)]
 
     def matched(self, rows: Rows, records: list[int]) -> dict[int, Matched]:
-        """Records with what the words give to them."""
+        """How the words match each of these records."""
         found: dict[int, Matched] = {}
         for start in range(0, len(records), _SCORED_AT_ONCE):
-            wanted = among(self._dialect, "r.id", records[start : start + _SCORED_AT_ONCE])
+            some = among(self._dialect, "r.id", records[start : start + _SCORED_AT_ONCE])
             statement = composed(
                 "SELECT r.id, r.cid, x.data FROM directory_records r JOIN directory_texts x ON x.record = r.id WHERE ",
-                wanted,
+                some,
             )
             for record, cid, data in rows.all(statement.text, *statement.params):
-                found[record] = Matched(cid, self.match(facts_of(msgspec.json.decode(data)).texts))
+                found[record] = Matched(cid, self.match(indexed_fields(msgspec.json.decode(data)).texts))
         return found
 
     def match(self, texts: FieldTexts) -> WordMatch:
-        """What the words give to a record with these texts."""
-        meant = self._meant
-        cut = {
-            name: [meant.get(word, word) for word in WORDS.words(text)]
+        """How the words match a record with these texts."""
+        base_forms = self._base_forms
+        split = {
+            name: [base_forms.get(word, word) for word in WORDS.words(text)]
             for name, text in zip(FieldTexts._fields, texts, strict=True)
             if text
         }
-        return self._scorer.match(word_lists(cut))
+        return self._scorer.match(word_lists(split))
 
     def _points(self, word: Word) -> dict[str, int]:
-        """The share of a score that is known from the index alone, as whole numbers: they add up alike everywhere."""
-        worth = self._worth[word.text]
-        return {part: round(1000 * worth * saturated(weight) / (K1 + 1)) for part, weight in _PART_WEIGHTS.items()}
+        """The part of a score that the index alone gives, as integers: their sum is the same on both stores."""
+        weight_of_word = self._weights[word.text]
+        return {
+            part: round(1000 * weight_of_word * saturated(weight) / (K1 + 1)) for part, weight in _PART_WEIGHTS.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The best by words and by meaning: the first window of what the words found and what is near, as one ranking."""
+    """The best records by words and meaning: the first window of candidates and the most similar records, ranked
+    together."""
 
     hits: list[Hit]
     only_near: tuple[int, ...]
-    """Those that are not in the first window; they may have the words all the same, further down."""
+    """Similar records that are not in the first window. Later windows must leave them out."""
     complete: bool
-    """Whether there is nothing behind."""
+    """Whether no window follows."""
 
     @classmethod
-    def of(cls, rows: Rows, plan: Plan, undriven: Plan, ranking: Ranking, query: "VectorQuery") -> "Head":
-        """`plan` starts from the rarest filter, `undriven` from the words."""
+    def of(cls, rows: Rows, plan: Plan, checks: Plan, ranking: Ranking, query: "VectorQuery") -> "Head":
+        """`plan` starts from the rarest filter; `checks` has all filters as conditions, to start from the words."""
         from pentad.search.vector_query import fused
 
-        by_words = ranking.candidates(rows, undriven, 0, WINDOW)
-        only_near = sorted(_near(rows, plan, query).keys() - set(by_words))
+        by_words = ranking.candidates(rows, checks, 0, WINDOW)
+        only_near = sorted(_similar(rows, plan, query).keys() - set(by_words))
         matched = ranking.matched(rows, [*by_words, *only_near])
         ranked = fused([query], {record: one.words for record, one in matched.items()})
         hits = {record: explained(matched[record], one.score, one.words, one.cosine) for record, one in ranked.items()}
         ordered = sorted(hits.items(), key=lambda pair: (-(pair[1].score or 0.0), -pair[0]))
         return cls([hit for _, hit in ordered], tuple(only_near), complete=len(by_words) < WINDOW)
 
-    def behind(self, hit: Hit) -> Hit:
-        """A hit of words alone, which ranks behind all of these and so scores no more than they do."""
+    def capped(self, hit: Hit) -> Hit:
+        """A hit found by words alone. It ranks after the head, so its score may not exceed the head's last one."""
         last = self.hits[-1].score or 0.0 if self.hits else 1.0
         return hit if (hit.score or 0.0) <= last else _rescaled(hit, last)
 
 
-def _near(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float]:
-    """The records nearest to the question among those the filters leave, with their cosines."""
+def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float]:
+    """The records most similar to the query among those that pass the filters, with their cosines."""
     if plan.driver is None and not plan.clauses and not plan.excluded:
         return query.nearest(_NEAR)
     return query.nearest_left(
@@ -198,12 +203,12 @@ def _near(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float]:
 
 
 def explained(matched: Matched, score: float, words: float | None = None, cosine: float | None = None) -> Hit:
-    """A hit whose reasons add up to its score; `words` is the part that its words have in it, all if not given."""
+    """A hit whose reasons add up to its score. `words` is the part of the score from words, by default all of it."""
     by_words = score if words is None else words
     total = matched.words.score
     why = [
-        Reason(name, found, round(given / total * by_words, _DIGITS))
-        for name, (found, given) in matched.words.by_field().items()
+        Reason(name, found, round(points / total * by_words, _DIGITS))
+        for name, (found, points) in matched.words.by_field().items()
     ]
     if cosine is not None:
         why.append(Reason("meaning", (), round(score - by_words, _DIGITS)))
@@ -216,3 +221,39 @@ def _rescaled(hit: Hit, score: float) -> Hit:
     scale = score / hit.score if hit.score else 0.0
     why = tuple(Reason(one.field, one.words, round(one.contribution * scale, _DIGITS)) for one in hit.why)
     return Hit(hit.cid, round(sum(reason.contribution for reason in why), _DIGITS), why, hit.meaning)
+
+
+_MOST_WORDS: Final = 24
+_SHORTEST_FOLDED: Final = 3
+_STOP_WORDS: Final = (
+    "a about an and any are as at be by can could do does find for from get give has have help how i in into is it its"
+    " like looking me my need of on or please search should show some something that the their them there these they"
+    " this to us want was we what when which who will with would you your"
+)
+
+
+def asked_words(text: str) -> tuple[Word, ...]:
+    """The words of a query, each once, in order. Words that say nothing are dropped, unless there are no others."""
+    found = list(dict.fromkeys(WORDS.words(text)))
+    words = [word for word in found if word not in _stop_words()] or found
+    by_forms = {_forms(word): word for word in reversed(words)}  # singular and plural are one word
+    unique = sorted(((word, forms) for forms, word in by_forms.items()), key=lambda pair: words.index(pair[0]))
+    return tuple(Word(word, forms) for word, forms in unique[:_MOST_WORDS])
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    return frozenset(_STOP_WORDS.split())
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """Singular and plural, as far as the spelling shows them."""
+    if not word.isascii() or not word.isalpha() or len(word) < _SHORTEST_FOLDED:
+        return (word,)
+    if word.endswith("ies"):
+        return word[:-3] + "y", word
+    if word.endswith("y") and word[-2] not in "aeiou":
+        return word, word[:-1] + "ies"
+    if word.endswith("ss"):
+        return (word,)
+    return (word[:-1], word) if word.endswith("s") else (word, word + "s")

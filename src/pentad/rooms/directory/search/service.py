@@ -1,19 +1,21 @@
-"""Search as the rest of the directory sees it: a query in, a page of hits out, in one consistent reading."""
+"""Search as the rest of the directory uses it: a query in, a page of hits out, in one consistent read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from pentad.kernel import cursors
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import Record
-from pentad.rooms.directory.records.records import COLLECTION
-from pentad.rooms.directory.search.cursors import read_cursor, write_cursor
-from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, page, planned
+from pentad.rooms.directory.records.service import COLLECTION
+from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, make_plan, page
 from pentad.rooms.directory.search.query import Found, Hit, Query
-from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, statistics
-from pentad.rooms.directory.search.words import asked_words
-from pentad.search.documents import Asked, Readiness
+from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, asked_words, statistics
+from pentad.search.documents import Asked, Document, Readiness
 from pentad.search.index import SearchIndex
 from pentad.search.relevance import GOOD_MATCH
 from pentad.search.word_table import Word
@@ -22,8 +24,41 @@ if TYPE_CHECKING:
     from pentad.search.vector_query import VectorQuery
 
 
+_LONGEST: Final = 2_000
+_LARGEST: Final = 2**62
+
+
+def write_cursor(query: Query, position: tuple[int, ...]) -> str:
+    """The cursor that continues after a position, which is a few numbers."""
+    return cursors.write_cursor(_identity(query), position)
+
+
+def read_cursor(query: Query, shortest: int, longest: int) -> tuple[int, ...] | None:
+    """The position in a query's cursor, which must have this many numbers; None without a cursor."""
+    if query.cursor is None:
+        return None
+    try:
+        return _position(cursors.read_cursor(_identity(query), query.cursor, _LONGEST), shortest, longest)
+    except ValueError:
+        raise InvalidInput(
+            "The cursor does not belong to this search.",
+            hint="Send it back unchanged, with the same filters, words and sort; or leave it out to start again.",
+        ) from None
+
+
+def _position(values: list[Any], shortest: int, longest: int) -> tuple[int, ...]:
+    if not shortest <= len(values) <= longest or not all(type(v) is int and 0 <= v < _LARGEST for v in values):
+        raise ValueError(values)
+    return tuple(values)
+
+
+def _identity(query: Query) -> tuple[object, ...]:
+    """The parts of a query that a cursor depends on."""
+    return (query.filters, query.words, query.match, query.order, query.id_version)
+
+
 class RecordSearch:
-    """Finds records by filters, by words and what they mean, or both."""
+    """Finds records by filters, by words and meaning, or both."""
 
     def __init__(self, database: Database, index: SearchIndex | None = None, *, common: int = COMMON) -> None:
         self._database = database
@@ -31,15 +66,15 @@ class RecordSearch:
         self._common = common
 
     async def find(self, query: Query) -> Found:
-        """One page of what a query finds; InvalidInput for a filter that cannot be read."""
+        """One page of results; InvalidInput if a filter is malformed."""
         dialect, common, index = self._database.dialect, self._common, self._index
         question = None
         if index is not None and query.words and query.order == "relevance":
             question = _Question(index, await index.asked(query.words))
-        return await self._database.read(lambda rows: found(rows, dialect, query, common, question))
+        return await self._database.read(lambda rows: find_page(rows, dialect, query, common, question))
 
     async def records(self, cids: Sequence[str]) -> list[Record]:
-        """The records of hits, in the same order; those that have gone meanwhile are left out."""
+        """The records of hits, in the same order, without those deleted meanwhile."""
         return await self._database.read(lambda rows: _records(rows, cids))
 
 
@@ -51,19 +86,21 @@ class _Question:
     asked: Asked
 
     def vector_query(self, rows: Rows, up_to: int) -> "VectorQuery | None":
-        """The question, put to the vectors of the records up to one; None where words alone decide."""
+        """The query against the vectors of the records up to an id; None if only words count."""
         return self.index.vector_query(rows, COLLECTION, self.asked, up_to) if up_to else None
 
     def waiting(self, rows: Rows) -> int | None:
-        """How many records lack a vector; None where none is ever made."""
+        """How many records lack a vector; None if there is no embedding model."""
         if self.asked.vector is None:
             return None
         return max(0, store.count(rows) - self.index.readiness(rows, COLLECTION).ready)
 
 
-def found(rows: Rows, dialect: Dialect, query: Query, common: int = COMMON, question: _Question | None = None) -> Found:
-    """One page, within a reading of the caller's."""
-    return _Search(rows, dialect, query, common, question).found()
+def find_page(
+    rows: Rows, dialect: Dialect, query: Query, common: int = COMMON, question: _Question | None = None
+) -> Found:
+    """One page of results, inside the caller's transaction."""
+    return _Search(rows, dialect, query, common, question).page()
 
 
 def _records(rows: Rows, cids: Sequence[str]) -> list[Record]:
@@ -73,7 +110,7 @@ def _records(rows: Rows, cids: Sequence[str]) -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One search in one reading."""
+    """One search in one transaction."""
 
     rows: Rows
     dialect: Dialect
@@ -81,20 +118,21 @@ class _Search:
     common: int
     question: _Question | None
 
-    def found(self) -> Found:
-        plan = planned(self.rows, self.dialect, self.query)
-        asked = asked_words(self.query.words or "")
+    def page(self) -> Found:
+        plan = make_plan(self.rows, self.dialect, self.query)
+        words = asked_words(self.query.words or "")
         if not self.query.words:
-            return self._listed(plan, plan.source(), None)
-        undriven = replace(plan, driver=None, clauses=(*([plan.driver] if plan.driver else []), *plan.clauses))
+            return self._in_order(plan, plan.source(), None)
+        # A search by words starts from the words, so the plan's driver becomes one more condition.
+        checks = replace(plan, driver=None, clauses=(*([plan.driver] if plan.driver else []), *plan.clauses))
         if self.query.order == "relevance":
-            return self._by_relevance(plan, undriven, asked)
-        known = statistics(self.rows, self.dialect, asked, self.common)
-        ranking = Ranking(self.dialect, asked, known, self.common)
-        return replace(self._listed(undriven, ranking.source(), ranking), retrieval="lexical")
+            return self._by_relevance(plan, checks, words)
+        known = statistics(self.rows, self.dialect, words, self.common)
+        ranking = Ranking(self.dialect, words, known, self.common)
+        return replace(self._in_order(checks, ranking.source(), ranking), retrieval="lexical")
 
-    def _listed(self, plan: Plan, source: Source, ranking: Ranking | None) -> Found:
-        """In the order of insertion or popularity."""
+    def _in_order(self, plan: Plan, source: Source, ranking: Ranking | None) -> Found:
+        """A page in the order of insertion or popularity."""
         query, popular = self.query, self.query.order == "popularity"
         length = 2 if popular else 1
         after = read_cursor(query, length, length)
@@ -108,8 +146,8 @@ class _Search:
         has_more, found = len(found) > limit, found[:limit]
         cursor = None
         if has_more:
-            last, _, often = found[-1]
-            cursor = write_cursor(query, (often, last) if popular else (last,))
+            last, _, popularity = found[-1]
+            cursor = write_cursor(query, (popularity, last) if popular else (last,))
         hits = [Hit(cid) for _, cid, _ in found]
         if ranking is not None:
             matched = ranking.matched(self.rows, [record for record, _, _ in found])
@@ -120,64 +158,87 @@ class _Search:
             counted = plan.known_total(self.rows)
         return Found(hits, count(self.rows, plan, source) if counted is None else counted, has_more, cursor)
 
-    def _by_relevance(self, plan: Plan, undriven: Plan, asked: tuple[Word, ...]) -> Found:
-        """In the order of relevance. A cursor carries all that the order depends on, so that it is the same on every
-        page: also up to which record vectors take part."""
+    def _by_relevance(self, plan: Plan, checks: Plan, words: tuple[Word, ...]) -> Found:
+        """A page in the order of relevance. The cursor carries everything the order depends on, including the last
+        record whose vector counts, so that all pages have the same order."""
         query = self.query
-        position = read_cursor(query, 4 + len(asked), 4 + len(asked))
+        position = read_cursor(query, 4 + len(words), 4 + len(words))
         if position is None:
-            start, known = query.offset, statistics(self.rows, self.dialect, asked, self.common)
+            start, known = query.offset, statistics(self.rows, self.dialect, words, self.common)
             ready = self.question.index.readiness(self.rows, COLLECTION) if self.question is not None else Readiness()
             up_to = min(ready.up_to, known.newest)
         else:
             start, known = position[0], Statistics(position[1], position[2], position[4:])
             up_to = position[3]
-        ranking = Ranking(self.dialect, asked, known, self.common)
-        nearby = None if self.question is None else self.question.vector_query(self.rows, up_to)
-        head = None if nearby is None else Head.of(self.rows, plan, undriven, ranking, nearby)
-        wanted = query.limit or ALL
-        shown, total = _Pages(self.rows, undriven, ranking, head).page(start, wanted)
-        has_more = start + len(shown) < total and len(shown) == wanted
+        ranking = Ranking(self.dialect, words, known, self.common)
+        vectors = None if self.question is None else self.question.vector_query(self.rows, up_to)
+        head = None if vectors is None else Head.of(self.rows, plan, checks, ranking, vectors)
+        limit = query.limit or ALL
+        hits, total = _Pages(self.rows, checks, ranking, head).page(start, limit)
+        has_more = start + len(hits) < total and len(hits) == limit
         cursor = None
         if has_more:
-            going_on = (start + len(shown), known.newest, known.records, 0 if head is None else up_to, *known.having)
-            cursor = write_cursor(query, going_on)
+            position = (start + len(hits), known.newest, known.records, 0 if head is None else up_to, *known.having)
+            cursor = write_cursor(query, position)
         waiting = None if self.question is None else self.question.waiting(self.rows)
-        no_good_match = not start and (not shown or (shown[0].score or 0.0) < GOOD_MATCH)
-        way = "lexical" if head is None else "hybrid"
-        return Found(shown, total, has_more, cursor, way, waiting, no_good_match)
+        no_good_match = not start and (not hits or (hits[0].score or 0.0) < GOOD_MATCH)
+        retrieval = "lexical" if head is None else "hybrid"
+        return Found(hits, total, has_more, cursor, retrieval, waiting, no_good_match)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """A ranking, page by page: the head that was fused, if there is one, then windows of what the words found."""
+    """A ranking, page by page: the fused head, if there is one, then windows of what the words found."""
 
     rows: Rows
     plan: Plan
     ranking: Ranking
     head: Head | None
 
-    def page(self, start: int, wanted: int) -> tuple[list[Hit], int]:
-        """Hits from a place on, and how many there are in all."""
+    def page(self, start: int, limit: int) -> tuple[list[Hit], int]:
+        """The hits from an offset on, and the total."""
         head = self.head
         if head is None:
-            return self._of_words(start, wanted, ())
-        shown = head.hits[start : start + wanted]
+            return self._by_words(start, limit, ())
+        hits = head.hits[start : start + limit]
         if head.complete:
-            return shown, len(head.hits)
+            return hits, len(head.hits)
         skipped = max(0, start - len(head.hits))
-        left = wanted - len(shown)
-        more, total = self._of_words(WINDOW + skipped, left, head.only_near)
-        return [*shown, *map(head.behind, more)], total + len(head.only_near)
+        more, total = self._by_words(WINDOW + skipped, limit - len(hits), head.only_near)
+        return [*hits, *map(head.capped, more)], total + len(head.only_near)
 
-    def _of_words(self, start: int, wanted: int, without: Sequence[int]) -> tuple[list[Hit], int]:
+    def _by_words(self, start: int, limit: int, without: Sequence[int]) -> tuple[list[Hit], int]:
         hits: list[Hit] = []
-        if wanted:
+        if limit:
             first = start // WINDOW * WINDOW
-            size = ALL if wanted >= ALL - start else ((start - first + wanted) // WINDOW + 1) * WINDOW
+            size = ALL if limit >= ALL - start else ((start - first + limit) // WINDOW + 1) * WINDOW
             ordered = self.ranking.window(self.rows, self.plan, first, size, without)
-            hits = [hit for _, hit in ordered[start - first : start - first + wanted]]
+            hits = [hit for _, hit in ordered[start - first : start - first + limit]]
             if len(ordered) < size and (ordered or not first):
                 return hits, first + len(ordered)
         conditions = (self.ranking.known_at(), self.ranking.others(without))
         return hits, count(self.rows, self.plan, self.ranking.source(), conditions)
+
+
+_LONGEST_DESCRIPTION: Final = 900
+_AFTER: Final = "SELECT record, data FROM directory_texts WHERE record > ? ORDER BY record LIMIT ?"
+
+
+def documents_after(rows: Rows, after: int, most: int) -> Sequence[Document]:
+    """The records after an id, for the shared search to embed.
+
+    A push does not embed anything: records never change and their ids grow, so a background job embeds those after the
+    last one it has. Until then a record is ranked by its words.
+    """
+    return [
+        Document(record, {}, [embedded_text(msgspec.json.decode(data))])
+        for record, data in rows.all(_AFTER, after, most)
+    ]
+
+
+def embedded_text(data: Mapping[str, Any]) -> str:
+    """The text to embed: name and description. Class captions are left out, because they make unrelated records look
+    alike and correct answers less similar."""
+    name, description = (text if isinstance(text := data.get(key), str) else "" for key in ("name", "description"))
+    own_name = name.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    return ". ".join(part for part in (own_name, description[:_LONGEST_DESCRIPTION]) if part.strip()) or "-"

@@ -9,10 +9,10 @@ from pentad.rooms.directory.translate.envelope import (
     NO_OVERRIDES,
     Overrides,
     artifact_json,
-    carried,
     find_module,
     first_date,
     json_artifact,
+    module_artifact,
     module_path,
     new_record,
     unexported_parts,
@@ -54,7 +54,7 @@ def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     if module is None:
         raise InvalidInput("A2A module not found in record", hint=f"The record needs a module {MODULES[0]}.")
     losses = unexported_parts(record, module, "a card")
-    found = carried(module)
+    found = module_artifact(module)
     card = artifact_json(found)
     if card is None:
         card = mapping_of(mapping_of(module.get("data")).get("card_data")) or None

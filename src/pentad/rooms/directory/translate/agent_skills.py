@@ -12,10 +12,10 @@ from pentad.rooms.directory.translate import frontmatter
 from pentad.rooms.directory.translate.envelope import (
     NO_OVERRIDES,
     Overrides,
-    carried,
     descriptor,
     find_module,
     first_date,
+    module_artifact,
     module_path,
     new_record,
     unexported_parts,
@@ -90,7 +90,7 @@ def from_record(record: dict[str, Any]) -> Translated[str]:
     module = find_module(record, (MODULE,))
     if module is None:
         raise InvalidInput("Agent Skills module not found in record", hint=f"The record needs a module {MODULE}.")
-    found = carried(module)
+    found = module_artifact(module)
     path = module_path(record, module)
     if found.media_type and found.media_type not in (MEDIA, "text/markdown", "text/plain"):
         raise InvalidInput(
@@ -110,11 +110,11 @@ def from_record(record: dict[str, Any]) -> Translated[str]:
     elif found.why:
         losses.append(Loss(f"{path}.artifact", found.why))
     losses.append(Loss(f"{path}.artifact", "the record has only the manifest, so the file has no text below it"))
-    text, lost = written(mapping_of(data.get("skill_manifest")))
+    text, lost = write_skill(mapping_of(data.get("skill_manifest")))
     return Translated(text, losses + [Loss(f"{path}.data.skill_manifest.{loss.path}", loss.reason) for loss in lost])
 
 
-def written(manifest: dict[str, Any]) -> Translated[str]:
+def write_skill(manifest: dict[str, Any]) -> Translated[str]:
     """A SKILL.md written from a manifest."""
     name, description = text_of(manifest.get("name")), text_of(manifest.get("description"))
     if name is None or description is None:
@@ -130,7 +130,7 @@ def written(manifest: dict[str, Any]) -> Translated[str]:
     metadata = dict(mapping_of(manifest.get("frontmatter_metadata")))
     if version := text_of(manifest.get("version")):
         metadata.setdefault("version", version)
-    pairs = {key: told for key in sorted(metadata) if (told := _written_value(key, metadata[key])) is not None}
+    pairs = {key: text for key in sorted(metadata) if (text := _written_value(key, metadata[key])) is not None}
     if pairs:
         lines.append("metadata:")
         lines += [f"  {key}: {value}" for key, value in pairs.items()]

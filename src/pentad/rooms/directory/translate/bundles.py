@@ -57,13 +57,6 @@ def is_bundle(content: bytes) -> bool:
     return content[:4] in (b"PK\x03\x04", b"PK\x05\x06") or content[:2] == b"\x1f\x8b" or content[257:262] == b"ustar"
 
 
-def to_record(
-    content: bytes, given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
-) -> Translated[dict[str, Any]]:  # fmt: skip
-    """The record of a bundle."""
-    return bundle_record(read_bundle(content), given, doubt)
-
-
 def bundle_record(
     bundle: Bundle, given: Overrides = NO_OVERRIDES, doubt: Doubt = "refuse"
 ) -> Translated[dict[str, Any]]:  # fmt: skip
@@ -90,7 +83,7 @@ def read_bundle(content: bytes) -> Bundle:
     if not is_bundle(content):
         raise InvalidInput("the bundle is neither a zip nor a tar archive", hint="Pack the skill's folder as zip.")
     members = dict[str, bytes]()
-    for member in _zipped(content) if content.startswith(b"PK") else _tarred(content):
+    for member in _zip_members(content) if content.startswith(b"PK") else _tar_members(content):
         if member.path in members:
             raise InvalidInput(f"the bundle has {member.path[:80]!r} twice", hint="Pack every file once.")
         members[member.path] = member.content
@@ -119,38 +112,40 @@ def checked_path(name: str) -> str:
     parts = name.split("/")
     while parts and parts[0] == ".":
         parts.pop(0)
-    shown = repr(name[:80])
+    quoted = repr(name[:80])
     if name.startswith(("/", "~")) or (len(name) > 1 and name[1] == ":"):
-        raise InvalidInput(f"the bundle has an absolute path: {shown}", hint="Pack it with paths from its folder.")
+        raise InvalidInput(f"the bundle has an absolute path: {quoted}", hint="Pack it with paths from its folder.")
     if "\\" in name or any(ord(character) < 32 or ord(character) == 127 for character in name):
-        raise InvalidInput(f"the bundle has a path with characters that are not allowed: {shown}")
+        raise InvalidInput(f"the bundle has a path with characters that are not allowed: {quoted}")
     if any(part in ("", ".", "..") for part in parts) or not parts:
-        raise InvalidInput(f"the bundle has a path that leads out of its folder: {shown}", hint="Pack it anew.")
+        raise InvalidInput(f"the bundle has a path that leads out of its folder: {quoted}", hint="Pack it anew.")
     if len(name) > _LONGEST or len(parts) > _DEEPEST:
-        raise LimitExceeded(f"the bundle has a path that is too long: {shown}")
+        raise LimitExceeded(f"the bundle has a path that is too long: {quoted}")
     return "/".join(parts)
 
 
-def _counted(files: int, size: int) -> None:
+def _check_totals(files: int, size: int) -> None:
     if files > MOST_FILES:
         raise LimitExceeded(f"the bundle has more than {MOST_FILES} files", hint="Leave files out.")
     if size > MOST_UNPACKED:
         raise LimitExceeded(f"the bundle unpacks to more than {MOST_UNPACKED} bytes", hint="Leave files out.")
 
 
-def _swells(unpacked: int, packed: int) -> None:
+def _check_ratio(unpacked: int, packed: int) -> None:
     if unpacked > SMALL and unpacked > packed * MOST_RATIO:
         raise LimitExceeded(
             f"the bundle unpacks to more than {MOST_RATIO} times its size, as archives made to do harm do"
         )
 
 
-def _zipped(content: bytes) -> Iterator[Member]:
-    _counted(content.count(b"PK\x01\x02") // 2, 0)  # before the directory is parsed; file content may have the mark too
+def _zip_members(content: bytes) -> Iterator[Member]:
+    _check_totals(
+        content.count(b"PK\x01\x02") // 2, 0
+    )  # before the directory is parsed; file content may have the mark too
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-            _counted(len(entries), sum(entry.file_size for entry in entries))
+            _check_totals(len(entries), sum(entry.file_size for entry in entries))
             for entry in entries:
                 _check_entry(entry)
             for entry in entries:
@@ -171,17 +166,17 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
         raise InvalidInput("the bundle is encrypted", hint="Pack it without a password.")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InvalidInput("the bundle is compressed in an unusual way", hint="Pack it with deflate.")
-    _swells(entry.file_size, entry.compress_size)
+    _check_ratio(entry.file_size, entry.compress_size)
 
 
-def _tarred(content: bytes) -> Iterator[Member]:
-    plain = _gunzipped(content) if content[:2] == b"\x1f\x8b" else content
+def _tar_members(content: bytes) -> Iterator[Member]:
+    plain = _gunzip(content) if content[:2] == b"\x1f\x8b" else content
     total = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as archive:
             for number, entry in enumerate(archive, start=1):
                 total += entry.size
-                _counted(number, total)
+                _check_totals(number, total)
                 path = checked_path(entry.name.rstrip("/"))
                 if entry.isdir():
                     continue
@@ -193,7 +188,7 @@ def _tarred(content: bytes) -> Iterator[Member]:
         raise InvalidInput("the bundle is not a tar archive that can be read", hint="Pack it anew.") from error
 
 
-def _gunzipped(content: bytes) -> bytes:
+def _gunzip(content: bytes) -> bytes:
     """Decompress up to the limit."""
     unpacker = zlib.decompressobj(wbits=31)
     most = MOST_UNPACKED + MIB
@@ -205,5 +200,5 @@ def _gunzipped(content: bytes) -> bytes:
         if len(plain) < most:
             raise InvalidInput("the bundle is cut off", hint="Pack it anew.")
         raise LimitExceeded(f"the bundle unpacks to more than {MOST_UNPACKED} bytes", hint="Leave files out.")
-    _swells(len(plain), len(content))
+    _check_ratio(len(plain), len(content))
     return plain

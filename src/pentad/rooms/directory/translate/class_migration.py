@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
+from pentad.rooms.directory.oasf.taxonomy import ClassEntry, map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import Family
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of
@@ -73,7 +72,7 @@ class ClassMigration:
         return classes.by_id(number) if isinstance(number, int | float) else None
 
     def _found(self, entry: ClassEntry, path: str) -> ClassEntry | None:
-        direct = mapped(entry, self.before, self.after, self.family)
+        direct = map_class(entry, self.before, self.after, self.family)
         if direct is not None and not direct.entry.grouping:
             self.mappings.append(ClassMapping(self.family, entry.name, direct.entry.name, HOWS[direct.how]))
             return direct.entry
@@ -86,7 +85,7 @@ class ClassMigration:
     def _wider(self, entry: ClassEntry) -> ClassEntry | None:
         """The nearest parent with a counterpart. It is only mentioned in the loss, never used instead of the class."""
         for parent in reversed(taxonomy(self.before, self.family).parents(entry)):
-            above = None if parent.grouping else mapped(parent, self.before, self.after, self.family)
+            above = None if parent.grouping else map_class(parent, self.before, self.after, self.family)
             if above is not None and not above.entry.grouping:
                 return above.entry
         return None

@@ -51,19 +51,19 @@ class Change:
     def line(self) -> str:
         text = f"{_WORDS[self.kind]} {self.what} {self.name}"
         if self.kind == "changed":
-            text += f": {_shown(self.before)} -> {_shown(self.after)}"
+            text += f": {_short_text(self.before)} -> {_short_text(self.after)}"
         elif self.what in ("field", "annotation") or "." in self.name:
             value = self.after if self.kind == "added" else self.before
-            text += f": {_shown(value)}" if value is not None else ""
+            text += f": {_short_text(value)}" if value is not None else ""
         return f"{text} (breaking)" if self.breaking else text
 
     def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"kind": self.kind, "what": self.what, "name": self.name, "breaking": self.breaking}
+        fields: dict[str, Any] = {"kind": self.kind, "what": self.what, "name": self.name, "breaking": self.breaking}
         if self.before is not None:
-            told["before"] = self.before
+            fields["before"] = self.before
         if self.after is not None:
-            told["after"] = self.after
-        return told
+            fields["after"] = self.after
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class Difference:
         return [*lines, f"Version: {self.bump}"] + ([self.hint] if self.hint else [])
 
     def as_json(self) -> dict[str, Any]:
-        told = [change.as_json() for change in self.changes]
+        changes = [change.as_json() for change in self.changes]
         hint = {"hint": self.hint} if self.hint else {}
-        return {"same": self.same, "changes": told, "version_bump": self.bump, "breaking": self.breaking, **hint}
+        return {"same": self.same, "changes": changes, "version_bump": self.bump, "breaking": self.breaking, **hint}
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> Difference:
@@ -135,11 +135,11 @@ def _sets(what: str, before: Iterable[str], after: Iterable[str], *, breaking: b
 
 def _classes(record: dict[str, Any], family: Literal["skill", "domain"], newer: dict[str, Any]) -> list[str]:
     """The full names of the classes in the newer record's version; the record's own name for unknown ones."""
-    own, there = _version(record), _version(newer)
+    own_version, target_version = _version(record), _version(newer)
     names: list[str] = []
     for item in objects_of(record.get(f"{family}s")):
-        classes = ClassMigration(family, own, there)
-        found = classes.migrate([item]) if own and there else []
+        classes = ClassMigration(family, own_version, target_version)
+        found = classes.migrate([item]) if own_version and target_version else []
         exact = classes.mappings[0] if found else None
         if exact is None or exact.after is None:
             names.append(classes.mappings[0].before if classes.mappings else class_label(item))
@@ -184,13 +184,13 @@ def _modules(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
 
 def _module_contents(record: dict[str, Any], newer: dict[str, Any]) -> dict[str, Any]:
     """The modules by name, in the newer record's version; several with one name are numbered."""
-    own, there = _version(record), _version(newer)
+    own_version, target_version = _version(record), _version(newer)
     contents: dict[str, Any] = {}
     count: Counter[str] = Counter()
     for key in ("modules", "extensions"):
         for module in objects_of(record.get(key)):
-            differs = own and there and own != there
-            migrated = ModuleMigration(own, there, []).migrate([module], key) if differs else [module]
+            differs = own_version and target_version and own_version != target_version
+            migrated = ModuleMigration(own_version, target_version, []).migrate([module], key) if differs else [module]
             for one in migrated or [module]:
                 name = text_of(one.get("name")) or "(unnamed)"
                 count[name] += 1
@@ -242,7 +242,7 @@ def _numbers(version: Any) -> tuple[int, int, int] | None:
     return major, minor, patch
 
 
-def _shown(value: Any) -> str:
+def _short_text(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else "nothing" if value is None else str(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 

@@ -33,8 +33,8 @@ class Suggested:
     confident: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"id": self.id, "name": self.name, "score": self.score, "words": list(self.words)}
-        return told | {"confident": self.confident}
+        fields: dict[str, Any] = {"id": self.id, "name": self.name, "score": self.score, "words": list(self.words)}
+        return fields | {"confident": self.confident}
 
     def advice(self) -> str:
         """The warning about a guess."""

@@ -128,7 +128,7 @@ class Artifact:
     why: str | None = None
 
 
-def carried(module: dict[str, Any]) -> Artifact:
+def module_artifact(module: dict[str, Any]) -> Artifact:
     """The artifact of a module. Its content is dropped if it does not match the digest."""
     artifact = mapping_of(module.get("artifact"))
     media = text_of(artifact.get("media_type")) or ""

@@ -18,17 +18,17 @@ from pentad.rooms.directory.translate.envelope import (
     Artifact,
     Overrides,
     artifact_json,
-    carried,
     find_module,
     json_artifact,
+    module_artifact,
     module_path,
     new_record,
     unexported_parts,
 )
 from pentad.rooms.directory.translate.launches import (
-    ASKED,
+    INPUT,
     MODULES,
-    PLACE,
+    PLACEHOLDER,
     Launch,
     Variable,
     checked_command,
@@ -77,14 +77,14 @@ def split_config(source: dict[str, Any]) -> dict[str, dict[str, Any]]:
     known = {str(one.get("id")): one for one in objects_of(source.get("inputs"))}
     configurations: dict[str, dict[str, Any]] = {}
     for name, server in servers.items():
-        inputs = [known[one] for one in dict.fromkeys(ASKED.findall(repr(server))) if one in known]
+        inputs = [known[one] for one in dict.fromkeys(INPUT.findall(repr(server))) if one in known]
         configurations[name] = {"servers": {name: server}, **({"inputs": inputs} if inputs else {})}
     return configurations
 
 
 def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Translated[dict[str, Any]]:
     """One record for all servers of a configuration. The host's other settings are not imported."""
-    kept, losses = _of_servers(source)
+    kept, losses = _server_parts(source)
     ordered = json.loads(canonical_json(kept))  # the order of keys must not change the record
     launches = config_launches(ordered)
     if not launches:
@@ -92,8 +92,8 @@ def to_record(source: dict[str, Any], given: Overrides = NO_OVERRIDES) -> Transl
     artifact, rounded = json_artifact(kept, CONFIG)
     servers = servers_of(ordered)
     name = next(iter(servers)) if len(servers) == 1 else DEFAULT_SERVER_NAME
-    told = [text_of(server.get("description")) for server in servers.values()]
-    described = " ".join(text for text in told if text) or f"MCP servers: {', '.join(servers)}"
+    descriptions = [text_of(server.get("description")) for server in servers.values()]
+    described = " ".join(text for text in descriptions if text) or f"MCP servers: {', '.join(servers)}"
     reached = {launch.name for launch in launches}
     losses += [
         Loss(f"{key}", "it has neither a command nor a url, so no connection was made of it")
@@ -117,7 +117,7 @@ def _connections(launches: list[Launch]) -> list[dict[str, Any]]:
     return without_duplicates(map(connection_of, launches))
 
 
-def _of_servers(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
+def _server_parts(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
     """The servers of a configuration and the inputs they ask for, without a host's other settings."""
     wrapped = not any(isinstance(source.get(root), dict) for root in _ROOTS)
     holder = mapping_of(source.get("mcp")) if wrapped else source
@@ -132,7 +132,7 @@ def _of_servers(source: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
 def config_launches(source: dict[str, Any]) -> list[Launch]:
     """The launches of a configuration, with the placeholders of every host in one form."""
     holder = source if any(root in source for root in _ROOTS) else mapping_of(source.get("mcp"))
-    told = {str(one.get("id")): text_of(one.get("description")) for one in objects_of(holder.get("inputs"))}
+    descriptions = {str(one.get("id")): text_of(one.get("description")) for one in objects_of(holder.get("inputs"))}
     launches: list[Launch] = []
     for name, server in servers_of(source).items():
         url = text_of(server.get("url")) or text_of(server.get("serverUrl")) or text_of(server.get("httpUrl"))
@@ -141,8 +141,8 @@ def config_launches(source: dict[str, Any]) -> list[Launch]:
         if (transport == "stdio" and command is None) or (transport != "stdio" and url is None):
             continue
         local = transport == "stdio"
-        env = [_variable(key, value, told) for key, value in mapping_of(server.get("env")).items()]
-        headers = [(key, _placed(str(value))) for key, value in mapping_of(server.get("headers")).items()]
+        env = [_variable(key, value, descriptions) for key, value in mapping_of(server.get("env")).items()]
+        headers = [(key, _with_placeholders(str(value))) for key, value in mapping_of(server.get("headers")).items()]
         launches.append(
             Launch(
                 transport=transport,
@@ -152,22 +152,24 @@ def config_launches(source: dict[str, Any]) -> list[Launch]:
                 if local
                 else (),
                 env=tuple(env),
-                url=None if local or url is None else _placed(url),
+                url=None if local or url is None else _with_placeholders(url),
                 headers=() if local else tuple(headers),
             )
         )
     return launches
 
 
-def _variable(name: str, value: Any, told: Mapping[str, str | None]) -> Variable:
+def _variable(name: str, value: Any, descriptions: Mapping[str, str | None]) -> Variable:
     text = value if isinstance(value, str) else "" if value is None else str(value)
-    asked = _REFERENCE.fullmatch(text)
-    if asked and asked[1] == name:
-        return Variable(name, None, told.get(name), required=True)
-    return Variable(name, _REFERENCE.sub(r"${input:\1}", text) or None, told.get(asked[1]) if asked else None)
+    inputs_used = _REFERENCE.fullmatch(text)
+    if inputs_used and inputs_used[1] == name:
+        return Variable(name, None, descriptions.get(name), required=True)
+    return Variable(
+        name, _REFERENCE.sub(r"${input:\1}", text) or None, descriptions.get(inputs_used[1]) if inputs_used else None
+    )
 
 
-def _placed(text: str) -> str:
+def _with_placeholders(text: str) -> str:
     return _REFERENCE.sub(r"{\1}", text)
 
 
@@ -181,8 +183,8 @@ class Exported:
         self.losses = unexported_parts(record, module, "a host's configuration")
         self.data = mapping_of(module.get("data"))
         self.path = module_path(record, module)
-        self.carried: Artifact = carried(module)
-        self.original = artifact_json(self.carried) if self.carried.artifact_type == CONFIG else None
+        self.module_artifact: Artifact = module_artifact(module)
+        self.original = artifact_json(self.module_artifact) if self.module_artifact.artifact_type == CONFIG else None
         name = text_of(self.data.get("name"))
         if name is None and not isinstance(self.data.get("servers"), list):
             raise InvalidInput(
@@ -191,7 +193,7 @@ class Exported:
         self.launches = self._launches()
         plain = name or text_of(record.get("name")) or "server"
         self.named = with_unique_names(self.launches, plain, shorten=self.original is None)
-        self._tell_losses()
+        self._add_losses()
 
     def _launches(self) -> list[Launch]:
         """From the original source, unless the module has changed since."""
@@ -199,7 +201,7 @@ class Exported:
             return server_launches(self.data.get("servers"))
         plain = self.data.get("connections")
         if self.original is not None:
-            launches = _tried(config_launches, self.original)
+            launches = _try(config_launches, self.original)
             if launches and _connections(launches) == plain:
                 return launches
             self.original = None
@@ -208,17 +210,17 @@ class Exported:
             return launches_of(server, complete=True)
         return connection_launches(plain)
 
-    def _tell_losses(self) -> None:
+    def _add_losses(self) -> None:
         for key in ("tools", "prompts", "resources"):
             if self.data.get(key):
                 self.losses.append(Loss(f"{self.path}.data.{key}", "a host's configuration has no place for it"))
-        if self.carried.why:
-            self.losses.append(Loss(f"{self.path}.artifact", self.carried.why))
+        if self.module_artifact.why:
+            self.losses.append(Loss(f"{self.path}.artifact", self.module_artifact.why))
         for index, server in enumerate(objects_of(self.data.get("servers"))):
             if "name" not in self.data and text_of(server.get("name")) is None:
                 self.losses.append(Loss(f"{self.path}.data.servers[{index}]", "a server without a name is left out"))
 
-    def spelled_anew(self) -> list[Loss]:
+    def losses_in_other_form(self) -> list[Loss]:
         """All losses, if the configuration is written for another host."""
         if self.original is None:
             return self.losses
@@ -231,7 +233,7 @@ class Exported:
         return self.losses + [Loss(path, "this host's configuration has no place for it") for path in lost]
 
 
-def _tried(read: Callable[[dict[str, Any]], list[Launch]], source: dict[str, Any]) -> list[Launch]:
+def _try(read: Callable[[dict[str, Any]], list[Launch]], source: dict[str, Any]) -> list[Launch]:
     try:
         return read(source)
     except InvalidInput:
@@ -251,27 +253,27 @@ def to_cursor(record: dict[str, Any]) -> Translated[dict[str, Any]]:
 def _written(record: dict[str, Any], root: str, reference: str, types: Mapping[str, str]) -> Translated[dict[str, Any]]:
     exported = Exported(record)
     if exported.original is not None and set(exported.original) == {root}:
-        asked = {match[0] == reference.format(match[1]) for match in _REFERENCE.finditer(repr(exported.original))}
-        if asked <= {True}:  # all placeholders have this host's form
+        inputs_used = {match[0] == reference.format(match[1]) for match in _REFERENCE.finditer(repr(exported.original))}
+        if inputs_used <= {True}:  # all placeholders have this host's form
             return Translated(exported.original, exported.losses)
     capitals = exported.original is None  # placeholders of a host are variable names already
 
     def supplied(match: re.Match[str]) -> str:
-        kept = _ENV_NAME.fullmatch(match[1]) and not (capitals and match.re is PLACE)
+        kept = _ENV_NAME.fullmatch(match[1]) and not (capitals and match.re is PLACEHOLDER)
         return reference.format(match[1] if kept else _NO_ENV.sub("_", match[1].upper()))
 
     servers = {name: _server(name, launch, supplied, types.get(launch.transport)) for name, launch in exported.named}
-    return Translated({root: servers}, exported.spelled_anew())
+    return Translated({root: servers}, exported.losses_in_other_form())
 
 
 def _server(name: str, launch: Launch, supplied: Callable[[re.Match[str]], str], kind: str | None) -> dict[str, Any]:
     if launch.transport != "stdio":
-        headers = {key: PLACE.sub(supplied, value) for key, value in launch.headers}
-        return without_empty({"type": kind, "url": PLACE.sub(supplied, launch.url or ""), "headers": headers})
+        headers = {key: PLACEHOLDER.sub(supplied, value) for key, value in launch.headers}
+        return without_empty({"type": kind, "url": PLACEHOLDER.sub(supplied, launch.url or ""), "headers": headers})
     env = {
-        variable.name: ASKED.sub(supplied, variable.value or f"${{input:{variable.name}}}") for variable in launch.env
+        variable.name: INPUT.sub(supplied, variable.value or f"${{input:{variable.name}}}") for variable in launch.env
     }
-    args = [ASKED.sub(supplied, argument) for argument in launch.args]
+    args = [INPUT.sub(supplied, argument) for argument in launch.args]
     return {"command": checked_command(launch, name), **without_empty({"args": args, "env": env})}
 
 
@@ -292,27 +294,27 @@ def _vscode_config(record: dict[str, Any], *, typed: bool) -> Translated[dict[st
     exported = Exported(record)
     if exported.original is not None and "servers" in exported.original:
         return Translated(exported.original, exported.losses)
-    asked: dict[str, None] = {}
-    servers = {name: _vscode_server(name, launch, asked, typed=typed) for name, launch in exported.named}
+    inputs_used: dict[str, None] = {}
+    servers = {name: _vscode_server(name, launch, inputs_used, typed=typed) for name, launch in exported.named}
     inputs = [
         {"id": name, "type": "promptString", "password": True, "description": f"Secret value for {name}"}
-        for name in asked
+        for name in inputs_used
     ]
-    return Translated({"servers": servers, "inputs": inputs}, exported.spelled_anew())
+    return Translated({"servers": servers, "inputs": inputs}, exported.losses_in_other_form())
 
 
-def _vscode_server(name: str, launch: Launch, asked: dict[str, None], *, typed: bool) -> dict[str, Any]:
+def _vscode_server(name: str, launch: Launch, inputs_used: dict[str, None], *, typed: bool) -> dict[str, Any]:
     if launch.transport != "stdio":
-        url = _as_input(launch.url or "", asked)
-        headers = {key: _as_input(value, asked) for key, value in launch.headers}
+        url = _as_input(launch.url or "", inputs_used)
+        headers = {key: _as_input(value, inputs_used) for key, value in launch.headers}
         return {"type": _VSCODE_TYPES[launch.transport], "url": url, **without_empty({"headers": headers})}
     env = {variable.name: variable.value or f"${{input:{variable.name}}}" for variable in launch.env}
     for text in (*env.values(), *launch.args):
-        asked.update(dict.fromkeys(ASKED.findall(text)))
+        inputs_used.update(dict.fromkeys(INPUT.findall(text)))
     server = {"command": checked_command(launch, name), "args": list(launch.args), "env": env}
     return {"type": "stdio", **server} if typed else server
 
 
-def _as_input(text: str, asked: dict[str, None]) -> str:
-    asked.update(dict.fromkeys([*ASKED.findall(text), *PLACE.findall(text)]))
-    return PLACE.sub(r"${input:\1}", text)
+def _as_input(text: str, inputs_used: dict[str, None]) -> str:
+    inputs_used.update(dict.fromkeys([*INPUT.findall(text), *PLACEHOLDER.findall(text)]))
+    return PLACEHOLDER.sub(r"${input:\1}", text)

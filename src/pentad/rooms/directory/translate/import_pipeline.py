@@ -21,11 +21,10 @@ from pentad.rooms.directory.search.query import Filter, FilterKind, Found, Query
 from pentad.rooms.directory.translate.class_migration import ClassMapping
 from pentad.rooms.directory.translate.enrichment import Suggested, enrich
 from pentad.rooms.directory.translate.envelope import SCHEMA_VERSION, Doubt, Overrides, digest_of
-from pentad.rooms.directory.translate.file_discovery import Source
-from pentad.rooms.directory.translate.format_detection import Content, Read, read_source
 from pentad.rooms.directory.translate.losses import Loss, losses_json, withheld_json
 from pentad.rooms.directory.translate.migration import migrate, unmapped_problem
 from pentad.rooms.directory.translate.secret_redaction import REASON, SuspiciousSource, Withheld
+from pentad.rooms.directory.translate.sources import Content, Read, Source, read_source
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of
 
 DIGEST_NOTE: Final = "source_digest"
@@ -89,15 +88,15 @@ class Imported:
         return [one for one in self.mappings if one.family != "module" and one.after is None]
 
     def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"status": self.status, "format": self.format, "cid": self.cid}
-        told["losses"] = losses_json(self.losses)
-        told["withheld"] = withheld_json(self.losses)
-        told["suspicious"] = [one.as_json() for one in self.suspicious]
+        fields: dict[str, Any] = {"status": self.status, "format": self.format, "cid": self.cid}
+        fields["losses"] = losses_json(self.losses)
+        fields["withheld"] = withheld_json(self.losses)
+        fields["suspicious"] = [one.as_json() for one in self.suspicious]
         for family in ("skill", "domain"):
-            told[f"suggested_{family}s"] = [one.as_json() for one in self.suggested if one.family == family]
-        told["mappings"] = [mapping.as_json() for mapping in self.mappings]
-        told["unmapped"] = [{"family": one.family, "name": one.before} for one in self.unmapped]
-        return told | {"repairs": self.repairs, "errors": self.errors, "warnings": self.warnings}
+            fields[f"suggested_{family}s"] = [one.as_json() for one in self.suggested if one.family == family]
+        fields["mappings"] = [mapping.as_json() for mapping in self.mappings]
+        fields["unmapped"] = [{"family": one.family, "name": one.before} for one in self.unmapped]
+        return fields | {"repairs": self.repairs, "errors": self.errors, "warnings": self.warnings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +118,10 @@ class Outcome:
     def line(self) -> str:
         if self.imported is None:
             return f"{self.source}: failed: {self.error.sentence() if self.error else ''}"
-        told = f"{self.source}: {self.status}"
-        return f"{told}: {'; '.join(self.imported.errors)}" if self.imported.errors else f"{told}: {self.imported.cid}"
+        result = f"{self.source}: {self.status}"
+        return (
+            f"{result}: {'; '.join(self.imported.errors)}" if self.imported.errors else f"{result}: {self.imported.cid}"
+        )
 
     def remarks(self) -> list[str]:
         """Notes for the caller: withheld secrets, and what changed in a record."""
@@ -166,15 +167,15 @@ class Importer:
         except SuspiciousSource as error:
             return _refused(form, error)
         digest = source_digest(read, options)
-        known = None if digest is None else await self._known(digest, options.schema_version or SCHEMA_VERSION)
-        if known is not None:
-            return Imported(read.format, known.data, known.cid, "already there", read.translated.losses)
-        made = await self.prepared(read, digest, options)
-        if made.errors or options.dry_run:
-            return made
-        pushed = await self._target.push(who, made.record)
+        stored = None if digest is None else await self._known(digest, options.schema_version or SCHEMA_VERSION)
+        if stored is not None:
+            return Imported(read.format, stored.data, stored.cid, "already there", read.translated.losses)
+        imported = await self.prepared(read, digest, options)
+        if imported.errors or options.dry_run:
+            return imported
+        pushed = await self._target.push(who, imported.record)
         status: Status = "already there" if pushed.new is False else "imported"
-        return replace(made, cid=pushed.cid, status=status)
+        return replace(imported, cid=pushed.cid, status=status)
 
     async def import_many(
         self,
@@ -253,20 +254,20 @@ class Importer:
         reason = f"converted from {record['schema_version']} to {version} as asked, so the record has another CID"
         losses = [Loss("schema_version", reason), *replaced, *migrated.losses]
         enrich(migrated.record, version, options.skills, options.domains, by_words=False)
-        made = await self._checked(Imported(form, migrated.record, "", "invalid", losses, mappings=mappings))
-        if options.allow_unmapped or not made.unmapped:
-            return made
-        problems = [unmapped_problem(one, version) for one in made.unmapped]
-        return replace(made, status="invalid", errors=[*problems, *made.errors])
+        imported = await self._checked(Imported(form, migrated.record, "", "invalid", losses, mappings=mappings))
+        if options.allow_unmapped or not imported.unmapped:
+            return imported
+        problems = [unmapped_problem(one, version) for one in imported.unmapped]
+        return replace(imported, status="invalid", errors=[*problems, *imported.errors])
 
-    async def _checked(self, made: Imported) -> Imported:
+    async def _checked(self, imported: Imported) -> Imported:
         """Validate the record and apply certain repairs."""
-        report = await self._schemas.validate(made.record)
-        record, repairs, report = await self._repaired(made.record, report)
+        report = await self._schemas.validate(imported.record)
+        record, repairs, report = await self._repaired(imported.record, report)
         errors = [finding.line() for finding in report.errors]
-        guesses = [one.advice() for one in made.suggested if not one.confident]
+        guesses = [one.advice() for one in imported.suggested if not one.confident]
         return replace(
-            made,
+            imported,
             record=record,
             cid=cid_of(canonical_json(record)),
             status="invalid" if errors else "would be imported",
@@ -278,9 +279,9 @@ class Importer:
     async def _repaired(self, record: dict[str, Any], report: Report) -> tuple[dict[str, Any], Patch, Report]:
         if not report.errors and not report.warnings:
             return record, [], report
-        from pentad.rooms.directory.oasf.repair import repaired
+        from pentad.rooms.directory.oasf.repair import repair
 
-        fixed, patch, _ = repaired(record, report)
+        fixed, patch, _ = repair(record, report)
         return (fixed, patch, await self._schemas.validate(fixed)) if patch else (record, [], report)
 
 

@@ -18,8 +18,8 @@ Transport = Literal["stdio", "streamable-http", "sse"]
 MODULES: Final = ("integration/mcp", "runtime/mcp")
 _OLD_TYPES: Final[dict[str, Transport]] = {"local": "stdio", "http": "streamable-http", "sse": "sse"}
 _SUFFIXES: Final = ("-mcp-server", "-server", "-mcp")
-ASKED: Final = re.compile(r"\$\{input:([^{}]+)\}")
-PLACE: Final = re.compile(r"(?<!\$)\{([A-Za-z_][\w-]*)\}")
+INPUT: Final = re.compile(r"\$\{input:([^{}]+)\}")
+PLACEHOLDER: Final = re.compile(r"(?<!\$)\{([A-Za-z_][\w-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def server_launches(servers: Any) -> list[Launch]:
             default: Transport = "stdio" if server.get("command") or not server.get("url") else "streamable-http"
             launch = _launch(server, _OLD_TYPES.get(str(server.get("type")), default))
             known = {variable.name for variable in launch.env}
-            more = tuple(Variable(name) for name in passed_through(launch.args) if name not in known)
+            more = tuple(Variable(name) for name in passed_variables(launch.args) if name not in known)
             launches.append(replace(launch, env=launch.env + more))
     return launches
 
@@ -131,7 +131,7 @@ def _launch(item: dict[str, Any], transport: Transport) -> Launch:
     )
 
 
-def passed_through(args: Sequence[str]) -> list[str]:
+def passed_variables(args: Sequence[str]) -> list[str]:
     """The names in `-e NAME` pairs, which pass a host variable to a container."""
     pairs = itertools.pairwise(args)
     return list(dict.fromkeys(name for flag, name in pairs if flag == "-e" and name and "=" not in name))
@@ -162,12 +162,12 @@ def with_unique_names(launches: Sequence[Launch], name: str, *, shorten: bool = 
     last: dict[str, int] = {}
     named: list[tuple[str, Launch]] = []
     for launch in ordered:
-        wanted = launch.name or name
-        wanted = (short_name(wanted) or wanted) if shorten else wanted
-        chosen = wanted
+        base = launch.name or name
+        base = (short_name(base) or base) if shorten else base
+        chosen = base
         while chosen in taken:
-            last[wanted] = last.get(wanted, 1) + 1
-            chosen = f"{wanted}-{last[wanted]}"
+            last[base] = last.get(base, 1) + 1
+            chosen = f"{base}-{last[base]}"
         taken.add(chosen)
         named.append((chosen, launch))
     return named

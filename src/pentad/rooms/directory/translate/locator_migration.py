@@ -37,8 +37,8 @@ def migrate_locators(value: Any, after: str, losses: list[Loss], path: str = "lo
     locators = [_read(item, f"{path}[{index}]") for index, item in enumerate(objects_of(value))]
     if after >= "1":
         return [_new(locator) for locator in _merged(locators, losses)]
-    written = [one for locator in locators for one in _old(locator, after, losses)]
-    return [one for _, one in (written if after == "0.3.1" else _unlike(written, losses))]
+    old_locators = [one for locator in locators for one in _old(locator, after, losses)]
+    return [one for _, one in (old_locators if after == "0.3.1" else _first_of_each_type(old_locators, losses))]
 
 
 def migrate_locator(value: dict[str, Any], after: str, losses: list[Loss], path: str) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def _read(item: dict[str, Any], path: str) -> _Locator:
     notes = dict(mapping_of(item.get("annotations")))
     kind = (text_of(notes.pop(TYPE_NOTE, None)) or text_of(item.get("type")) or "unspecified").replace("-", "_")
     size, digest = item.get("size"), item.get("digest")
-    noted = notes.pop(SIZE_NOTE, None)
-    if size is None and isinstance(noted, str) and noted.isascii() and noted.isdigit():
-        size = int(noted)
+    noted_size = notes.pop(SIZE_NOTE, None)
+    if size is None and isinstance(noted_size, str) and noted_size.isascii() and noted_size.isdigit():
+        size = int(noted_size)
     if digest is None:
         digest = notes.pop(DIGEST_NOTE, None)
     urls = texts_of(item.get("urls")) or texts_of([item.get("url")])
@@ -73,8 +73,11 @@ def _new(locator: _Locator) -> dict[str, Any]:
         notes[SIZE_NOTE] = str(locator.size)
     if locator.digest is not None:
         notes[DIGEST_NOTE] = str(locator.digest)
-    made: dict[str, Any] = {"type": kind if kind in _NEW else "unspecified", "urls": list(dict.fromkeys(locator.urls))}
-    return made | ({"annotations": notes} if notes else {})
+    locator_json: dict[str, Any] = {
+        "type": kind if kind in _NEW else "unspecified",
+        "urls": list(dict.fromkeys(locator.urls)),
+    }
+    return locator_json | ({"annotations": notes} if notes else {})
 
 
 def _merged(locators: Iterable[_Locator], losses: list[Loss]) -> list[_Locator]:
@@ -126,10 +129,12 @@ def _split(locator: _Locator) -> list[str]:
     return taken
 
 
-def _unlike(written: list[tuple[str, dict[str, Any]]], losses: list[Loss]) -> list[tuple[str, dict[str, Any]]]:
+def _first_of_each_type(
+    old_locators: list[tuple[str, dict[str, Any]]], losses: list[Loss]
+) -> list[tuple[str, dict[str, Any]]]:
     """The first locator of each type: a record of this version has one locator per type, with one URL."""
     kept: dict[str, tuple[str, dict[str, Any]]] = {}
-    for path, locator in written:
+    for path, locator in old_locators:
         first = kept.setdefault(locator["type"], (path, locator))
         if first[1] is not locator:
             reason = f"a record of this version has one locator of type {locator['type']}; {locator['url']} is left out"

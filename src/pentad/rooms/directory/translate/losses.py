@@ -19,8 +19,8 @@ class Loss:
     withheld: str | None = None
 
     def as_json(self) -> dict[str, str]:
-        told = {"path": self.path, "reason": self.reason}
-        return told if self.withheld is None else {**told, "withheld": self.withheld}
+        fields = {"path": self.path, "reason": self.reason}
+        return fields if self.withheld is None else {**fields, "withheld": self.withheld}
 
     def line(self) -> str:
         return f"{self.path}: {self.reason}" if self.path else self.reason

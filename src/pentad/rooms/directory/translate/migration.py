@@ -18,9 +18,8 @@ from pentad.rooms.directory.oasf.versions import EMBEDDED, Family, serving
 from pentad.rooms.directory.translate.class_migration import ClassMapping, ClassMigration, class_label
 from pentad.rooms.directory.translate.locator_migration import migrate_locators
 from pentad.rooms.directory.translate.losses import Loss
-from pentad.rooms.directory.translate.module_migration import ModuleMigration
+from pentad.rooms.directory.translate.module_migration import ModuleMigration, VersionProjection
 from pentad.rooms.directory.translate.untrusted_json import mapping_of, objects_of, text_of
-from pentad.rooms.directory.translate.version_projection import VersionProjection
 
 PREVIOUS_NOTE: Final = "oasf.previous_record_cid"
 _CARRIED: Final = frozenset({"schema_version", "skills", "domains", "locators", "modules", "extensions", "annotations"})
@@ -89,55 +88,55 @@ class _Migration:
         self._after = after
         self._losses: list[Loss] = []
         self._mappings: list[ClassMapping] = []
-        self._fitting = VersionProjection(after, self._losses)
+        self._projection = VersionProjection(after, self._losses)
         self._notes: dict[str, Any] = dict(mapping_of(source.get("annotations")))
 
     def migrated(self) -> Migrated:
-        made: dict[str, Any] = {}
+        migrated_record: dict[str, Any] = {}
         for name, value in self._source.items():
             if name in _CARRIED:
                 continue
-            if self._fitting.has_field(name):
-                made[name] = self._fitting.field(name, value)
+            if self._projection.has_field(name):
+                migrated_record[name] = self._projection.field(name, value)
             elif name == "previous_record_cid":
                 self._notes[PREVIOUS_NOTE] = value
             else:
                 self._losses.append(Loss(name, f"OASF {self._after} has no place for it"))
-        if "signature" in made:
+        if "signature" in migrated_record:
             self._losses.append(Loss("signature", "it is kept, but it signs the record as it was before"))
-        if self._fitting.has_field("previous_record_cid") and (previous := text_of(self._notes.get(PREVIOUS_NOTE))):
-            made["previous_record_cid"] = previous
+        if self._projection.has_field("previous_record_cid") and (previous := text_of(self._notes.get(PREVIOUS_NOTE))):
+            migrated_record["previous_record_cid"] = previous
             del self._notes[PREVIOUS_NOTE]
-        made["schema_version"] = self._after
-        self._carry_classes(made)
-        self._carry_lists(made)
+        migrated_record["schema_version"] = self._after
+        self._carry_classes(migrated_record)
+        self._carry_lists(migrated_record)
         if self._notes or "annotations" in self._source:
-            made["annotations"] = self._notes
-        return Migrated(made, self._mappings, self._losses, _problems(made))
+            migrated_record["annotations"] = self._notes
+        return Migrated(migrated_record, self._mappings, self._losses, _problems(migrated_record))
 
-    def _carry_classes(self, made: dict[str, Any]) -> None:
+    def _carry_classes(self, migrated_record: dict[str, Any]) -> None:
         families: tuple[tuple[str, Family], ...] = (("skills", "skill"), ("domains", "domain"))
         for name, family in families:
             if name not in self._source:
                 continue
-            if not self._fitting.has_field(name) or not isinstance(self._source[name], list):
+            if not self._projection.has_field(name) or not isinstance(self._source[name], list):
                 self._losses.append(Loss(name, f"OASF {self._after} has no {name} in a record"))
                 lost = objects_of(self._source[name])
                 self._mappings += [ClassMapping(family, class_label(item)[:200], None, "dropped") for item in lost]
                 continue
             classes = ClassMigration(family, self._before, self._after)
-            made[name] = classes.migrate(self._source[name])
+            migrated_record[name] = classes.migrate(self._source[name])
             self._mappings += classes.mappings
             self._losses += classes.losses
 
-    def _carry_lists(self, made: dict[str, Any]) -> None:
+    def _carry_lists(self, migrated_record: dict[str, Any]) -> None:
         if "locators" in self._source:
-            made["locators"] = migrate_locators(self._source["locators"], self._after, self._losses)
+            migrated_record["locators"] = migrate_locators(self._source["locators"], self._after, self._losses)
         modules = ModuleMigration(self._before, self._after, self._losses)
         key = "extensions" if self._after == "0.3.1" else "modules"
         for name in ("modules", "extensions"):
             if name in self._source:
-                made[key] = [*made.get(key, []), *modules.migrate(self._source[name], name)]
+                migrated_record[key] = [*migrated_record.get(key, []), *modules.migrate(self._source[name], name)]
         self._mappings += modules.mappings
 
 

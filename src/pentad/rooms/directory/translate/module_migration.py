@@ -9,10 +9,11 @@ two names at 0.7; AGP became SLIM; and an agent spec now has options.
 from typing import Any, Final
 
 from pentad.rooms.directory.oasf.class_rules import FEATURE_NAMES, OLD_MODULE_NAMES
-from pentad.rooms.directory.oasf.mapping import mapped
-from pentad.rooms.directory.oasf.taxonomy import ClassEntry, taxonomy
+from pentad.rooms.directory.oasf.objects import Attribute, Objects, Shape, objects
+from pentad.rooms.directory.oasf.taxonomy import ClassEntry, map_class, taxonomy
 from pentad.rooms.directory.oasf.versions import EMBEDDED
 from pentad.rooms.directory.translate.class_migration import HOWS, ClassMapping, How
+from pentad.rooms.directory.translate.locator_migration import migrate_locator
 from pentad.rooms.directory.translate.losses import Loss
 from pentad.rooms.directory.translate.untrusted_json import (
     items_of,
@@ -22,7 +23,79 @@ from pentad.rooms.directory.translate.untrusted_json import (
     without_duplicates,
     without_empty,
 )
-from pentad.rooms.directory.translate.version_projection import VersionProjection
+
+_GONE: Final = object()
+"""Stands for a dropped value, because null is a JSON value."""
+
+
+class VersionProjection:
+    """Removes what the tables of an OASF version do not allow, and reports each loss.
+
+    It drops attributes that the version does not have and values that it does not know. Renamed attributes must have
+    been migrated before.
+    """
+
+    def __init__(self, version: str, losses: list[Loss]) -> None:
+        self._version = version
+        self._facts: Objects = objects(version)
+        self._losses = losses
+
+    def module(self, short: str, value: dict[str, Any], path: str) -> dict[str, Any]:
+        return self.object(self._facts.shapes["module", short], value, path)
+
+    def field(self, name: str, value: Any) -> Any:
+        """A field of the record itself."""
+        projected = self._attribute(self._facts.root.attributes[name], value, name)
+        return value if projected is _GONE else projected
+
+    def has_field(self, name: str) -> bool:
+        return name in self._facts.root.attributes
+
+    def object(self, shape: Shape, value: Any, path: str) -> Any:
+        if shape.open or not isinstance(value, dict):
+            return value
+        kept: dict[str, Any] = {}
+        for name, item in mapping_of(value).items():
+            attribute = shape.attributes.get(name)
+            if attribute is None:
+                self._losses.append(Loss(f"{path}.{name}", f"OASF {self._version} has no place for it"))
+                continue
+            projected = self._attribute(attribute, item, f"{path}.{name}")
+            if projected is not _GONE:
+                kept[name] = projected
+        return kept
+
+    def _attribute(self, attribute: Attribute, value: Any, path: str) -> Any:
+        if attribute.array and isinstance(value, list):
+            projected = [
+                migrated_module
+                for index, item in enumerate(items_of(value))
+                if (migrated_module := self._item(attribute, item, f"{path}[{index}]")) is not _GONE
+            ]
+            return projected if projected or not value or attribute.requirement == "required" else _GONE
+        return self._item(attribute, value, path)
+
+    def _item(self, attribute: Attribute, value: Any, path: str) -> Any:
+        if attribute.type in self._facts.types or attribute.type.startswith("class_t:"):
+            if attribute.values and value not in attribute.values:
+                self._losses.append(Loss(path, f"OASF {self._version} does not know the value {str(value)[:80]!r}"))
+                return _GONE
+            return value
+        if attribute.type == "locator" and isinstance(value, dict):
+            return migrate_locator(mapping_of(value), self._version, self._losses, path)
+        shape = self._shape(attribute, value)
+        return value if shape is None else self.object(shape, value, path)
+
+    def _shape(self, attribute: Attribute, value: Any) -> Shape | None:
+        if not attribute.one_of:
+            return self._facts.shapes.get(("object", attribute.type))
+        given = mapping_of(value)
+        for shape in self._facts.choices(attribute.type):
+            marks = {a.name: a.values[0] for a in shape.attributes.values() if len(a.values) == 1}
+            if marks and all(given.get(name) == mark for name, mark in marks.items()):
+                return shape
+        return None
+
 
 VERSION_NOTE: Final = "oasf.version"
 _FEATURES: Final = {short: name for name, short in FEATURE_NAMES.items()}
@@ -35,7 +108,7 @@ class ModuleMigration:
         self._before = before
         self._after = after
         self.losses = losses
-        self._fitting = VersionProjection(after, losses)
+        self._projection = VersionProjection(after, losses)
         self.mappings: list[ClassMapping] = []
 
     def migrate(self, value: Any, key: str) -> list[dict[str, Any]]:
@@ -45,36 +118,38 @@ class ModuleMigration:
     def _module(self, module: dict[str, Any], path: str) -> list[dict[str, Any]]:
         name = text_of(module.get("name")) or ""
         known = _known(name, self._before)
-        found = None if known is None else mapped(known[0], known[1], self._after, "module")
+        found = None if known is None else map_class(known[0], known[1], self._after, "module")
         if known is None or found is None or found.entry.grouping:
             return self._unknown(module, name, path)
-        self._note(name, found.entry.name, HOWS[found.how])
+        self._add_mapping(name, found.entry.name, HOWS[found.how])
         datas = reshape_module_data(found.entry.short, module.get("data"), self._after, self.losses, f"{path}.data")
         return [self._named(module, found.entry, data, path) for data in datas]
 
     def _unknown(self, module: dict[str, Any], name: str, path: str) -> list[dict[str, Any]]:
         if self._after >= "1":
-            self._note(name, None, "dropped")
+            self._add_mapping(name, None, "dropped")
             self.losses.append(Loss(path, f"OASF {self._after} has no module {name[:80]!r}, and allows no others"))
             return []
-        self._note(name, name, "kept as it is")
+        self._add_mapping(name, name, "kept as it is")
         return [{key: value for key, value in module.items() if key != "id"}]
 
     def _named(self, module: dict[str, Any], entry: ClassEntry, data: Any, path: str) -> dict[str, Any]:
         notes = dict(mapping_of(module.get("annotations")))
-        made: dict[str, Any] = {"name": entry.name, "id": entry.id, "data": data}
+        migrated_module: dict[str, Any] = {"name": entry.name, "id": entry.id, "data": data}
         if self._after == "0.3.1":
-            made = {"name": _FEATURES[entry.short], "data": data}
+            migrated_module = {"name": _FEATURES[entry.short], "data": data}
             if version := notes.pop(VERSION_NOTE, None):
-                made["version"] = version
+                migrated_module["version"] = version
         elif "version" in module:
             notes[VERSION_NOTE] = str(module["version"])
         rest = {
             key: value for key, value in module.items() if key not in ("name", "id", "data", "annotations", "version")
         }
-        return self._fitting.module(entry.short, made | rest | ({"annotations": notes} if notes else {}), path)
+        return self._projection.module(
+            entry.short, migrated_module | rest | ({"annotations": notes} if notes else {}), path
+        )
 
-    def _note(self, before: str, after: str | None, how: How) -> None:
+    def _add_mapping(self, before: str, after: str | None, how: How) -> None:
         self.mappings.append(ClassMapping("module", before[:200], after, how))
 
 
@@ -115,9 +190,9 @@ def reshape_module_data(short: str, data: Any, after: str, losses: list[Loss], p
     new = after >= "1"
     match short:
         case "mcp" if new and "servers" in given:
-            return [_connected(server, losses, f"{path}.servers[{i}]") for i, server in _servers(given)] or [given]
+            return [_as_connections(server, losses, f"{path}.servers[{i}]") for i, server in _servers(given)] or [given]
         case "mcp" if not new and "connections" in given:
-            return [_served(given, losses, path)]
+            return [_as_servers(given, losses, path)]
         case "a2a":
             return [_card(given, new=new)]
         case "manifest" | "acp":
@@ -125,7 +200,7 @@ def reshape_module_data(short: str, data: Any, after: str, losses: list[Loss], p
         case "agentspec":
             return [_spec(given, new=new, losses=losses, path=path)]
         case "observability" | "observability_observability":
-            return [_observed(given, old=after == "0.3.1")]
+            return [_observability(given, old=after == "0.3.1")]
         case _:
             return [given]
 
@@ -134,17 +209,17 @@ def _servers(given: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     return [(index, mapping_of(server)) for index, server in enumerate(items_of(given["servers"]))]
 
 
-def _connected(server: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
+def _as_connections(server: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
     """One server of the list as the data of its own module."""
     lost = [name for name in ("title", "scope", "capabilities") if server.get(name)]
     losses.extend(Loss(f"{path}.{name}", "a module of 1.x has no place for it") for name in lost)
     kind = str(server.get("type"))
     connection = {"type": _UP.get(kind, "stdio")} | {name: server[name] for name in _CONNECTION if name in server}
-    said = {name: server[name] for name in ("name", "description", *_OFFERED) if name in server}
-    return said | {"connections": [connection]}
+    common = {name: server[name] for name in ("name", "description", *_OFFERED) if name in server}
+    return common | {"connections": [connection]}
 
 
-def _served(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
+def _as_servers(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, Any]:
     """A server's connections as a list of servers."""
     servers: list[dict[str, Any]] = []
     name = text_of(given.get("name")) or "server"
@@ -156,8 +231,8 @@ def _served(given: dict[str, Any], losses: list[Loss], path: str) -> dict[str, A
             "description": given.get("description"),
             **({key: given.get(key) for key in _OFFERED} if index == 0 else {}),
         }
-        said = {key: connection[key] for key in _CONNECTION if key in connection}
-        servers.append(without_empty(server) | said)
+        common = {key: connection[key] for key in _CONNECTION if key in connection}
+        servers.append(without_empty(server) | common)
     reason = f"the record does not say it, so {CAPABILITY!r} is assumed"
     losses.extend(Loss(f"{path}.servers[{index}].capabilities", reason) for index, _ in enumerate(servers))
     rest = given.keys() - {"name", "description", "connections", *_OFFERED}
@@ -177,13 +252,13 @@ def _card(given: dict[str, Any], *, new: bool) -> dict[str, Any]:
 def _manifest(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
     names = {"acp": "acp_spec", "deployment": "agent_deployment"}
     renamed = names if old else {value: key for key, value in names.items()}
-    made = {renamed.get(key, key): value for key, value in given.items()}
+    migrated_module = {renamed.get(key, key): value for key, value in given.items()}
     key = "agent_deployment" if old else "deployment"
-    deployment = mapping_of(made.get(key))
+    deployment = mapping_of(migrated_module.get(key))
     if isinstance(deployment.get("agent_deps"), list):
         needed = [_dependency(item, old=old) for item in objects_of(deployment["agent_deps"])]
-        made[key] = deployment | {"agent_deps": needed}
-    return made
+        migrated_module[key] = deployment | {"agent_deps": needed}
+    return migrated_module
 
 
 def _dependency(item: dict[str, Any], *, old: bool) -> dict[str, Any]:
@@ -196,14 +271,14 @@ def _dependency(item: dict[str, Any], *, old: bool) -> dict[str, Any]:
     return item | {"ref": reference}
 
 
-def _observed(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
+def _observability(given: dict[str, Any], *, old: bool) -> dict[str, Any]:
     """AGP was renamed to SLIM."""
     names = {"SLIM": "AGP"} if old else {"AGP": "SLIM"}
     protocols = given.get("communication_protocols")
     if not isinstance(protocols, list):
         return given
-    spoken = [names.get(name, name) if isinstance(name, str) else name for name in items_of(protocols)]
-    return given | {"communication_protocols": spoken}
+    protocols_there = [names.get(name, name) if isinstance(name, str) else name for name in items_of(protocols)]
+    return given | {"communication_protocols": protocols_there}
 
 
 def _spec(given: dict[str, Any], *, new: bool, losses: list[Loss], path: str) -> dict[str, Any]:

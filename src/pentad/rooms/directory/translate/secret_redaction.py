@@ -21,14 +21,14 @@ from pentad.kernel.secrets.references import is_reference
 from pentad.kernel.secrets.text import found_in, is_path, judge_value
 from pentad.kernel.secrets.urls import is_url, scrub_header, scrub_url, scrub_value
 from pentad.rooms.directory.translate.envelope import Doubt
-from pentad.rooms.directory.translate.launches import PLACE
+from pentad.rooms.directory.translate.launches import PLACEHOLDER
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.untrusted_json import items_of, mapping_of, text_of
 
 REASON: Final = "it looks like a secret, and a record is there to be read; it has to be supplied anew"
 _QUESTIONS: Final = {"mcp": "{%s}", "a2a": "{%s}", "agentskills": "<%s>"}
 _OF_HOSTS: Final = "${input:%s}"
-_TOLD: Final = 20
+_MOST_LISTED: Final = 20
 
 
 class Withheld(NamedTuple):
@@ -48,8 +48,8 @@ class SuspiciousSource(InvalidInput):
     def __init__(
         self, suspicious: Sequence[Withheld], withheld: Sequence[Withheld] = (), *, changes: bool = True
     ) -> None:
-        places = ", ".join(dict.fromkeys(f"{one.path} ({one.kind})" for one in suspicious[:_TOLD]))
-        more = f" and {len(suspicious) - _TOLD} more" if len(suspicious) > _TOLD else ""
+        places = ", ".join(dict.fromkeys(f"{one.path} ({one.kind})" for one in suspicious[:_MOST_LISTED]))
+        more = f" and {len(suspicious) - _MOST_LISTED} more" if len(suspicious) > _MOST_LISTED else ""
         choice = 'to "withhold" them, or to "keep" them if they are none' if changes else 'to "keep" if they are none'
         super().__init__(
             f"values that look like secrets would be published: {places}{more}",
@@ -149,7 +149,7 @@ class SourceScrubber:
         self._question = question
         self._cautious = cautious
         self._declares = declares
-        self._asked: Counter[str] = Counter()
+        self._labels: Counter[str] = Counter()
         self.withheld: list[Withheld] = []
 
     def value(self, value: Any, path: str = "", around: ValueContext = _ANYWHERE) -> Any:
@@ -173,7 +173,11 @@ class SourceScrubber:
         name, sign, value = item.partition(":")
         if not sign:
             return self.value(item, path)
-        return name + sign + self._noted(scrub_header(name, value, mark=self._mark, cautious=self._cautious), path)
+        return (
+            name
+            + sign
+            + self._record_findings(scrub_header(name, value, mark=self._mark, cautious=self._cautious), path)
+        )
 
     def prose(self, text: str, path: str) -> str:
         """A text for people: only the secrets in it are replaced."""
@@ -190,7 +194,8 @@ class SourceScrubber:
             text = "".join(pieces) + text[at:]
         text = _ASSIGNMENT.sub(lambda match: self._assignment(match, path), text)
         text = _ADDRESS.sub(
-            lambda match: self._noted(scrub_url(match[0], mark=self._mark, cautious=self._cautious), path), text
+            lambda match: self._record_findings(scrub_url(match[0], mark=self._mark, cautious=self._cautious), path),
+            text,
         )
         return _LONG_WORD.sub(lambda match: self._word(match[0], path), text) if self._cautious else text
 
@@ -211,14 +216,14 @@ class SourceScrubber:
         command = self._command(given, path)
         owner = _owner(given, around)
         for key, item in given.items():
-            shown = self._key(key, path, clean)
-            below = f"{path}.{shown}" if path else shown
+            visible_name = self._key(key, path, clean)
+            below = f"{path}.{visible_name}" if path else visible_name
             if key in command:
-                clean[shown] = command[key]
+                clean[visible_name] = command[key]
             elif key in _ARGUMENTS and isinstance(item, list):
-                clean[shown] = self._arguments(items_of(item), below)
+                clean[visible_name] = self._arguments(items_of(item), below)
             else:
-                clean[shown] = self.value(item, below, _child(key, item, around, owner))
+                clean[visible_name] = self.value(item, below, _child(key, item, around, owner))
         return self._declared(clean, given, around) if clean != given else clean
 
     def _text(self, value: str, path: str, around: ValueContext) -> str:
@@ -227,7 +232,9 @@ class SourceScrubber:
         if around.is_secret and (_is_password(around.name, around.place) or not is_path(value)):
             return self._named(value, path, around)
         if around.place == "header":
-            return self._noted(scrub_header(around.name, value, mark=self._mark, cautious=self._cautious), path)
+            return self._record_findings(
+                scrub_header(around.name, value, mark=self._mark, cautious=self._cautious), path
+            )
         if value[0] in '{["' and (inner := _parsed(value)) is not None:
             clean = self.value(inner, path)
             return value if clean == inner else json.dumps(clean, ensure_ascii=False)
@@ -235,8 +242,8 @@ class SourceScrubber:
             return self.prose(value, path)
         cautious = self._cautious and not around.is_public
         if is_url(value):
-            return self._noted(scrub_url(value, mark=self._mark, cautious=cautious), path)
-        return self._noted(scrub_value(value, path, around.name, mark=self._mark, cautious=cautious), path)
+            return self._record_findings(scrub_url(value, mark=self._mark, cautious=cautious), path)
+        return self._record_findings(scrub_value(value, path, around.name, mark=self._mark, cautious=cautious), path)
 
     def _named(self, value: str, path: str, around: ValueContext) -> str:
         """The value under the name of a secret; the scheme of a header stays."""
@@ -257,7 +264,7 @@ class SourceScrubber:
             if isinstance(line, list):
                 lines[key] = self._line(items_of(line), path, key)
             elif isinstance(line, str):
-                lines[key] = self._noted(
+                lines[key] = self._record_findings(
                     scrub_command(line, mark=self._mark, cautious=self._cautious), f"{path}.{key}"
                 )  # fmt: skip
         return lines
@@ -296,8 +303,10 @@ class SourceScrubber:
                 name = text_of(given.get("name")) or ""
                 clean[at][member] = self._found(f"{path}[{at}].{member}", "key-name", name) if is_left else new
         return [
-            self._declared({key: made[key] for key in given if key in made}, given, ValueContext()) if given else made
-            for made, given in ((one, mapping_of(item)) for one, item in zip(clean, items, strict=True))
+            self._declared({key: cleaned[key] for key in given if key in cleaned}, given, ValueContext())
+            if given
+            else cleaned
+            for cleaned, given in ((one, mapping_of(item)) for one, item in zip(clean, items, strict=True))
         ]
 
     def _declared(self, clean: dict[str, Any], given: dict[str, Any], around: ValueContext) -> dict[str, Any]:
@@ -316,21 +325,21 @@ class SourceScrubber:
             name
             for key in ("value", "url")
             if isinstance(clean.get(key), str) and clean[key] != given.get(key)
-            for name in PLACE.findall(clean[key])
+            for name in PLACEHOLDER.findall(clean[key])
         ]
-        asked = {name: {"isRequired": True, "isSecret": True} for name in questions}
-        return clean | ({"variables": {**asked, **mapping_of(clean.get("variables"))}} if asked else {})
+        declared = {name: {"isRequired": True, "isSecret": True} for name in questions}
+        return clean | ({"variables": {**declared, **mapping_of(clean.get("variables"))}} if declared else {})
 
     def _key(self, key: str, path: str, taken: Mapping[str, Any]) -> str:
         """A member's name, which may be a secret too."""
         verdict = judge_value(key) if len(key) >= 12 else "no"
         if verdict == "no" or (verdict == "maybe" and not self._cautious):
             return key
-        shown = f"withheld-{len(taken) + 1}"
-        self.withheld.append(Withheld(f"{path}.{shown}" if path else shown, "key", verdict == "yes"))
-        return shown
+        visible_name = f"withheld-{len(taken) + 1}"
+        self.withheld.append(Withheld(f"{path}.{visible_name}" if path else visible_name, "key", verdict == "yes"))
+        return visible_name
 
-    def _noted(self, scrubbed: Scrubbed[str], path: str) -> str:
+    def _record_findings(self, scrubbed: Scrubbed[str], path: str) -> str:
         self.withheld += [Withheld(path, one.kind, one.certain) for one in scrubbed.findings]
         return scrubbed.clean
 
@@ -343,12 +352,12 @@ class SourceScrubber:
 
     def _ask(self, name: str, kind: str, *, is_variable: bool = False) -> str:
         """A placeholder for a value. Secrets get different names, except for variables with the same name."""
-        asked = _NO_NAME.sub("_", name.lstrip("-")).strip("_") or kind
-        asked = kind if judge_value(asked) != "no" else asked  # the name may be a secret too
-        asked = asked if asked[0].isalpha() else f"value_{asked}"
-        self._asked[asked] += not (is_variable and self._asked[asked])
-        number = self._asked[asked]
-        return self._question % (asked if number == 1 or is_variable else f"{asked}-{number}")
+        label = _NO_NAME.sub("_", name.lstrip("-")).strip("_") or kind
+        label = kind if judge_value(label) != "no" else label  # the name may be a secret too
+        label = label if label[0].isalpha() else f"value_{label}"
+        self._labels[label] += not (is_variable and self._labels[label])
+        number = self._labels[label]
+        return self._question % (label if number == 1 or is_variable else f"{label}-{number}")
 
 
 def _owner(given: dict[str, Any], around: ValueContext) -> ValueContext:
@@ -359,9 +368,9 @@ def _owner(given: dict[str, Any], around: ValueContext) -> ValueContext:
         return ValueContext(around.name, "member", is_secret=is_secret or around.is_secret)
     name = next((name for key in ("name", "key", "header", "id") if (name := text_of(given.get(key)))), "")
     place = around.place if around.kind == "inputs" else "member"
-    told = name.lstrip("-")
-    is_secret = says_so or around.is_secret or is_secret_name(told, "header" if place == "member" else place)
-    return ValueContext(told or around.name, place, is_secret=is_secret)
+    plain_name = name.lstrip("-")
+    is_secret = says_so or around.is_secret or is_secret_name(plain_name, "header" if place == "member" else place)
+    return ValueContext(plain_name or around.name, place, is_secret=is_secret)
 
 
 def _child(key: str, item: Any, around: ValueContext, owner: ValueContext) -> ValueContext:

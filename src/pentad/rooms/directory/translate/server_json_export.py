@@ -10,13 +10,13 @@ from typing import Any, Final
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.directory.translate.envelope import (
     artifact_json,
-    carried,
     find_module,
+    module_artifact,
     module_path,
     unexported_parts,
 )
 from pentad.rooms.directory.translate.host_configs import CONFIG, Exported
-from pentad.rooms.directory.translate.launches import ASKED, MODULES, PLACE, Launch, connection_of
+from pentad.rooms.directory.translate.launches import INPUT, MODULES, PLACEHOLDER, Launch, connection_of
 from pentad.rooms.directory.translate.losses import Loss, Translated
 from pentad.rooms.directory.translate.server_json_import import launches_of
 from pentad.rooms.directory.translate.untrusted_json import (
@@ -46,7 +46,7 @@ def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     module = find_module(record, MODULES)
     if module is None:
         raise InvalidInput("MCP module not found in record", hint=f"The record needs a module {MODULES[0]}.")
-    found = carried(module)
+    found = module_artifact(module)
     data = mapping_of(module.get("data"))
     path = module_path(record, module)
     losses = [loss for loss in unexported_parts(record, module, "a server.json") if loss.path != "locators"]
@@ -55,16 +55,16 @@ def from_record(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     original = _original((found.artifact_type != CONFIG and artifact_json(found)) or None, data)
     if original is not None:
         return Translated(original, losses + _other_locators(record, original))
-    made, told = _made(record)
-    return Translated(made, losses + told + _other_locators(record, made))
+    server, more_losses = _build_server(record)
+    return Translated(server, losses + more_losses + _other_locators(record, server))
 
 
 def _original(source: dict[str, Any] | None, data: dict[str, Any]) -> dict[str, Any] | None:
     """The original server.json, unless the module's connections have changed since."""
     for server in (source, mapping_of(data.get("mcp_data"))):
         if server:
-            made = without_duplicates(map(connection_of, launches_of(server)))
-            if made and made == data.get("connections"):
+            connections = without_duplicates(map(connection_of, launches_of(server)))
+            if connections and connections == data.get("connections"):
                 return server
     return None
 
@@ -82,7 +82,7 @@ def _urls(locator: dict[str, Any]) -> list[str]:
     return texts_of(locator.get("urls")) or texts_of([locator.get("url")])
 
 
-def _made(record: dict[str, Any]) -> Translated[dict[str, Any]]:
+def _build_server(record: dict[str, Any]) -> Translated[dict[str, Any]]:
     exported = Exported(record)
     losses = [loss for loss in exported.losses if ".data." in loss.path]
     packages: list[dict[str, Any]] = []
@@ -131,7 +131,7 @@ def _remote(launch: Launch) -> dict[str, Any]:
 
 
 def _input(name: str, value: str) -> dict[str, Any]:
-    asked = {place: {"isRequired": True, "isSecret": True} for place in PLACE.findall(value)}
+    asked = {place: {"isRequired": True, "isSecret": True} for place in PLACEHOLDER.findall(value)}
     return without_empty({"name": name, "value": value, "variables": asked})
 
 
@@ -147,7 +147,7 @@ def _package(launch: Launch) -> dict[str, Any] | None:
             {
                 "name": variable.name,
                 "description": variable.description,
-                "default": ASKED.sub(r"{\1}", variable.value or ""),
+                "default": INPUT.sub(r"{\1}", variable.value or ""),
                 "isRequired": variable.required,
                 "isSecret": True if variable.value is None else None,
             }

@@ -6,49 +6,107 @@ result, not an exception. `cryptography` is loaded at the first verification.
 """
 
 import asyncio
-import logging
+import os
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pentad.kernel.cid import cid_of
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import InvalidInput, PentadError, Unavailable
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.directory.models import NameVerdict, SignatureVerdict
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.naming import Naming
-from pentad.rooms.directory.records.records import record_not_found
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE, Referrer, Referrers
+from pentad.rooms.directory.records.service import record_not_found
 from pentad.rooms.directory.trust import store
 from pentad.rooms.directory.trust.jwks import Domain, KeySetResolver, WellKnownKeySets, domain_of, find_vouched_key
-from pentad.rooms.directory.trust.key_sources import KeySource
-from pentad.rooms.directory.trust.store import Kept, Kind, Subject
-from pentad.rooms.directory.trust.verdicts import (
-    EXPIRED,
-    NO_VERIFICATION,
-    NOT_FOUND,
-    WELL_KNOWN,
-    DomainVerdict,
-    SignatureVerdict,
-    not_trusted,
-    read_verdict,
-    reason_of,
-)
+from pentad.rooms.directory.trust.store import Kind, StoredResult, Subject, not_trusted, reason_of
 
 if TYPE_CHECKING:
-    from pentad.rooms.directory.trust.keys import PublicKey
-    from pentad.rooms.directory.trust.signing import Signature
+    from pentad.rooms.directory.trust.signatures import Signature
+
+
+_MOST_BYTES: Final = 16_384
+_SECONDS: Final = 10.0
+_OK: Final = 200
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_PEM_HINT: Final = "Give the key as PEM text."
+
+
+class KeySource:
+    """Loads a key that is given as PEM text, a file, an environment variable or a URL.
+
+    Only the owner of this machine (command line, settings) may name files and variables: anyone else could read them
+    that way. URLs are fetched through the guarded fetcher.
+    """
+
+    def __init__(self, fetcher: Fetcher, environment: Mapping[str, str] | None = None) -> None:
+        self._fetcher = fetcher
+        self._environment = os.environ if environment is None else environment
+
+    async def text(self, given: str, what: Literal["private key", "public key"], *, local: bool = False) -> str:
+        """The PEM text of a key; `local` if the owner of this machine gave the reference."""
+        if "-----BEGIN " in given:
+            return given
+        reference = given.strip()
+        if not reference or "\n" in reference or "\0" in reference:
+            raise InvalidInput(f"The {what} is not PEM text.", hint="PEM text begins with -----BEGIN.")
+        scheme = found[1].lower() if (found := _SCHEME.match(reference)) else ""
+        if scheme == "https" or (scheme == "http" and what == "public key"):
+            return await self._fetch(reference, what, local=local)
+        if scheme == "http":
+            raise InvalidInput("A private key is not fetched over plain http.", hint="Use https.")
+        if scheme not in ("", "env"):
+            raise InvalidInput(
+                f"A key at {scheme[:40]}:// cannot be reached.", hint=f"{_PEM_HINT} There is no KMS here."
+            )
+        if not local:
+            raise InvalidInput(f"The {what} is not PEM text.", hint=f"{_PEM_HINT} Files are for the command line.")
+        if scheme == "env":
+            return self._variable(reference[len("env://") :])
+        return await asyncio.to_thread(_read_file, reference, what)
+
+    async def _fetch(self, url: str, what: str, *, local: bool) -> str:
+        try:
+            answer = await self._fetcher.fetch(url, max_bytes=_MOST_BYTES, timeout=_SECONDS, trusted=local)
+        except PentadError as error:
+            raise Unavailable(f"The {what} cannot be fetched: {error.message}", hint=error.hint) from None
+        if answer.status != _OK:
+            raise Unavailable(f"The {what} cannot be fetched: HTTP status {answer.status}.", hint=_PEM_HINT)
+        return answer.body.decode("utf-8", "replace")
+
+    def _variable(self, name: str) -> str:
+        if name not in self._environment:
+            raise NotFound(
+                f"The environment has no variable {name[:100]!r}.", hint="Set it to the PEM text of the key."
+            )
+        return self._environment[name]
+
+
+def _read_file(path: str, what: str) -> str:
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not a path"
+        raise NotFound(f"The file of the {what} cannot be read: {reason}.", hint=_PEM_HINT) from None
+    if len(content) > _MOST_BYTES:
+        raise InvalidInput(f"The file of the {what} is too large to be a key.", hint="Name the key's own file.")
+    return content.decode("utf-8", "replace")
+
 
 VALID_FOR: Final = 7 * 86_400.0
 """Seconds that a domain's answer is valid."""
 ASK_AGAIN_AFTER: Final = 300.0
 """Seconds after which a domain that did not vouch is asked again on request."""
 _RENEWED_BEFORE: Final = 86_400.0
-
+_NO_VERIFICATION: Final = "no verification found"
 _DAMAGED: Final = "the stored record is not what its CID says"
-
-_log = logging.getLogger(__name__)
 
 
 class Refreshed(NamedTuple):
@@ -90,7 +148,7 @@ class Trust:
         `private_key` is PEM text or a reference; `local` if the owner of this machine gave it.
         """
         from pentad.rooms.directory.trust.keys import read_private_key
-        from pentad.rooms.directory.trust.signing import sign
+        from pentad.rooms.directory.trust.signatures import sign, signature_by
 
         about = await self._subject(cid)
         if about is None:
@@ -99,20 +157,20 @@ class Trust:
             raise Unavailable(f"The stored text of {cid} is not what its CID says.", hint="Restore a backup.")
         text = await self._keys.text(private_key, "private key", local=local)
         key = await asyncio.to_thread(read_private_key, text, password, may_be_encrypted=local)
-        if (earlier := await asyncio.to_thread(_signature_by, about, key.public)) is not None:
+        if (earlier := await asyncio.to_thread(signature_by, cid, about.statements, key.public)) is not None:
             return earlier
         at = iso(self._clock.now())
         signature = await asyncio.to_thread(sign, key, cid, at)
         signed = self._referrers.checked(Referrer(SIGNATURE, cid, signature.to_json(), created_at=at))
         public = self._referrers.checked(Referrer(PUBLIC_KEY, cid, {"key": key.public.pem}))
-        told = {"signer": f"key:{key.public.algorithm} sha256:{key.public.fingerprint}"}
+        metadata = {"signer": f"key:{key.public.algorithm} sha256:{key.public.fingerprint}"}
 
         def work(tx: Transaction) -> None:
             key_is_new = not store.has_statement(tx, public.cid)
             self._referrers.write(tx, who, [public, signed])
-            self._events.emit(tx, EventType.RECORD_SIGNED, [cid], metadata=told)
+            self._events.emit(tx, EventType.RECORD_SIGNED, [cid], metadata=metadata)
             if key_is_new:
-                self._events.emit(tx, EventType.PUBLIC_KEY_UPLOADED, [cid], metadata=told)
+                self._events.emit(tx, EventType.PUBLIC_KEY_UPLOADED, [cid], metadata=metadata)
 
         await self._database.write(work)
         return signature
@@ -121,29 +179,31 @@ class Trust:
         """Verify the record's signatures; with `key` (PEM text or a reference), only that key's."""
         about = await self._subject(cid)
         if about is None:
-            return not_trusted(NOT_FOUND)
+            return not_trusted("record not found")
         if key is None:
             return await self._verdict(about)
         try:
             text = await self._keys.text(key, "public key", local=local)
-            return await asyncio.to_thread(_checked_with, about, text)
+            return await asyncio.to_thread(_check_signatures, about, text)
         except PentadError as error:
             return not_trusted(reason_of(error))
 
-    async def verify_name(self, cid: str | None, name: str | None, version: str | None = None) -> DomainVerdict:
+    async def verify_name(self, cid: str | None, name: str | None, version: str | None = None) -> NameVerdict:
         """Whether the domain in a record's name vouches for its signer. Asks the domain if necessary."""
-        about = await self._subject(await self._meant(cid, name, version))
+        about = await self._subject(await self._cid_of(cid, name, version))
         if about is None:
-            return DomainVerdict(False, NOT_FOUND)
-        kept = about.kept.get("name")
-        if kept is not None and self._clock.now() - kept.checked_at < self._use(kept):
-            return self._domain_verdict(kept)
+            return NameVerdict(False, "record not found")
+        stored = about.results.get("name")
+        if stored is not None:
+            seconds = self._valid_for if stored.success else ASK_AGAIN_AFTER
+            if self._clock.now() - stored.checked_at < seconds:
+                return self._name_verdict(stored)
         return await self._ask_domain(about)
 
-    async def verification_info(self, cid: str | None, name: str | None, version: str | None = None) -> DomainVerdict:
+    async def verification_info(self, cid: str | None, name: str | None, version: str | None = None) -> NameVerdict:
         """The stored result of `verify_name`. Does not ask the domain."""
-        meant = await self._meant(cid, name, version)
-        return self._domain_verdict(await self._database.read(lambda rows: store.kept_of(rows, meant, "name")))
+        about = await self._cid_of(cid, name, version)
+        return self._name_verdict(await self._database.read(lambda rows: store.find_result(rows, about, "name")))
 
     async def refresh(self, limit: int = 100) -> Refreshed:
         """Verify unchecked signatures, and ask domains again before their answers expire; at most `limit` each."""
@@ -161,9 +221,9 @@ class Trust:
         return Refreshed(len(unchecked), len(names[:limit]))
 
     async def _subject(self, cid: str) -> Subject | None:
-        return await self._database.read(lambda rows: store.subject(rows, cid))
+        return await self._database.read(lambda rows: store.find_subject(rows, cid))
 
-    async def _meant(self, cid: str | None, name: str | None, version: str | None) -> str:
+    async def _cid_of(self, cid: str | None, name: str | None, version: str | None) -> str:
         if cid:
             return cid
         if not name:
@@ -174,83 +234,69 @@ class Trust:
         """The verdict on all signatures. The record is hashed again every time, which is cheap."""
         if cid_of(about.text.encode()) != about.cid:
             return not_trusted(_DAMAGED)
-        if (kept := about.kept.get("signatures")) is not None:
-            return read_verdict(kept.success, kept.body)
-        verdict = await asyncio.to_thread(_checked, about)
+        if (stored := about.results.get("signatures")) is not None:
+            return store.stored_verdict(stored)
+        verdict = await asyncio.to_thread(_check_signatures, about)
         if any(one.type == SIGNATURE for one in about.statements):
-            await self._keep(about, "signatures", verdict.success, verdict.to_json())
+            await self._save(about, "signatures", verdict.success, store.verdict_json(verdict))
         return verdict
 
-    async def _ask_domain(self, about: Subject) -> DomainVerdict:
+    async def _ask_domain(self, about: Subject) -> NameVerdict:
         verdict = await self._verdict(about)
         if not verdict.success:
-            return DomainVerdict(False, f"{NO_VERIFICATION}: {verdict.message}")
+            return NameVerdict(False, f"{_NO_VERIFICATION}: {verdict.message}")
         domain = domain_of(about.name)
         if domain is None:
-            error = f"{NO_VERIFICATION}: the name does not begin with https:// and a domain"
-            return await self._answered(about, Domain("", ""), error)
+            error = f"{_NO_VERIFICATION}: the name does not begin with https:// and a domain"
+            return await self._save_answer(about, Domain("", ""), error)
         try:
             key_set = await self._resolver.key_set(domain)
         except PentadError as error:
-            kept = about.kept.get("name")
-            if kept is not None and kept.success and self._clock.now() - kept.checked_at < self._valid_for:
-                return self._domain_verdict(kept)  # the last answer is still valid
-            return await self._answered(about, domain, f"the keys of {domain.authority} are unknown: {error.message}")
+            stored = about.results.get("name")
+            if stored is not None and stored.success and self._clock.now() - stored.checked_at < self._valid_for:
+                return self._name_verdict(stored)  # the last answer is still valid
+            return await self._save_answer(
+                about, domain, f"the keys of {domain.authority} are unknown: {error.message}"
+            )
         key_id = await asyncio.to_thread(_vouched_key_id, key_set, verdict)
         if key_id is None:
-            return await self._answered(
+            return await self._save_answer(
                 about, domain, f"{domain.authority} does not publish a key that signed the record"
             )
-        return await self._answered(about, domain, key_id=key_id)
+        return await self._save_answer(about, domain, key_id=key_id)
 
-    async def _answered(
+    async def _save_answer(
         self, about: Subject, domain: Domain, error: str | None = None, key_id: str = ""
-    ) -> DomainVerdict:  # fmt: skip
-        body = {"domain": domain.authority, "method": WELL_KNOWN, "key_id": key_id, "error": error}
-        return self._domain_verdict(await self._keep(about, "name", error is None, body))
+    ) -> NameVerdict:  # fmt: skip
+        body = {"domain": domain.authority, "method": "wellknown", "key_id": key_id, "error": error}
+        return self._name_verdict(await self._save(about, "name", error is None, body))
 
-    async def _keep(self, about: Subject, kind: Kind, success: bool, body: Mapping[str, Any]) -> Kept:
-        found = Kept(success, body, self._clock.now())
+    async def _save(self, about: Subject, kind: Kind, success: bool, body: Mapping[str, Any]) -> StoredResult:
+        found = StoredResult(success, body, self._clock.now())
         try:
-            await self._database.write(lambda tx: store.keep(tx, about, kind, found))
+            await self._database.write(lambda tx: store.save_result(tx, about, kind, found))
         except PentadError as error:
-            log_failure(error, "Keeping what checking a record came to")  # it is found out again
+            log_failure(error, "Storing a verification")  # the next call verifies again
         return found
 
-    def _use(self, kept: Kept) -> float:
-        """How many seconds a domain's answer is used."""
-        return self._valid_for if kept.success else ASK_AGAIN_AFTER
-
-    def _domain_verdict(self, kept: Kept | None) -> DomainVerdict:
-        if kept is None:
-            return DomainVerdict(False, NO_VERIFICATION)
-        if not kept.success or self._clock.now() - kept.checked_at >= self._valid_for:
-            return DomainVerdict(False, kept.body.get("error") or EXPIRED)
-        facts = kept.body
-        return DomainVerdict(True, None, facts["domain"], facts["method"], facts["key_id"], iso(kept.checked_at))
+    def _name_verdict(self, stored: StoredResult | None) -> NameVerdict:
+        if stored is None:
+            return NameVerdict(False, _NO_VERIFICATION)
+        if not stored.success or self._clock.now() - stored.checked_at >= self._valid_for:
+            return NameVerdict(False, stored.body.get("error") or "verification invalid or expired")
+        facts = stored.body
+        return NameVerdict(True, None, facts["domain"], facts["method"], facts["key_id"], iso(stored.checked_at))
 
 
-def _checked(about: Subject) -> SignatureVerdict:
-    from pentad.rooms.directory.trust.verification import check_signatures
-
-    return check_signatures(about.cid, about.statements)
-
-
-def _checked_with(about: Subject, key: str) -> SignatureVerdict:
+def _check_signatures(about: Subject, key: str | None = None) -> SignatureVerdict:
+    """The verdict on all signatures, or with `key` (PEM text) on that key's. Runs in a thread."""
     from pentad.rooms.directory.trust.keys import read_public_key
-    from pentad.rooms.directory.trust.verification import check_signatures
+    from pentad.rooms.directory.trust.signatures import check_signatures
 
-    only = read_public_key(key)
+    only = None if key is None else read_public_key(key)
     if cid_of(about.text.encode()) != about.cid:
         return not_trusted(_DAMAGED)
     return check_signatures(about.cid, about.statements, only)
-
-
-def _signature_by(about: Subject, key: "PublicKey") -> "Signature | None":
-    """This key's earlier signature of the record, if the public key is attached too."""
-    from pentad.rooms.directory.trust.verification import signature_by
-
-    return signature_by(about.cid, about.statements, key)
 
 
 def _vouched_key_id(key_set: Mapping[str, Any], verdict: SignatureVerdict) -> str | None:

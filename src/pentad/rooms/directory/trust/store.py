@@ -1,17 +1,19 @@
 """The SQL of verification: what to verify of a record, and the stored results.
 
 A result is stored only if the signatures and keys are still the ones that were verified. `records/referrers.py` deletes
-it when they change.
+it when they change. Reading a stored result does not load `cryptography`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
 from pentad.kernel.cid import is_cid
+from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.directory.models import SignatureVerdict, Signer
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE
 
 Kind = Literal["signatures", "name"]
@@ -43,7 +45,7 @@ class Statement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredResult:
     """A stored result."""
 
     success: bool
@@ -61,10 +63,10 @@ class Subject:
     name: str
     text: str
     statements: tuple[Statement, ...]
-    kept: Mapping[str, Kept]
+    results: Mapping[str, StoredResult]
 
 
-def subject(rows: Rows, cid: str) -> Subject | None:
+def find_subject(rows: Rows, cid: str) -> Subject | None:
     """The record with its signatures, keys and stored results."""
     found = rows.one(
         "SELECT r.id, r.pushed_by, r.name, t.data FROM directory_records r JOIN directory_texts t ON t.record = r.id"
@@ -75,10 +77,10 @@ def subject(rows: Rows, cid: str) -> Subject | None:
         return None
     row, owner, name, text = found
     statements = tuple(_statement(*one) for one in _of_both_types(rows, _STATEMENTS, row, owner))
-    return Subject(row, cid, owner, name, text, statements, _kept(rows, row))
+    return Subject(row, cid, owner, name, text, statements, _results(rows, row))
 
 
-def keep(tx: Transaction, about: Subject, kind: Kind, found: Kept) -> bool:
+def save_result(tx: Transaction, about: Subject, kind: Kind, found: StoredResult) -> bool:
     """Store a result, unless the signatures or keys have changed since."""
     if tx.value("SELECT 1 FROM directory_records WHERE id = ?", about.row) is None:
         return False
@@ -100,10 +102,10 @@ def has_statement(rows: Rows, cid: str) -> bool:
     return rows.value("SELECT 1 FROM directory_referrers WHERE cid = ?", cid) is not None
 
 
-def kept_of(rows: Rows, cid: str, kind: Kind) -> Kept | None:
+def find_result(rows: Rows, cid: str, kind: Kind) -> StoredResult | None:
     """The stored result for a record, if any."""
     row = rows.value("SELECT id FROM directory_records WHERE cid = ?", cid) if is_cid(cid) else None
-    return _kept(rows, row).get(kind) if row is not None else None
+    return _results(rows, row).get(kind) if row is not None else None
 
 
 def unchecked(rows: Rows, limit: int) -> list[str]:
@@ -146,11 +148,33 @@ def _of_both_types(rows: Rows, sql: str, row: int, owner: str) -> list[Row]:
     return [one for kind in (PUBLIC_KEY, SIGNATURE) for one in rows.all(sql, row, kind, owner, MOST_STATEMENTS)]
 
 
-def _kept(rows: Rows, row: int) -> dict[str, Kept]:
+def _results(rows: Rows, row: int) -> dict[str, StoredResult]:
     found = rows.all("SELECT kind, success, body, checked_at FROM directory_verifications WHERE record = ?", row)
-    return {kind: Kept(success == 1, msgspec.json.decode(body), at) for kind, success, body, at in found}
+    return {kind: StoredResult(success == 1, msgspec.json.decode(body), at) for kind, success, body, at in found}
 
 
 def _statement(cid: str, kind: str, body: str | None) -> Statement:
     data: Any = msgspec.json.decode(body).get("data", {}) if body is not None else None
     return Statement(cid, kind, cast("dict[str, Any]", data) if isinstance(data, dict) else None)
+
+
+def not_trusted(reason: str, problems: Sequence[str] = ()) -> SignatureVerdict:
+    return SignatureVerdict(False, f"not trusted: {reason}", (), tuple(problems))
+
+
+def verdict_json(verdict: SignatureVerdict) -> dict[str, Any]:
+    """The body of a stored verdict on signatures."""
+    signers = [[one.identity, one.issuer] for one in verdict.signers]
+    return {"message": verdict.message, "signers": signers, "problems": list(verdict.problems)}
+
+
+def stored_verdict(found: StoredResult) -> SignatureVerdict:
+    """The verdict that `verdict_json` wrote."""
+    signers = tuple(Signer(identity, issuer) for identity, issuer in found.body["signers"])
+    return SignatureVerdict(found.success, found.body["message"], signers, tuple(found.body["problems"]))
+
+
+def reason_of(error: PentadError) -> str:
+    """The message of an error as the end of a sentence."""
+    text = error.message.rstrip(".")
+    return text[:1].lower() + text[1:] if text.startswith("The ") else text

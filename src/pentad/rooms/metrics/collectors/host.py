@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts, tree_snapshot
 from pentad.rooms.metrics.models import (
     Fact,
     Facts,

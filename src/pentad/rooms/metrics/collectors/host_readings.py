@@ -14,10 +14,10 @@ import psutil
 
 PSEUDO: Final = frozenset({"squashfs", "tmpfs", "devtmpfs", "overlay", "proc", "sysfs", "devfs", "iso9660"})
 TOP_PROCESSES: Final = 5
-LOOK_SECONDS: Final = 0.1
+SAMPLE_SECONDS: Final = 0.1
 
 
-class _Busy:
+class _CpuUsage:
     """The processor share between two readings; psutil remembers readings per thread, and threads change here."""
 
     def __init__(self) -> None:
@@ -27,15 +27,15 @@ class _Busy:
     def percent(self) -> float:
         with self._lock:
             before = self._seen
-            if before is None or time.monotonic() - before[0] < LOOK_SECONDS:
-                before = before or self._look()
-                time.sleep(LOOK_SECONDS)
-            now = self._seen = self._look()
+            if before is None or time.monotonic() - before[0] < SAMPLE_SECONDS:
+                before = before or self._read_times()
+                time.sleep(SAMPLE_SECONDS)
+            now = self._seen = self._read_times()
         spent = now[1] - before[1]
         return round(100 * (now[2] - before[2]) / spent, 1) if spent > 0 else 0.0
 
     @staticmethod
-    def _look() -> tuple[float, float, float]:
+    def _read_times() -> tuple[float, float, float]:
         """The time, the total processor time so far, and the busy part of it."""
         times = psutil.cpu_times()
         idle = times.idle + getattr(times, "iowait", 0.0)
@@ -43,14 +43,14 @@ class _Busy:
         return time.monotonic(), counted, counted - idle
 
 
-_BUSY: Final = _Busy()
+_CPU_USAGE: Final = _CpuUsage()
 
 
 def _cpu() -> dict[str, Any]:
     times = psutil.cpu_times()
     frequency = _or_none(psutil.cpu_freq)
     return {
-        "percent": _BUSY.percent(),
+        "percent": _CPU_USAGE.percent(),
         "cores": psutil.cpu_count() or 1,
         "physicalCores": psutil.cpu_count(logical=False),
         "frequency": round(frequency.current, 1) if frequency is not None else None,
@@ -122,12 +122,12 @@ def _processes() -> dict[str, Any]:
     total, running, zombies = 0, 0, 0
     sizes: list[tuple[int, str]] = []
     for process in psutil.process_iter(["pid", "name", "status", "memory_info"]):
-        said = process.info
+        info = process.info
         total += 1
-        running += said["status"] == psutil.STATUS_RUNNING
-        zombies += said["status"] == psutil.STATUS_ZOMBIE
-        if said["memory_info"] is not None:
-            sizes.append((said["memory_info"].rss, f"{said['name']} ({said['pid']})"))
+        running += info["status"] == psutil.STATUS_RUNNING
+        zombies += info["status"] == psutil.STATUS_ZOMBIE
+        if info["memory_info"] is not None:
+            sizes.append((info["memory_info"].rss, f"{info['name']} ({info['pid']})"))
     top = [{"id": name, "memory": size} for size, name in sorted(sizes, reverse=True)[:TOP_PROCESSES]]
     return {"total": total, "running": running, "zombies": zombies, "top": top}
 

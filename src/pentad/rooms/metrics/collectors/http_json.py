@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
 from pentad.rooms.metrics.models import (
     Fact,
     Facts,
@@ -61,7 +60,7 @@ def steps(place: str) -> tuple[str, ...]:
     return tuple(step.strip("[]") for step in _STEP.findall(place))
 
 
-def at(value: Any, place: str) -> Scalar:
+def figure_at(value: Any, place: str) -> Scalar:
     """The figure at a place; raises `Missing` if there is none."""
     for step in steps(place):
         if isinstance(value, dict) and step in value:
@@ -127,7 +126,7 @@ class HttpJson:
         found: dict[str, Any] = {}
         for key, place in given["values"].items():
             try:
-                found[key] = {"value": at(body, place)}
+                found[key] = {"value": figure_at(body, place)}
             except Missing:
                 found[key] = {"missing": place}
         return found
@@ -138,7 +137,7 @@ class HttpJson:
         problems: list[Problem] = []
         for name, given in self._sources.items():
             fact = Fact(f"http_json.{name}")
-            trouble = facts.problem(fact)
+            problem = facts.problem(fact)
             found: dict[str, dict[str, Any]] = facts.value(fact) or {}
             for key in given["values"]:
                 full = f"{name}.{key}"
@@ -146,16 +145,16 @@ class HttpJson:
                     continue
                 missing = found.get(key, {}).get("missing")
                 if missing is not None:
-                    trouble = Problem(
+                    problem = Problem(
                         scope=name, call=f"GET {name}", kind="parse", message=f"There is no figure at {missing!r}.",
                         affects=(full,),
                     )  # fmt: skip
-                    problems.append(trouble)
+                    problems.append(problem)
                 value = found.get(key, {}).get("value")
-                state = state_of([trouble]) if trouble is not None and value is None else "ok"
+                state = state_of([problem]) if problem is not None and value is None else "ok"
                 tree.setdefault(name, {})[key] = value
                 samples.append(Sample(key=full, value=value, state=state))
-                trouble = facts.problem(fact)
+                problem = facts.problem(fact)
         return Snapshot(
             collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples, problems=problems
         )  # fmt: skip

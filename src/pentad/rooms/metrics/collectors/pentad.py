@@ -14,8 +14,7 @@ from pentad import __version__
 from pentad.access.call_totals import BOUNDS_US, CallTotal, read_totals
 from pentad.kernel.ports import Rows
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts, tree_snapshot
 from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Snapshot
 
 NO_ERROR: Final = frozenset({"ok", "input_required", "cancelled"})
@@ -66,16 +65,16 @@ def quantile(buckets: Sequence[int], share: float) -> float | None:
     total = sum(buckets)
     if not total:
         return None
-    wanted, seen, lower = share * total, 0, 0
+    target, seen, lower = share * total, 0, 0
     for bound, count in zip(BOUNDS_US, buckets, strict=False):
-        if count and seen + count >= wanted:
-            return round((lower + (bound - lower) * (wanted - seen) / count) / 1000, 3)
+        if count and seen + count >= target:
+            return round((lower + (bound - lower) * (target - seen) / count) / 1000, 3)
         seen += count
         lower = bound
     return BOUNDS_US[-1] / 1000
 
 
-def _summed(totals: Sequence[CallTotal]) -> dict[str, Any]:
+def _sum_totals(totals: Sequence[CallTotal]) -> dict[str, Any]:
     calls = sum(total.calls for total in totals)
     buckets = [sum(column) for column in zip(*(total.buckets for total in totals), strict=True)]
     seconds = sum(total.seconds for total in totals)
@@ -94,9 +93,9 @@ def _calls(rows: Rows) -> dict[str, Any]:
     by_tool: dict[str, list[CallTotal]] = {}
     for total in totals:
         by_tool.setdefault(f"{total.room}.{total.tool}".lstrip("."), []).append(total)
-    whole = _summed(totals)
+    whole = _sum_totals(totals)
     count, errors = whole.pop("calls"), whole["errors"]
-    tools: list[dict[str, Any]] = [{"id": name, **_summed(some)} for name, some in by_tool.items()]
+    tools: list[dict[str, Any]] = [{"id": name, **_sum_totals(some)} for name, some in by_tool.items()]
     return {
         "calls": {"total": count, "errorPercent": round(100 * errors / count, 3) if count else None, **whole},
         "tools": sorted(tools, key=lambda tool: (-tool["calls"], tool["id"])),

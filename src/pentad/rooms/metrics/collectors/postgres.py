@@ -11,8 +11,7 @@ from typing import Any, Final
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.ports import Database, Rows
 from pentad.platform import Platform
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts, tree_snapshot
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts, tree_snapshot
 from pentad.rooms.metrics.models import (
     Fact,
     Facts,

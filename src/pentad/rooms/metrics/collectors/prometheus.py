@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
+from pentad.rooms.metrics.metric_keys import put_path
 from pentad.rooms.metrics.models import (
     Fact,
     Facts,
@@ -79,7 +79,7 @@ class Prometheus:
             headers=self._headers,
             call=f"query {name}",
         )
-        return [[_named(one), _number(one["value"][1])] for one in _result(body, name)]
+        return [[_label_text(one), _number(one["value"][1])] for one in _result(body, name)]
 
     async def history(
         self, key: str, begin: float, end: float, step: float, upstream: Upstream
@@ -94,7 +94,7 @@ class Prometheus:
             call=f"query_range {key}",
         )
         return {
-            _named(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
+            _label_text(one): [(float(at), _number(value)) for at, value in one["values"]] for one in _result(body, key)
         }  # fmt: skip
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
@@ -106,7 +106,7 @@ class Prometheus:
             if (problem := facts.problem(fact)) is not None:
                 samples.append(Sample(key=name, value=None, state=state_of([problem])))
             elif fact in facts:
-                _place(tree, name, _shown(facts[fact]))
+                put_path(tree, name.split("."), _as_tree(facts[fact]))
                 samples += [_sample(name, label, value) for label, value in facts[fact] or [("", None)]]
                 if not facts[fact]:
                     message = "The query gives no series."
@@ -135,7 +135,7 @@ def _sample(key: str, label: str, value: float | None) -> Sample:
     return Sample(key=key, labels=labels, value=value, state="ok" if value is not None else "unsupported")
 
 
-def _named(series: Mapping[str, Any]) -> str:
+def _label_text(series: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(series["metric"].items()))
 
 
@@ -144,19 +144,12 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _shown(series: Sequence[Sequence[Any]]) -> Any:
+def _as_tree(series: Sequence[Sequence[Any]]) -> Any:
     if not series:
         return None
     if len(series) == 1 and not series[0][0]:
         return series[0][1]
     return [{"id": label, "value": value} for label, value in series]
-
-
-def _place(tree: dict[str, Any], name: str, value: Any) -> None:
-    *outer, last = name.split(".")
-    for step in outer:
-        tree = tree.setdefault(step, {})
-    tree[last] = value
 
 
 def collectors(source: CollectorContext) -> Sequence[Collector]:

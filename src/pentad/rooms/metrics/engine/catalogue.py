@@ -1,12 +1,15 @@
 """All collectors by id and alias, and the metrics of each."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, cast
 
+from pentad.entry_points import entry_points, load
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.metrics.collectors.contract import Collector
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Factory
 from pentad.rooms.metrics.models import Metric
+from pentad.rooms.metrics.settings import COLLECTORS
 
 FIRST: Final = ("arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2")
 """The nine ids the original promises, in its order; all others follow."""
@@ -80,3 +83,48 @@ class Catalogue:
 
 def _folded(name: str) -> str:
     return name.strip().casefold().replace("_", "-").replace(" ", "-")
+
+
+BUILT_IN: Final = (
+    "pentad.rooms.metrics.collectors.host:collectors",
+    "pentad.rooms.metrics.collectors.pentad:collectors",
+    "pentad.rooms.metrics.collectors.prometheus:collectors",
+    "pentad.rooms.metrics.collectors.postgres:collectors",
+    "pentad.rooms.metrics.collectors.http_json:collectors",
+    "pentad.rooms.metrics.collectors.anypoint.collector:collectors",
+    "pentad.rooms.metrics.collectors.sdlc:collectors",
+)
+
+_log = logging.getLogger(__name__)
+
+
+def find_collectors(source: CollectorContext) -> list[Collector]:
+    """All collectors. Of two with the same id the first wins, so plug-ins cannot replace Pentad's own."""
+    found: dict[str, Collector] = {}
+    for name, factory in _factories():
+        for collector in _call_factory(name, factory, source):
+            if collector.id in found:
+                _log.warning("There are two collectors %r; the one from %s is left out.", collector.id, name)
+            else:
+                found[collector.id] = collector
+    return list(found.values())
+
+
+def _factories() -> Iterator[tuple[str, Factory]]:
+    for name in BUILT_IN:
+        yield name, cast("Factory", load(name))
+    for name, reference in entry_points(COLLECTORS).items():
+        try:
+            yield name, cast("Factory", load(reference))
+        except Exception as error:  # noqa: BLE001  foreign code; the room opens without it
+            _log.warning("The collector %s cannot be loaded: %s.", name, type(error).__name__)
+
+
+def _call_factory(name: str, factory: Factory, source: CollectorContext) -> Sequence[Collector]:
+    if name in BUILT_IN:
+        return factory(source)
+    try:
+        return factory(source)
+    except Exception as error:  # noqa: BLE001  foreign code; the room opens without it
+        _log.warning("The collector %s cannot be made: %s.", name, type(error).__name__)
+        return ()

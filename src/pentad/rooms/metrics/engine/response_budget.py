@@ -49,7 +49,9 @@ class ShapedResponse(msgspec.Struct, kw_only=True):
     is_summary: bool = False
 
 
-def shape_response(tree: Any, info: Info, shape: ResponseShape, about: RowDetails | None = None) -> ShapedResponse:
+def shape_response(
+    tree: Any, info: Info, shape: ResponseShape, row_details: RowDetails | None = None
+) -> ShapedResponse:
     """The tree in the wanted shape; `about` adds members to the rows of a flat answer."""
     if shape.max_tokens is not None and shape.max_tokens < FEWEST_TOKENS:
         raise InvalidInput(f"max_tokens is {shape.max_tokens}.", hint=f"Allow {FEWEST_TOKENS} or more.")
@@ -71,7 +73,7 @@ def shape_response(tree: Any, info: Info, shape: ResponseShape, about: RowDetail
         tree = short if is_summary else tree
     if shape.form == "value":
         return _single_value(tree, matches, notes)
-    content: Any = [flat_row(match, about) for match in flatten(tree)] if shape.form == "flat" else tree
+    content: Any = [flat_row(match, row_details) for match in flatten(tree)] if shape.form == "flat" else tree
     limited, left_out = _apply_limit(content, shape, notes)
     fitting, cut, is_shorter = _fit_tokens(limited, shape, notes)
     return ShapedResponse(
@@ -85,10 +87,15 @@ def _names_details(keys: Sequence[str]) -> bool:
     return any(step.casefold() in left_out for key in keys for step in key.split("."))
 
 
-def flat_row(match: Match, about: RowDetails | None = None) -> dict[str, Any]:
+def flat_row(match: Match, row_details: RowDetails | None = None) -> dict[str, Any]:
     """A match as a row: path, value, details and labels."""
     labels = {"labels": dict(match.labels)} if match.labels else {}
-    return {"path": match.path, "value": match.value, **(about(match) if about is not None else {}), **labels}
+    return {
+        "path": match.path,
+        "value": match.value,
+        **(row_details(match) if row_details is not None else {}),
+        **labels,
+    }
 
 
 def drop_members(tree: Any, names: frozenset[str]) -> Any:

@@ -8,7 +8,8 @@ and names only: queries, headers and bodies may hold secrets.
 import asyncio
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Unpack
 from urllib.parse import urlencode, urlsplit
@@ -19,8 +20,59 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, LimitExceeded, PentadError
 from pentad.kernel.ports import Fetched, Fetcher
 from pentad.rooms.metrics.collectors.contract import JsonRequestOptions, Login, PostOptions, Reply, SendOptions
-from pentad.rooms.metrics.engine.host_limits import HostLimit, HostLimits
 from pentad.rooms.metrics.models import FetchError, Problem, ProblemKind
+
+MOST_HOSTS: Final = 1_000
+
+
+class HostLimit:
+    """The limit of one host."""
+
+    __slots__ = ("_clock", "_paused_until", "_slots", "busy")
+
+    def __init__(self, limit: int, clock: Clock) -> None:
+        self._slots = asyncio.Semaphore(limit)
+        self._clock = clock
+        self._paused_until = 0.0
+        self.busy = 0
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncGenerator[None]:
+        """Wait for a free slot and for the end of a pause."""
+        async with self._slots:
+            while left := self.paused_for():  # noqa: ASYNC110  the pause may be extended while we sleep
+                await asyncio.sleep(left)
+            self.busy += 1
+            try:
+                yield
+            finally:
+                self.busy -= 1
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing to this host for a while."""
+        self._paused_until = max(self._paused_until, self._clock.monotonic() + seconds)
+
+    def paused_for(self) -> float:
+        """Seconds until the pause ends."""
+        return max(0.0, self._paused_until - self._clock.monotonic())
+
+
+class HostLimits:
+    """A limit for each host, created on first use."""
+
+    def __init__(self, limit: int, clock: Clock) -> None:
+        self.limit = limit
+        self._clock = clock
+        self._hosts: dict[str, HostLimit] = {}
+
+    def for_host(self, host: str) -> HostLimit:
+        found = self._hosts.get(host)
+        if found is None:
+            if len(self._hosts) >= MOST_HOSTS:
+                self._hosts = {name: limit_of_host for name, limit_of_host in self._hosts.items() if limit_of_host.busy}
+            found = self._hosts[host] = HostLimit(self.limit, self._clock)
+        return found
+
 
 TRIES: Final = 4
 MOST_WAITS: Final = 20
@@ -180,8 +232,8 @@ class UpstreamSession:
         if not is_rate_limited(answer):
             await self._back_off(request, attempt, problem_kind(answer), describe_status(answer), answer.status)
             return
-        asked = retry_after(answer.headers, self.clock.now())
-        wait = _backoff_seconds(attempt) if asked is None else asked + random.random() * 0.1  # noqa: S311  jitter
+        seconds = retry_after(answer.headers, self.clock.now())
+        wait = _backoff_seconds(attempt) if seconds is None else seconds + random.random() * 0.1  # noqa: S311  jitter
         if wait > LONGEST_WAIT or (self.deadline is not None and self.clock.monotonic() + wait >= self.deadline):
             raise request.error("rate", describe_status(answer), answer.status)
         host.pause(wait)

@@ -1,8 +1,8 @@
-"""Thresholds that are passed: an alert rises when a value is bad often enough in a row, and falls with a margin.
+"""Alerts: one is raised when a value is bad often enough in a row, and cleared only with a margin.
 
-Both keep a value that swings around its threshold from ringing at every look. A value that could not be had changes
-nothing, nor does an older one that stands in for it: silence is not health. A metric with a limit and no thresholds of
-its own is judged by its share of the limit.
+Both keep a value that swings around its threshold from raising an alert at every poll. A missing or stale value changes
+nothing: silence is not health. A metric with a limit and without thresholds of its own is judged by its share of the
+limit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ SHARE_ALARM: Final = 95.0
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """From where on a value is bad. `is_floor`: small values are. `margin` is a share of the threshold."""
+    """When a value is bad. With `is_floor`, small values are. `margin` is a share of the threshold."""
 
     warn: float | None = None
     alarm: float | None = None
@@ -34,7 +34,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     margin: float = 0.05
 
     def level(self, value: float, margin: float = 0.0) -> Level:
-        """What a value is, if it has to be better than the threshold by so much to be good."""
+        """The level of a value that must be better than the threshold by this margin to be good."""
         for level, threshold in (("alarm", self.alarm), ("warn", self.warn)):
             if threshold is None:
                 continue
@@ -44,24 +44,24 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return "ok"
 
 
-class Standing(msgspec.Struct, frozen=True):
-    """How an alert stands: its level, the worse one that is about to come, and how often that was seen in a row."""
+class AlertState(msgspec.Struct, frozen=True):
+    """An alert's level, the worse one that is pending, and how often that was seen in a row."""
 
     level: Level = "ok"
     pending: Level = "ok"
     seen: int = 0
 
 
-def stepped(standing: Standing, value: float, rule: Rule) -> Standing:
-    """How it stands after one more value."""
+def next_state(state: AlertState, value: float, rule: Rule) -> AlertState:
+    """The state after one more value."""
     plain = rule.level(value)
-    if _rank(plain) > _rank(standing.level):
-        seen = standing.seen + 1 if _rank(standing.pending) > _rank(standing.level) else 1
+    if _rank(plain) > _rank(state.level):
+        seen = state.seen + 1 if _rank(state.pending) > _rank(state.level) else 1
         # The milder of the levels seen in a row is the one that was seen often enough.
-        pending = plain if seen == 1 else min(plain, standing.pending, key=_rank)
-        return Standing(pending) if seen >= rule.times else Standing(standing.level, pending, seen)
-    held = rule.level(value, rule.margin)
-    return Standing(min(standing.level, held, key=_rank))
+        pending = plain if seen == 1 else min(plain, state.pending, key=_rank)
+        return AlertState(pending) if seen >= rule.times else AlertState(state.level, pending, seen)
+    level_with_margin = rule.level(value, rule.margin)
+    return AlertState(min(state.level, level_with_margin, key=_rank))
 
 
 def _rank(level: Level) -> int:
@@ -69,7 +69,7 @@ def _rank(level: Level) -> int:
 
 
 def rule_of(metric: Metric, given: Mapping[str, Any] | None = None) -> Rule | None:
-    """The rule of a metric, as its catalogue has it or as the operator sets it; None when there is nothing to judge."""
+    """The rule of a metric, from its catalogue or from the settings; None if it has no thresholds."""
     if metric.kind in ("text", "list"):
         return None
     known = Rule(warn=metric.warn, alarm=metric.alarm, is_floor=metric.better == "higher")
@@ -87,7 +87,7 @@ def rule_of(metric: Metric, given: Mapping[str, Any] | None = None) -> Rule | No
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert as it is shown."""
+    """A raised alert."""
 
     collector: str
     scope: str
@@ -104,7 +104,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 def check(
     transaction: Transaction, info: Info, snapshot: Snapshot, thresholds: Mapping[str, Any]
 ) -> list[tuple[str, Level, Level]]:
-    """Judge a snapshot that was just recorded; the keys whose level changed, with both levels."""
+    """Check a snapshot that was just recorded. Returns the keys whose level changed, with both levels."""
     rules = {
         metric.key: rule
         for metric in info.catalogue
@@ -112,25 +112,25 @@ def check(
     }
     values = {(sample.key, sample.labels): sample.value for sample in snapshot.samples if sample.state != "stale"}
     ids = {(one.key, one.labels): one.id for one in store.find_series(transaction, info.id, scope=snapshot.scope)}
-    standing = _standings(transaction, info.id, snapshot.scope)
+    states = _states(transaction, info.id, snapshot.scope)
     changed: list[tuple[str, Level, Level]] = []
     for (key, labels), value in values.items():
         rule, series = rules.get(key), ids.get((key, labels))
         if rule is None or series is None:
             continue
-        judged = _judged(rule, value, values.get((rule.limit, labels)) if rule.limit else None)
+        judged = _judged_value(rule, value, values.get((rule.limit, labels)) if rule.limit else None)
         if judged is None:
             continue
-        before = standing.get(series, Standing())
-        after = stepped(before, judged, rule)
-        if series in standing or after != before:
+        before = states.get(series, AlertState())
+        after = next_state(before, judged, rule)
+        if series in states or after != before:
             _write(transaction, series, before, after, judged, rule, snapshot.as_of)
         if before.level != after.level:
             changed.append((key, before.level, after.level))
     return changed
 
 
-def _judged(rule: Rule, value: Any, limit: Any) -> float | None:
+def _judged_value(rule: Rule, value: Any, limit: Any) -> float | None:
     if not isinstance(value, (int, float)):
         return None
     if rule.limit is None:
@@ -138,17 +138,17 @@ def _judged(rule: Rule, value: Any, limit: Any) -> float | None:
     return 100.0 * value / limit if isinstance(limit, (int, float)) and limit > 0 else None
 
 
-def _standings(rows: Rows, collector: str, scope: str) -> dict[int, Standing]:
+def _states(rows: Rows, collector: str, scope: str) -> dict[int, AlertState]:
     found = rows.all(
         "SELECT a.series, a.level, a.pending, a.seen FROM metric_alerts a JOIN metric_series d ON d.id = a.series"
         " WHERE d.collector = ? AND d.scope = ?",
         collector, scope,
     )  # fmt: skip
-    return {series: Standing(level, pending, seen) for series, level, pending, seen in found}
+    return {series: AlertState(level, pending, seen) for series, level, pending, seen in found}
 
 
 def _write(
-    transaction: Transaction, series: int, before: Standing, after: Standing, value: float, rule: Rule, at: float
+    transaction: Transaction, series: int, before: AlertState, after: AlertState, value: float, rule: Rule, at: float
 ) -> None:
     threshold = rule.alarm if after.level == "alarm" else rule.warn
     transaction.run(
@@ -168,7 +168,7 @@ def _write(
 
 def standing_alerts(rows: Rows, *, levels: Iterable[Level] = ("warn", "alarm")) -> list[Alert]:
     """The alerts of these levels, the worst first, then the newest."""
-    wanted = set(levels)
+    chosen = set(levels)
     found = rows.all(
         "SELECT d.collector, d.scope, d.key, d.labels, a.level, a.since, a.value, a.limit_at, d.unit, a.checked"
         " FROM metric_alerts a JOIN metric_series d ON d.id = a.series ORDER BY a.since DESC, d.id"
@@ -180,13 +180,13 @@ def standing_alerts(rows: Rows, *, levels: Iterable[Level] = ("warn", "alarm")) 
             level=row[4], since=row[5], value=row[6], threshold=row[7], unit=row[8], checked=row[9],
         )
         for row in found
-        if row[4] in wanted
+        if row[4] in chosen
     ]  # fmt: skip
     return sorted(alerts, key=lambda alert: -_rank(alert.level))
 
 
 class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A moment an alert rose or fell."""
+    """An alert that was raised or cleared."""
 
     collector: str
     scope: str
@@ -199,7 +199,7 @@ class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def alert_changes(rows: Rows, since: float, most: int = 100) -> list[AlertChange]:
-    """What rose and fell since then, the newest first."""
+    """The alerts raised and cleared since then, newest first."""
     found = rows.all(
         "SELECT d.collector, d.scope, d.key, d.labels, c.at, c.before, c.after, c.value FROM metric_alert_changes c"
         " JOIN metric_series d ON d.id = c.series WHERE c.at >= ? ORDER BY c.at DESC, c.id DESC LIMIT ?",

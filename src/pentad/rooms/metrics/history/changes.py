@@ -128,12 +128,12 @@ def _change(
 ) -> Change | None:
     key, labels = name
     if old is None or new is None:
-        there = new if old is None else old
-        if there is None or there[0] is None:
+        known = new if old is None else old
+        if known is None or known[0] is None:
             return None
         what: Literal["new", "gone"] = "new" if old is None else "gone"
         return Change(
-            key=key, labels=labels, what=what, unit=there[2], state=there[1],
+            key=key, labels=labels, what=what, unit=known[2], state=known[1],
             before=None if old is None else old[0], after=None if new is None else new[0],
         )  # fmt: skip
     if old[0] == new[0]:

@@ -232,17 +232,17 @@ def _kind(metric: Metric | None, sample: Sample) -> Kind:
     return metric.kind if metric is not None else "gauge"
 
 
-def _has_labels(labels: Labels, wanted: Mapping[str, str]) -> bool:
+def _has_labels(labels: Labels, labels_wanted: Mapping[str, str]) -> bool:
     given = {name.casefold(): text.casefold() for name, text in labels}
-    return all(given.get(name.casefold()) == text.casefold() for name, text in wanted.items())
+    return all(given.get(name.casefold()) == text.casefold() for name, text in labels_wanted.items())
 
 
 def _is_in_scope(series: Series, scope: str | None) -> bool:
     """Whether a series belongs to this scope, or to the business group of this name or id inside another."""
     if scope is None or series.scope == scope:
         return True
-    wanted = scope.casefold()
-    return any(name in _GROUP_LABELS and text.casefold() == wanted for name, text in series.labels)
+    labels_wanted = scope.casefold()
+    return any(name in _GROUP_LABELS and text.casefold() == labels_wanted for name, text in series.labels)
 
 
 def _refuse_several_scopes(rows: Rows, info: Info) -> None:

@@ -1,8 +1,8 @@
-"""What becomes of old samples: after some days they are rolled up to hours, after some months to days.
+"""Rolls up old samples: to hours after some days, to days after some months.
 
-A moment is kept in one form only. A roll-up keeps the number, the least, the greatest, the sum, the first and the last
-of its samples, and what a counter counted in it. A slice is a few hundred series of one hour or day, so that nobody
-else waits for long; a slice that is interrupted is simply done again.
+Each point in time is stored in one form only. A roll-up has the number, minimum, maximum, sum, first and last of its
+samples, and the increase of a counter. The work is done in slices of a few hundred series and one hour or day, so that
+no other transaction waits for long. An interrupted slice is simply repeated.
 """
 
 import math
@@ -18,15 +18,15 @@ SERIES_AT_ONCE: Final = 500
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """For how many days each form is kept."""
+    """How many days each form is stored."""
 
     raw_days: float = 7
     hour_days: float = 90
     day_days: float = 1_825
 
 
-async def tidy(database: Database, retention: Retention, now: float) -> int:
-    """Roll up and drop everything that is due; how many slices that took."""
+async def roll_up_all(database: Database, retention: Retention, now: float) -> int:
+    """Roll up and delete everything that is due. Returns the number of slices."""
     slices = 0
     raw_until = _whole(now - retention.raw_days * DAY, HOUR)
     while await database.write(lambda tx: roll_samples(tx, raw_until)):
@@ -39,7 +39,7 @@ async def tidy(database: Database, retention: Retention, now: float) -> int:
 
 
 def roll_samples(transaction: Transaction, until: float) -> bool:
-    """One slice of samples before `until` to hours; False when there is none."""
+    """Roll up one slice of samples before `until` to hours; False if there is none."""
     oldest = transaction.value("SELECT min(at) FROM metric_samples WHERE at < ? AND text IS NULL", until)
     if oldest is None:
         return False
@@ -68,7 +68,7 @@ def roll_samples(transaction: Transaction, until: float) -> bool:
 
 
 def roll_hours(transaction: Transaction, until: float) -> bool:
-    """One slice of hours before `until` to days; False when there is none."""
+    """Roll up one slice of hours before `until` to days; False if there is none."""
     oldest = transaction.value("SELECT min(at) FROM metric_rollups WHERE step = ? AND at < ?", HOUR, until)
     if oldest is None:
         return False
@@ -97,7 +97,7 @@ def roll_hours(transaction: Transaction, until: float) -> bool:
 
 
 def drop(transaction: Transaction, before: float) -> None:
-    """Forget what is older than anything is kept for; the last word of a series of words stays."""
+    """Delete everything older than `before`, except the last text of each text series."""
     transaction.run("DELETE FROM metric_rollups WHERE step = ? AND at < ?", DAY, before)
     transaction.run("DELETE FROM metric_alert_changes WHERE at < ?", before)
     transaction.run(
@@ -113,15 +113,15 @@ def _series_of(transaction: Transaction, sql: str, begin: float, end: float) -> 
 
 
 def _add(transaction: Transaction, by_series: dict[int, list[Point]], begin: float, step: int) -> None:
-    """Samples that came late join what was rolled up before them."""
+    """Store roll-ups. Samples that arrived late are merged into the existing one."""
     rows: list[tuple[float, ...]] = []
     for series, some in by_series.items():
-        there = transaction.one(
+        stored = transaction.one(
             "SELECT at, samples, lowest, highest, total, first, last, rise, last_at FROM metric_rollups"
             " WHERE series = ? AND step = ? AND at = ?",
             series, step, begin,
         )  # fmt: skip
-        whole = sorted([Point(*there), *some], key=lambda point: point.last_at) if there is not None else some
+        whole = sorted([Point(*stored), *some], key=lambda point: point.last_at) if stored is not None else some
         point = merged(whole, at=begin, span=step)
         rows.append(
             (series, step, begin, point.samples, point.lowest, point.highest, point.total, point.first, point.last,

@@ -11,8 +11,8 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.mcp.call import Call
 from pentad.mcp.content import Text
 from pentad.mcp.declarations import ToolResult, tool
-from pentad.rooms.metrics.collectors.anypoint.benefits import Inputs, with_benefits
 from pentad.rooms.metrics.collectors.anypoint.collector import FAMILY as ANYPOINT
+from pentad.rooms.metrics.collectors.anypoint.figures import Inputs, with_benefits
 from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
 from pentad.rooms.metrics.engine.query_engine import Answer
 from pentad.rooms.metrics.engine.response_budget import (

@@ -30,8 +30,8 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.metrics.history.alerts import Alert
 from pentad.rooms.metrics.history.metric_history import HistoryLine
+from pentad.rooms.metrics.interface.arguments import parse_time
 from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
-from pentad.rooms.metrics.interface.time_expressions import parse_time
 from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar
 from pentad.rooms.metrics.service import Metrics
 

@@ -54,10 +54,10 @@ it is, what to reduce, what to raise, each with the figure it rests on.
 async def capacity_review(arguments: Review, call: Call[Metrics]) -> str:
     """Which resources suffice, for how long, and which do not."""
     info = call.service.info(arguments.collector)
-    watched = [
+    watch_figures = [
         metric.key for metric in info.catalogue if metric.limit or metric.alarm is not None or metric.warn is not None
     ]
-    keys = ", ".join(watched) or "those that matter (listMetricKeys names all)"
+    keys = ", ".join(watch_figures) or "those that matter (listMetricKeys names all)"
     return f"""Review the capacity of {info.title} (collector `{info.id}`), looking back {arguments.since}.
 
 1. Call getPlatformMetricsByCollector for `{info.id}`: the present figures.

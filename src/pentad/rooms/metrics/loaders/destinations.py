@@ -55,8 +55,8 @@ class Destinations:
     async def send(self, name: str, snapshot: Snapshot, info: Info, *, legacy: bool = False) -> Export:
         """Send a snapshot; raises Unavailable if the destination does not accept it."""
         destination = self._find(name)
-        words = ExportOptions(destination.source, destination.sourcetype, destination.index, legacy)
-        message = export_snapshot(destination.format, snapshot, info, words)
+        options = ExportOptions(destination.source, destination.sourcetype, destination.index, legacy)
+        message = export_snapshot(destination.format, snapshot, info, options)
         answer = await self._fetcher.fetch(
             destination.url,
             method="POST",
@@ -78,10 +78,8 @@ class Destinations:
         if (found := self._known.get(name)) is not None:
             return found
         guess = did_you_mean(name, self._known)
-        there = (
-            f"There are: {', '.join(self.names())}." if self._known else "None is set: [rooms.metrics.loaders.NAME]."
-        )
-        raise NotFound(f"There is no destination {name[:80]!r}.{' ' + guess if guess else ''}", hint=there)
+        hint = f"There are: {', '.join(self.names())}." if self._known else "None is set: [rooms.metrics.loaders.NAME]."
+        raise NotFound(f"There is no destination {name[:80]!r}.{' ' + guess if guess else ''}", hint=hint)
 
 
 def _tables(given: Any) -> Mapping[str, Any]:
@@ -121,10 +119,10 @@ def _headers(destination: Destination) -> dict[str, str]:
 def _has_errors(body: bytes) -> bool:
     """Whether the answer to a bulk request reports failures."""
     try:
-        said = msgspec.json.decode(body)
+        answer = msgspec.json.decode(body)
     except msgspec.DecodeError:
         return False
-    return isinstance(said, dict) and cast("dict[str, Any]", said).get("errors") is True
+    return isinstance(answer, dict) and cast("dict[str, Any]", answer).get("errors") is True
 
 
 def _advice(status: int) -> str:

@@ -2,18 +2,126 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 import msgspec
 
+from pentad import __version__
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.metrics.loaders.rows import Row, business_groups, snapshot_rows
-from pentad.rooms.metrics.loaders.telemetry import otlp_body, prometheus_text
-from pentad.rooms.metrics.models import Info, Snapshot
+from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
+
+_STRANGE: Final = re.compile(r"[^A-Za-z0-9]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_UNITS: Final = {"By": "bytes", "s": "seconds", "%": "percent", "ms": "milliseconds", "MHz": "megahertz"}
+_CUMULATIVE: Final = 2
+
+
+def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric]) -> str:
+    """The text a Prometheus server scrapes, grouped by metric."""
+    metrics = {metric.key: metric for metric in catalogue}
+    families: dict[str, list[str]] = {}
+    for sample, number in _numbers(snapshot):
+        metric = metrics.get(sample.key)
+        name = metric_name(snapshot.collector, sample, metric)
+        if name not in families:
+            families[name] = _head(name, metric)
+        families[name].append(f"{name}{_labels(snapshot, sample)} {_number(number)}")
+    return "".join(f"{line}\n" for lines in families.values() for line in lines)
+
+
+def otlp_body(snapshot: Snapshot, catalogue: Iterable[Metric]) -> dict[str, Any]:
+    """The body of an OTLP export request to `/v1/metrics`."""
+    metrics = {metric.key: metric for metric in catalogue}
+    labels_there: dict[str, dict[str, Any]] = {}
+    for sample, number in _numbers(snapshot):
+        metric = metrics.get(sample.key)
+        name = f"{snapshot.collector}.{sample.key}"
+        if name not in labels_there:
+            labels_there[name] = _instrument(name, sample, metric)
+        data = labels_there[name].get("sum") or labels_there[name]["gauge"]
+        data["dataPoints"].append(_point(snapshot, sample, number))
+    resource = {"service.name": "pentad", "service.version": __version__, "pentad.collector": snapshot.collector}
+    scope = {"name": "pentad.metrics", "version": __version__}
+    entry = {
+        "resource": {"attributes": _attributes(resource)},
+        "scopeMetrics": [{"scope": scope, "metrics": list(labels_there.values())}],
+    }
+    return {"resourceMetrics": [entry]}
+
+
+def metric_name(collector: str, sample: Sample, metric: Metric | None) -> str:
+    """A Prometheus metric name: lower-case words, then the unit, then `total` for counters."""
+    options = _STRANGE.sub("_", _CAMEL.sub("_", f"pentad_{collector}_{sample.key}")).strip("_").lower()
+    unit = _UNITS.get((metric.unit if metric else sample.unit) or "", "")
+    if unit and not options.endswith(unit):
+        options = f"{options}_{unit}"
+    counts = metric is not None and metric.kind == "counter"
+    return f"{options}_total" if counts and not options.endswith("_total") else options
+
+
+def _numbers(snapshot: Snapshot) -> Iterable[tuple[Sample, float]]:
+    for sample in snapshot.samples:
+        value = sample.value
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            yield sample, value
+
+
+def _head(name: str, metric: Metric | None) -> list[str]:
+    kind = "counter" if metric is not None and metric.kind == "counter" else "gauge"
+    if metric is None:
+        return [f"# TYPE {name} {kind}"]
+    help_text = metric.description.replace("\\", "\\\\").replace("\n", "\\n")
+    return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
+
+
+def _labels(snapshot: Snapshot, sample: Sample) -> str:
+    labels_there = {**({"scope": snapshot.scope} if snapshot.scope else {}), **dict(sample.labels)}
+    if not labels_there:
+        return ""
+    inner = ",".join(f'{_label_name(name)}="{_quoted(text)}"' for name, text in labels_there.items())
+    return f"{{{inner}}}"
+
+
+def _label_name(name: str) -> str:
+    options = _STRANGE.sub("_", _CAMEL.sub("_", name)).lower()
+    return f"_{options}" if options[:1].isdigit() else options or "_"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return repr(value)
+
+
+def _instrument(name: str, sample: Sample, metric: Metric | None) -> dict[str, Any]:
+    labels_there: dict[str, Any] = {"name": name, "description": metric.description if metric else ""}
+    labels_there["unit"] = (metric.unit if metric else sample.unit) or "1"
+    if metric is not None and metric.kind == "counter":
+        labels_there["sum"] = {"dataPoints": [], "aggregationTemporality": _CUMULATIVE, "isMonotonic": True}
+    else:
+        labels_there["gauge"] = {"dataPoints": []}
+    return labels_there
+
+
+def _point(snapshot: Snapshot, sample: Sample, number: float) -> dict[str, Any]:
+    labels = {**({"scope": snapshot.scope} if snapshot.scope else {}), **dict(sample.labels)}
+    at = round((sample.as_of or snapshot.as_of) * 1000) * 1_000_000
+    value = {"asInt": str(number)} if isinstance(number, int) else {"asDouble": number}
+    return {"timeUnixNano": str(at), "attributes": _attributes(labels), **value}
+
+
+def _attributes(values: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": {"stringValue": text}} for name, text in values.items()]
+
 
 Format = Literal["csv", "json", "ndjson", "prometheus", "otlp", "splunk", "elastic", "webhook"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
@@ -42,14 +150,14 @@ class ExportOptions:
     """Whether to give an organisation's rows as the toolkit does."""
 
 
-def export_snapshot(form: str, snapshot: Snapshot, info: Info, words: ExportOptions | None = None) -> Export:
+def export_snapshot(form: str, snapshot: Snapshot, info: Info, options: ExportOptions | None = None) -> Export:
     """A snapshot in one of the formats."""
     if (write := _WRITERS.get(form)) is None:
         guess = did_you_mean(form, FORMATS)
         raise InvalidInput(
             f"There is no format {form[:40]!r}.{' ' + guess if guess else ''}", hint=f"Formats: {', '.join(FORMATS)}."
         )
-    return write(snapshot, info, words or ExportOptions())
+    return write(snapshot, info, options or ExportOptions())
 
 
 def csv_text(rows: Sequence[Row]) -> str:
@@ -67,52 +175,52 @@ def _escape_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_DANGEROUS) else value
 
 
-def _csv(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
-    rows = snapshot_rows(snapshot, info.title, legacy=words.legacy)
+def _csv(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
+    rows = snapshot_rows(snapshot, info.title, legacy=options.legacy)
     return Export(csv_text(rows), "text/csv; charset=utf-8", len(rows))
 
 
-def _json(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
-    rows = snapshot_rows(snapshot, info.title, legacy=words.legacy)
+def _json(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
+    rows = snapshot_rows(snapshot, info.title, legacy=options.legacy)
     return Export(msgspec.json.encode(rows).decode(), "application/json", len(rows))
 
 
-def _ndjson(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
-    rows = snapshot_rows(snapshot, info.title, legacy=words.legacy)
+def _ndjson(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
+    rows = snapshot_rows(snapshot, info.title, legacy=options.legacy)
     return Export(_json_lines(rows), _NDJSON, len(rows))
 
 
-def _prometheus(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+def _prometheus(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
     text = prometheus_text(snapshot, info.catalogue)
     count = sum(1 for line in text.splitlines() if not line.startswith("#"))
     return Export(text, "text/plain; version=0.0.4; charset=utf-8", count)
 
 
-def _otlp(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+def _otlp(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
     body = otlp_body(snapshot, info.catalogue)
     count = len(body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"])
     return Export(_json_text(body), "application/json", count)
 
 
-def _splunk(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+def _splunk(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
     """Events for an HTTP Event Collector."""
-    events = [_event(document, snapshot, words) for document in _documents(snapshot)]
+    events = [_event(document, snapshot, options) for document in _documents(snapshot)]
     return Export("".join(map(_json_text, events)), "application/json", len(events))
 
 
-def _event(document: Any, snapshot: Snapshot, words: ExportOptions) -> dict[str, Any]:
-    event = {"time": round(snapshot.as_of, 3), "source": words.source, "sourcetype": words.sourcetype}
-    return {**event, **({"index": words.index} if words.index else {}), "event": document}
+def _event(document: Any, snapshot: Snapshot, options: ExportOptions) -> dict[str, Any]:
+    event = {"time": round(snapshot.as_of, 3), "source": options.source, "sourcetype": options.sourcetype}
+    return {**event, **({"index": options.index} if options.index else {}), "event": document}
 
 
-def _elastic(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+def _elastic(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
     """A bulk request: an action line before each document."""
     documents = _documents(snapshot)
-    action = {"index": {"_index": words.index} if words.index else {}}
+    action = {"index": {"_index": options.index} if options.index else {}}
     return Export(_json_lines([line for one in documents for line in (action, one)]), _NDJSON, len(documents))
 
 
-def _webhook(snapshot: Snapshot, info: Info, words: ExportOptions) -> Export:
+def _webhook(snapshot: Snapshot, info: Info, options: ExportOptions) -> Export:
     body = {
         "collector": snapshot.collector,
         "title": info.title,

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from pentad.kernel.clock import iso
+from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import Scalar, Snapshot
 
 NOT_APPLICABLE: Final = "NA"
@@ -94,19 +95,25 @@ def benefit_rows(answers: Iterable[Tree], now: float) -> list[Row]:
         )
         for tree in answers
         for name, path in row_names().benefits.items()
-        if (value := _scalar(_at(tree, path))) is not None
+        if (value := _scalar(get_path(tree, *path.split(".")))) is not None
     ]
 
 
 def _sample_row(snapshot: Snapshot, title: str, key: str, labels: Iterable[tuple[str, str]], value: Scalar) -> Row:
-    told = ", ".join(f"{name}={text}" for name, text in labels)
-    return Row(f"{key}[{told}]" if told else key, value, snapshot.scope or NOT_APPLICABLE, iso(snapshot.as_of), title)
+    labels_text = ", ".join(f"{name}={text}" for name, text in labels)
+    return Row(
+        f"{key}[{labels_text}]" if labels_text else key,
+        value,
+        snapshot.scope or NOT_APPLICABLE,
+        iso(snapshot.as_of),
+        title,
+    )
 
 
 def _organisation_rows(tree: Tree, name: str, date: str, without: str) -> Iterator[Row]:
     for part in row_names().organisation:
         if part.only != without:
-            yield from _part_rows(_at(tree, part.root), part, name, date, part.type)
+            yield from _part_rows(get_path(tree, *part.root.split(".")), part, name, date, part.type)
     for parts in row_names().environments:
         together = [part for part in parts if part.only != without]
         for step, kind in _TYPES:
@@ -124,7 +131,7 @@ def _environment_rows(tree: Tree, part: Part, step: str, number: int, name: str,
 
 def _details(tree: Tree, part: Part, step: str) -> list[Tree]:
     path = part.root.replace("*", step) if "*" in part.root else f"{part.root}.{step}"
-    found = _at(tree, f"{path}.details")
+    found = get_path(tree, *path.split("."), "details")
     return cast("list[Tree]", found) if isinstance(found, list) else []
 
 
@@ -132,17 +139,9 @@ def _part_rows(
     node: Any, part: Part, name: str, date: str, kind: str, environment: str = NOT_APPLICABLE
 ) -> Iterator[Row]:
     for row, path in part.rows.items():
-        value = 0 if path == ZERO else _scalar(_at(node, path))
+        value = 0 if path == ZERO else _scalar(get_path(node, *path.split(".")))
         if value is not None:
             yield Row(row, value, name, date, part.group, kind, environment)
-
-
-def _at(node: Any, path: str) -> Any:
-    for step in path.split("."):
-        if not isinstance(node, Mapping):
-            return None
-        node = cast("Tree", node).get(step)
-    return node
 
 
 def _scalar(value: Any) -> Scalar:

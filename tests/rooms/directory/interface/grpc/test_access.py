@@ -18,7 +18,7 @@ from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import MountContext
 from pentad.rooms.directory.interface.grpc import calls
 from pentad.rooms.directory.interface.grpc.calls import address_of
-from pentad.rooms.directory.interface.grpc.security import is_login_waived, server_credentials
+from pentad.rooms.directory.interface.grpc.server import is_login_waived, server_credentials
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import events_pb2, search_pb2
 from pentad.settings.model import Settings

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.directory.interface.grpc.read_ahead import ReadAhead, reading_ahead
+from pentad.rooms.directory.interface.grpc.store_service import ReadAhead, reading_ahead
 
 pytestmark = pytest.mark.anyio
 

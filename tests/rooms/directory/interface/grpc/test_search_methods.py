@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from grpc import StatusCode
 
-from pentad.rooms.directory.interface.grpc import search_service
+from pentad.rooms.directory.interface.grpc import services
 from pentad.rooms.directory.wire.protos import search_pb2
 from tests.rooms.directory.interface.grpc.site import Wire, ref
 from tests.rooms.directory.records.parts import agent
@@ -40,8 +40,8 @@ async def test_one_type_is_alternatives_and_types_must_all_hold(wire: Wire) -> N
 
 async def test_pages_records_and_the_count_agree(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """With small pages, so that a search for everything is put together from several."""
-    monkeypatch.setattr(search_service, "LARGEST_LIMIT", 4)
-    monkeypatch.setattr(search_service, "RECORDS_AT_ONCE", 3)
+    monkeypatch.setattr(services, "LARGEST_LIMIT", 4)
+    monkeypatch.setattr(services, "RECORDS_AT_ONCE", 3)
     records = [agent(name=f"example.org/wire-paging-{number}") for number in range(11)]
     cids = list(reversed(await wire.push(*records)))
     names = query("NAME", "example.org/wire-paging-*")

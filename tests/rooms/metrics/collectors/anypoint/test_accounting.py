@@ -82,7 +82,7 @@ async def test_what_is_known_already_leads_on_while_something_else_is_slow() -> 
 async def test_a_dry_run_fetches_only_what_the_plan_needs() -> None:
     platform = Platform(World())
     async with asking(platform) as one:
-        from pentad.rooms.metrics.engine.query import build_query
+        from pentad.rooms.metrics.engine.query_engine import build_query
 
         info = one.engine.catalogue.find("ch").info()
         plan = await one.engine.dry_run("ch", build_query(info, one.engine.clock))

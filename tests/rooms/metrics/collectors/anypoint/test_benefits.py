@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from pentad.rooms.metrics.collectors.anypoint.benefits import Inputs, benefits, with_benefits
+from pentad.rooms.metrics.collectors.anypoint.figures import Inputs, benefits, with_benefits
 from pentad.rooms.metrics.interface.arguments import BenefitsArguments
 from tests.anypoint.asking import asking
 from tests.anypoint.faults import Fault

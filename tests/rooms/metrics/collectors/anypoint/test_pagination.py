@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.metrics.collectors.anypoint.pagination import AT_ONCE, Page, fetch_all_pages
+from pentad.rooms.metrics.collectors.anypoint.platform_api import AT_ONCE, Page, fetch_all_pages
 
 
 def run(coroutine: Any) -> Any:

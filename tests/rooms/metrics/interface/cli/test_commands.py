@@ -69,7 +69,7 @@ def test_a_dry_run_shows_the_plan(home: Path) -> None:
 @pytest.mark.requirement("metrics:cli:history")
 def test_what_was_polled_is_drawn(tmp_path: Path) -> None:
     assert "Nothing was recorded" in metrics(tmp_path, "history", "host", "cpu.percent").stderr
-    assert "samples were kept" in metrics(tmp_path, "poll", "host").stderr
+    assert "samples were recorded" in metrics(tmp_path, "poll", "host").stderr
     drawn = metrics(tmp_path, "history", "host", "memory.percent", "system.os")
     assert "memory.percent" in drawn.stdout
     assert "system.os" in drawn.stdout

@@ -1,6 +1,6 @@
-"""`pentad directory`: find, compare, sign and delete records; on the store or, with --url, on a server.
+"""`pentad directory`: find, compare, sign and delete records, in the store or with --url on a server.
 
-Verbs for files are in `files.py`. Where another directory is named in the settings, records go there.
+Verbs for files are in `files.py`. If the settings name another directory, records go there.
 """
 
 import json
@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from pentad.rooms.directory.interface.cli.files import export, import_sources, migrate, push, validate
-from pentad.rooms.directory.interface.cli.keys import RECORD_KEYS
-from pentad.rooms.directory.interface.cli.records import failed, record_given, record_text, tell, with_schemas, within
+from pentad.rooms.directory.interface.cli.records import (
+    load_record,
+    print_result,
+    record_text,
+    reported_error,
+    run_in_directory,
+    with_schemas,
+)
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, say
+from pentad.terminal.signing_keys import signing_keys
 
 if TYPE_CHECKING:
+    from pentad.access.signing_keys import KeyRing
+    from pentad.kernel.ports import Database
     from pentad.rooms.directory.service import Directory
+    from pentad.settings.model import Settings
     from pentad.terminal.client import Client, Target
 
 
@@ -27,7 +37,7 @@ def directory() -> None:
     """Validate, push, find, translate and sign agent records."""
 
 
-for verb in (validate, push, import_sources, export, migrate, RECORD_KEYS):
+for verb in (validate, push, import_sources, export, migrate):
     directory.add_command(verb)
 
 
@@ -35,13 +45,13 @@ for verb in (validate, push, import_sources, export, migrate, RECORD_KEYS):
 @json_option
 @server_options()
 def versions(as_json: bool, target: "Target") -> None:
-    """List the OASF versions that are known; the default is marked."""
+    """List the known OASF versions and mark the default."""
     if target.server is None:
         available, default = with_schemas(target.settings, lambda schemas: schemas.versions())
     else:
         found = target.call_tool("agntcy_oasf_list_versions", {})
         available, default = found["available_versions"], found["default_version"]
-    tell(
+    print_result(
         {"available_versions": available, "default_version": default},
         as_json,
         lambda: [f"{version} (default)" if version == default else version for version in available],
@@ -59,13 +69,13 @@ def versions(as_json: bool, target: "Target") -> None:
 @click.option("--module", "module_names", multiple=True, metavar="PATTERN", help="Module names.")
 @click.option("--module-id", "module_ids", multiple=True, metavar="ID", help="Module ids.")
 @click.option("--locator", "locators", multiple=True, metavar="PATTERN", help="A type, an address, or type:address.")
-@click.option("--created", "created_ats", multiple=True, metavar="PATTERN", help="When made, also >=2026-05-17.")
+@click.option("--created", "created_ats", multiple=True, metavar="PATTERN", help="When created, also >=2026-05-17.")
 @click.option("--author", "authors", multiple=True, metavar="PATTERN", help="Authors.")
 @click.option("--schema-version", "schema_versions", multiple=True, metavar="PATTERN", help="OASF versions.")
-@click.option("--any", "any_of", is_flag=True, help="One kind of filter is enough; by default all must match.")
+@click.option("--any", "any_of", is_flag=True, help="Match any kind of filter; by default all must match.")
 @click.option("--sort", type=click.Choice(["recency", "popularity", "relevance"]), help="Newest first by default.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many to list.")
-@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="How many to skip.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of records.")
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="Number of records to skip.")
 @json_option
 @server_options()
 def search(
@@ -84,20 +94,20 @@ def search(
         given["names"] = ["*"]
     given |= {"query": " ".join(words), "match": "any" if any_of else "all", "sort": sort}
     found = target.run(
-        lambda client: _found(client, {**given, "limit": limit, "offset": offset, "return": "records"}), "directory"
+        lambda client: _search(client, {**given, "limit": limit, "offset": offset, "return": "records"}), "directory"
     )
     if as_json:
         print_json(found)
         return
     rows = [(one["cid"], one["name"], one["version"], one.get("score", "")) for one in found["records"]]
-    print_table(("cid", "name", "version", "score"), rows, empty="No record was found.")
+    print_table(("cid", "name", "version", "score"), rows, empty="No records found.")
     if found["has_more"]:
-        say(f"{found['total']:,} in all; --offset {offset + len(rows)} goes on.")
+        say(f"{found['total']:,} in total; continue with --offset {offset + len(rows)}.")
 
 
-async def _found(client: "Client", asked: dict[str, Any]) -> dict[str, Any]:
-    answer = await client.call_tool("agntcy_dir_search_local", asked)
-    if (error := failed(answer)) is not None:
+async def _search(client: "Client", arguments: dict[str, Any]) -> dict[str, Any]:
+    answer = await client.call_tool("agntcy_dir_search_local", arguments)
+    if (error := reported_error(answer)) is not None:
         raise error
     records = {one["cid"]: one["record"] for one in answer.get("records", ())}
     hits = answer.get("hits") or [{"cid": cid} for cid in answer.get("record_cids", ())]
@@ -106,13 +116,13 @@ async def _found(client: "Client", asked: dict[str, Any]) -> dict[str, Any]:
         for hit in hits
         if hit["cid"] in records
     ]
-    shown = {"records": listed, "total": answer.get("total_count"), "has_more": answer["has_more"]}
-    return {**shown, "retrieval": answer["retrieval"]} if "retrieval" in answer else shown
+    page = {"records": listed, "total": answer.get("total_count"), "has_more": answer["has_more"]}
+    return {**page, "retrieval": answer["retrieval"]} if "retrieval" in answer else page
 
 
 @directory.command()
 @click.argument("record")
-@click.option("--canonical", is_flag=True, help="The exact text the CID is the hash of.")
+@click.option("--canonical", is_flag=True, help="The exact text that the CID is the hash of.")
 @out_option
 @server_options()
 def pull(record: str, canonical: bool, out: Path | None, target: "Target") -> None:
@@ -126,9 +136,9 @@ def pull(record: str, canonical: bool, out: Path | None, target: "Target") -> No
 @json_option
 @server_options()
 def resolve(reference: str, as_json: bool, target: "Target") -> None:
-    """Say which record REFERENCE (name[:version][@cid]) means."""
+    """Print the CID of the record that REFERENCE (name[:version][@cid]) names."""
     found = target.call_tool("directory_resolve", {"reference": reference}, "directory")
-    tell({name: found[name] for name in ("name", "version", "cid")}, as_json, lambda: [found["cid"]])
+    print_result({name: found[name] for name in ("name", "version", "cid")}, as_json, lambda: [found["cid"]])
 
 
 @directory.command()
@@ -143,7 +153,7 @@ def lineage(reference: str, as_json: bool, target: "Target") -> None:
         print_json([{name: one.get(name) for name in names} for one in steps])
     else:
         rows = [(one["version"], one["created_at"], one["cid"], one.get("previous") or "") for one in steps]
-        print_table(("version", "created", "cid", "replaces"), rows, empty="There is no such record.")
+        print_table(("version", "created", "cid", "replaces"), rows, empty="No such record.")
 
 
 @directory.command()
@@ -156,15 +166,15 @@ def diff(before: str, after: str, as_json: bool, target: "Target") -> None:
     from pentad.rooms.directory.translate.difference import Difference, difference
 
     async def work(client: "Client") -> Difference:
-        return difference(await record_given(client, before), await record_given(client, after))
+        return difference(await load_record(client, before), await load_record(client, after))
 
     found = target.run(work, "directory")
-    tell(found.as_json(), as_json, found.lines)
+    print_result(found.as_json(), as_json, found.lines)
 
 
 @directory.command()
 @click.argument("reference")
-@click.option("--key", metavar="FILE", help="A private key (PEM), env://NAME, or the server's own key by default.")
+@click.option("--key", metavar="FILE", help="A private key (PEM file or env://NAME); by default the server's own key.")
 @click.option("--password", "ask", is_flag=True, help="Ask for the password of the key.")
 @json_option
 @server_options()
@@ -173,68 +183,66 @@ def sign(reference: str, key: str | None, ask: bool, as_json: bool, target: "Tar
     if target.server is not None:
         if key is not None or ask:
             raise click.UsageError(
-                "A private key is not sent to a server. Leave out --key: the server's own key signs."
+                "A private key is not sent to a server. Leave out --key: the server signs with its own key."
             )
         signed = target.call_tool("directory_sign", {"reference": reference})
     else:
         password: str | None = click.prompt("Password", hide_input=True, err=True) if ask else None
-        signed = within(target.settings, lambda room: _signed(room, reference, key, password))
+        signed = run_in_directory(target.settings, lambda room: _sign(room, reference, key, password))
     if as_json:
         print_json(signed)
 
 
-async def _signed(room: "Directory", reference: str, key: str | None, password: str | None) -> dict[str, Any]:
+async def _sign(room: "Directory", reference: str, key: str | None, password: str | None) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.directory.record_references import resolve_reference
 
-    found = await resolve_reference(room, reference)
-    given = key or await room.signing_keys.private_key()
-    made = await room.trust.sign(LOCAL, found.cid, given, password, local=True)
-    return {"cid": found.cid, **made.to_json()}
+    found = await room.resolve(reference)
+    private_key = key or await room.signing_keys.private_key()
+    signature = await room.trust.sign(LOCAL, found.cid, private_key, password, local=True)
+    return {"cid": found.cid, **signature.to_json()}
 
 
 @directory.command()
 @click.argument("reference")
-@click.option("--key", metavar="FILE", help="Only a signature by this public key counts.")
-@click.option("--name", "by_name", is_flag=True, help="Also ask the domain in the name whether it knows the key.")
+@click.option("--key", metavar="FILE", help="Accept only signatures by this public key.")
+@click.option("--name", "by_name", is_flag=True, help="Also check that the domain in the name vouches for the key.")
 @json_option
 @server_options()
 def verify(reference: str, key: str | None, by_name: bool, as_json: bool, target: "Target") -> int:
-    """Check the signatures of a record. The exit code is 1 when it is not trusted."""
+    """Check the signatures of a record. The exit code is 1 if it is not trusted."""
     if target.server is None:
-        told = within(target.settings, lambda room: _verified(room, reference, key, by_name))
+        result = run_in_directory(target.settings, lambda room: _verify_locally(room, reference, key, by_name))
     elif key is None:
-        told = target.run(lambda client: _verified_there(client, reference, by_name))
+        result = target.run(lambda client: _verify_on_server(client, reference, by_name))
     else:
-        raise click.UsageError("A server checks every key. Leave out --key, or pull the record and check it here.")
-    tell(told, as_json, lambda: [told["message"], *([str(told["name"])] if "name" in told else [])])
-    return ExitCode.OK if told["success"] else ExitCode.FAILED
+        raise click.UsageError("A server accepts any key. Leave out --key, or pull the record and verify it locally.")
+    print_result(result, as_json, lambda: [result["message"], *([str(result["name"])] if "name" in result else [])])
+    return ExitCode.OK if result["success"] else ExitCode.FAILED
 
 
-async def _verified(room: "Directory", reference: str, key: str | None, by_name: bool) -> dict[str, Any]:
-    from pentad.rooms.directory.record_references import resolve_reference
+async def _verify_locally(room: "Directory", reference: str, key: str | None, by_name: bool) -> dict[str, Any]:
 
-    found = await resolve_reference(room, reference)
+    found = await room.resolve(reference)
     verdict = await room.trust.verify(found.cid, key, local=True)
     signers = [{"identity": one.identity, "issuer": one.issuer} for one in verdict.signers]
-    told: dict[str, Any] = {"cid": found.cid, "success": verdict.success, "message": verdict.message}
-    told["signers"] = signers
+    result: dict[str, Any] = {"cid": found.cid, "success": verdict.success, "message": verdict.message}
+    result["signers"] = signers
     if by_name:
         named = await room.trust.verify_name(found.cid, None, None)
-        told |= {"success": verdict.success and named.verified, "name": named.error_message or named.domain}
-    return told
+        result |= {"success": verdict.success and named.verified, "name": named.error_message or named.domain}
+    return result
 
 
-async def _verified_there(client: "Client", reference: str, by_name: bool) -> dict[str, Any]:
+async def _verify_on_server(client: "Client", reference: str, by_name: bool) -> dict[str, Any]:
     cid = (await client.call_tool("directory_resolve", {"reference": reference}))["cid"]
     verdict = await client.call_tool("agntcy_dir_verify_record", {"cid": cid})
-    told = {"cid": cid, "success": verdict["success"], "message": verdict["message"]}
-    told["signers"] = verdict.get("signers", [])
+    result = {"cid": cid, "success": verdict["success"], "message": verdict["message"]}
+    result["signers"] = verdict.get("signers", [])
     if by_name:
         named = await client.call_tool("agntcy_dir_verify_name", {"cid": cid})
         domain = named.get("domain_verification", {}).get("domain", "")
-        told |= {"success": told["success"] and named["verified"], "name": named.get("error_message") or domain}
-    return told
+        result |= {"success": result["success"] and named["verified"], "name": named.get("error_message") or domain}
+    return result
 
 
 @directory.command()
@@ -242,7 +250,25 @@ async def _verified_there(client: "Client", reference: str, by_name: bool) -> di
 @json_option
 @server_options()
 def delete(reference: str, as_json: bool, target: "Target") -> None:
-    """Delete one record with its signatures, for good."""
+    """Permanently delete one record and its signatures."""
     deleted = target.call_tool("directory_delete", {"reference": reference}, "directory")
     if as_json:
         print_json({"cid": deleted["cid"], "deleted": True})
+
+
+async def _record_ring(database: "Database", settings: "Settings") -> "KeyRing":
+    from pentad.kernel.clock import SystemClock
+    from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
+
+    ring = record_ring(database, settings.secret_box(), SystemClock())
+    await adopt_key_file(ring, settings.data)
+    return ring
+
+
+def _fingerprint(public: str) -> str:
+    from pentad.rooms.directory.trust.keys import read_public_key
+
+    return read_public_key(public).fingerprint
+
+
+directory.add_command(signing_keys("records", _record_ring, _fingerprint))

@@ -1,6 +1,6 @@
-"""What the verbs of `pentad directory` share: the room, the schemas alone, and the records a user points at.
+"""What the verbs of `pentad directory` share: opening the room or only the schemas, and loading records.
 
-A record is given as a file, as `-` for what comes in, as a CID, or as name[:version][@cid].
+A record is given as a file, as `-` for stdin, as a CID, or as name[:version][@cid].
 """
 
 from collections.abc import Callable, Coroutine
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def with_schemas(settings: "Settings", work: "Callable[[SchemaSource], Coroutine[Any, Any, T]]") -> T:
-    """Do something that asks about OASF alone: no store is opened, nor made where there is none."""
+    """Run `work` with the OASF schemas. Neither opens nor creates a store."""
     import asyncio
 
     from pentad.kernel.clock import SystemClock
@@ -39,33 +39,33 @@ def with_schemas(settings: "Settings", work: "Callable[[SchemaSource], Coroutine
     return asyncio.run(run())
 
 
-def within(settings: "Settings", work: "Callable[[Directory], Coroutine[Any, Any, T]]") -> T:
-    """Do something with the opened directory."""
+def run_in_directory(settings: "Settings", work: "Callable[[Directory], Coroutine[Any, Any, T]]") -> T:
+    """Run `work` with the opened directory."""
     return run_in_room(settings, work, "directory")
 
 
-def failed(answer: dict[str, Any]) -> PentadError | None:
-    """The failure that a tool of the original reports in its answer, if it does."""
+def reported_error(answer: dict[str, Any]) -> PentadError | None:
+    """The error in the answer of one of the original's tools, if there is one."""
     message = str(answer.get("error_message") or "")
     return PentadError(message[:1].lower() + message[1:]) if message else None
 
 
 async def record_text(client: "Client", reference: str) -> str:
-    """The canonical text of the record that a CID or a name means."""
+    """The canonical text of a record, by CID or name."""
     given = reference.strip()
     cid = given if is_cid(given) else (await client.call_tool("directory_resolve", {"reference": given}))["cid"]
     return await client.read(f"directory://records/{cid}")
 
 
-async def record_given(client: "Client", given: str) -> dict[str, Any]:
-    """The record that a file, stdin, a CID or a name means."""
+async def load_record(client: "Client", given: str) -> dict[str, Any]:
+    """A record from a file, from stdin, or by CID or name."""
     from pentad.rooms.directory.oasf.parsing import parse_record
 
     return parse_record(read(given) if is_file(given) else (await record_text(client, given)).encode())
 
 
-def tell(value: Any, as_json: bool, lines: Callable[[], list[str]]) -> None:
-    """The value as JSON for programs, or its lines for people."""
+def print_result(value: Any, as_json: bool, lines: Callable[[], list[str]]) -> None:
+    """Print the value as JSON for programs, or its lines for people."""
     if as_json:
         print_json(value)
     else:

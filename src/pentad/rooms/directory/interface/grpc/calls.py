@@ -62,10 +62,10 @@ class CallGuard:
     """Admits calls and records how they ended."""
 
     def __init__(
-        self, mount: MountContext, *, everybody: bool, by_certificate: Callable[[Any], Principal | None]
+        self, mount: MountContext, *, login_waived: bool, by_certificate: Callable[[Any], Principal | None]
     ) -> None:
         self._mount = mount
-        self._everybody = everybody
+        self._login_waived = login_waived
         self._by_certificate = by_certificate
         self._record: Record = mount.record
 
@@ -104,7 +104,7 @@ class CallGuard:
             await context.abort(*refusal)
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
-        if self._everybody:
+        if self._login_waived:
             return LOCAL
         given = headers.get("authorization")
         if given is None and (known := self._by_certificate(context.auth_context())) is not None:
@@ -120,14 +120,14 @@ def _require(principal: Principal, name: str, method: Method) -> None:
 class _PeriodicCheck:
     """Repeats a check if the last one is old."""
 
-    def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
-        self._ask = ask
-        self._asked_at = time.monotonic()
+    def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
+        self._check = check
+        self._checked_at = time.monotonic()
 
     async def __call__(self) -> None:
-        if time.monotonic() - self._asked_at >= RECHECK_SECONDS:
-            await self._ask()
-            self._asked_at = time.monotonic()
+        if time.monotonic() - self._checked_at >= RECHECK_SECONDS:
+            await self._check()
+            self._checked_at = time.monotonic()
 
 
 def address_of(peer: str) -> str | None:

@@ -6,8 +6,10 @@ stream too, but a referrer that cannot be stored is answered with the reason, an
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from typing import Any, Final
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
@@ -16,10 +18,9 @@ from google.protobuf.struct_pb2 import Struct
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal
 from pentad.rooms.directory.interface.grpc.calls import Caller, Method, Service
-from pentad.rooms.directory.interface.grpc.read_ahead import reading_ahead
 from pentad.rooms.directory.models import RecordMeta
-from pentad.rooms.directory.records.records import drafted
 from pentad.rooms.directory.records.referrers import TYPES, Referrer
+from pentad.rooms.directory.records.service import draft_record
 from pentad.rooms.directory.records.syncs import DEFAULT_REPOSITORY, Sync
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
@@ -32,6 +33,78 @@ from pentad.rooms.directory.wire.structs import (
     length_delimited,
     plain_struct,
 )
+
+T = TypeVar("T")
+
+MESSAGES_MOST: Final = 512
+BYTES_MOST: Final = 8 * 1024 * 1024
+
+
+class ReadAhead(Generic[T]):
+    """The messages that have arrived and are not yet processed.
+
+    A stream answers every request in order. One by one, each would wait for its own commit; read ahead, everything that
+    arrives during one commit shares the next. The buffer is bounded by count and bytes, so that a fast sender waits for
+    a slow store.
+    """
+
+    def __init__(self, *, messages: int = MESSAGES_MOST, most_bytes: int = BYTES_MOST) -> None:
+        self._messages = messages
+        self._most_bytes = most_bytes
+        self._waiting: list[T] = []
+        self._bytes = 0
+        self._failure: BaseException | None = None
+        self._ended = False
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether messages are waiting."""
+        return bool(self._waiting)
+
+    async def batch(self) -> list[T]:
+        """All waiting messages, at least one; empty at the end of the stream. Raises a failure after them."""
+        while not self._waiting and not self._ended:
+            self._arrived.clear()
+            await self._arrived.wait()
+        if not self._waiting and self._failure is not None:
+            raise self._failure
+        taken, self._waiting, self._bytes = self._waiting, [], 0
+        self._room.set()
+        return taken
+
+    async def fill(self, stream: AsyncIterable[bytes], read: Callable[[bytes], Awaitable[T]]) -> None:
+        """Read the stream to its end, or to the first unreadable message."""
+        try:
+            async for raw in stream:
+                self._waiting.append(await read(raw))
+                self._bytes += len(raw)
+                self._arrived.set()
+                while len(self._waiting) >= self._messages or self._bytes >= self._most_bytes:
+                    self._room.clear()
+                    await self._room.wait()
+        except Exception as error:  # noqa: BLE001  batch() raises it after the messages before it
+            self._failure = error
+        finally:
+            self._ended = True
+            self._arrived.set()
+
+
+@asynccontextmanager
+async def reading_ahead(
+    stream: AsyncIterable[bytes], read: Callable[[bytes], Awaitable[T]], *, messages: int = MESSAGES_MOST
+) -> AsyncGenerator[ReadAhead[T]]:
+    """Read a stream in the background while the block runs."""
+    ahead = ReadAhead[T](messages=messages)
+    task = asyncio.create_task(ahead.fill(stream, read))
+    try:
+        yield ahead
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
 
 PULLED_AT_ONCE: Final = 32
 """Records can be large, and a whole batch is in memory at once."""
@@ -53,22 +126,22 @@ class _Store:
 
     async def push(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         """While one batch is stored, the answers to the previous one go out and the next one comes in."""
-        async with reading_ahead(stream, self._drafted) as ahead:
-            kept: list[Draft] = []
+        async with reading_ahead(stream, self._read_draft) as ahead:
+            stored: list[Draft] = []
             while drafts := await ahead.batch():
-                keeping = asyncio.create_task(self._keep(call.who, drafts))
+                storing = asyncio.create_task(self._store(call.who, drafts))
                 try:
-                    for draft in kept:
+                    for draft in stored:
                         yield _ref(draft)
-                    await keeping
+                    await storing
                 finally:
-                    keeping.cancel()
-                    await asyncio.gather(keeping, return_exceptions=True)
-                kept = drafts
+                    storing.cancel()
+                    await asyncio.gather(storing, return_exceptions=True)
+                stored = drafts
                 if not ahead.waiting:
-                    for draft in kept:
+                    for draft in stored:
                         yield _ref(draft)
-                    kept = []
+                    stored = []
 
     async def pull(self, call: Caller, stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         async with reading_ahead(stream, cid_of_ref, messages=PULLED_AT_ONCE) as ahead:
@@ -93,11 +166,11 @@ class _Store:
             await self._directory.records.delete(call.who, await cid_of_ref(raw))
         return Empty()
 
-    async def _keep(self, who: Principal, drafts: list[Draft]) -> None:
+    async def _store(self, who: Principal, drafts: list[Draft]) -> None:
         records = self._directory.records
         await self._directory.platform.database.write(lambda tx: records.write(tx, who, drafts))
 
-    async def _drafted(self, raw: bytes) -> Draft:
+    async def _read_draft(self, raw: bytes) -> Draft:
         """The validated record of a message, ready to be stored."""
         data = decoded_record(raw)
         try:
@@ -108,7 +181,7 @@ class _Store:
             raise InvalidInput(f"record validation failed: [{error.message}]") from None
         if not report.valid:
             raise InvalidInput(f"record validation failed: [{' '.join(one.line() for one in report.errors)}]")
-        return drafted(data)
+        return draft_record(data)
 
 
 def _ref(draft: Draft) -> bytes:
@@ -153,7 +226,7 @@ class _Referrers:
         self, call: Caller, stream: AsyncIterable[store_pb2.PushReferrerRequest]
     ) -> AsyncIterator[store_pb2.PushReferrerResponse]:
         async for request in stream:
-            referrer = _said(request)
+            referrer = _parse_referrer(request)
             try:
                 cid = await self._directory.referrers.push(call.who, referrer, request.record_ref.cid)
             except (Conflict, LimitExceeded, NotFound) as error:
@@ -167,7 +240,7 @@ class _Referrers:
         async for request in stream:
             cid, kind, ref = request.record_ref.cid, request.referrer_type, request.referrer_ref.cid
             for referrer in await self._directory.referrers.pull(cid, kind or None, ref or None):
-                yield store_pb2.PullReferrerResponse(referrer=_shown(referrer))
+                yield store_pb2.PullReferrerResponse(referrer=_referrer_message(referrer))
 
     async def delete(
         self, call: Caller, stream: AsyncIterable[store_pb2.DeleteReferrerRequest]
@@ -178,7 +251,7 @@ class _Referrers:
             yield store_pb2.DeleteReferrerResponse(referrer_refs=[core_pb2.ReferrerRef(cid=one) for one in gone])
 
 
-def _said(request: store_pb2.PushReferrerRequest) -> Referrer:
+def _parse_referrer(request: store_pb2.PushReferrerRequest) -> Referrer:
     """The referrer of a request. Older clients send a whole referrer where newer ones send a type."""
     if not request.record_ref.cid:
         raise InvalidInput("record_ref is required")
@@ -193,7 +266,7 @@ def _said(request: store_pb2.PushReferrerRequest) -> Referrer:
     return Referrer(whole.type, about, _plain(whole.data), dict(whole.annotations), whole.created_at)
 
 
-def _shown(referrer: Referrer) -> core_pb2.RecordReferrer:
+def _referrer_message(referrer: Referrer) -> core_pb2.RecordReferrer:
     return core_pb2.RecordReferrer(
         type=referrer.type,
         record_ref=core_pb2.RecordRef(cid=referrer.record_cid),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, by_environment_type
 from pentad.rooms.metrics.collectors.anypoint.cells import (
     DAY,
     Cell,
@@ -13,12 +13,11 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     count_of,
     derive,
     exact_sum,
-    get_path,
     missing_state,
     timestamp,
     to_number,
 )
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, by_environment_type
+from pentad.rooms.metrics.metric_keys import get_path
 
 APIS: Final = (
     "total", "active", "inactive", "apiInstances", "apiVersions", "apisWithPolicies", "apisWithoutPolicies",
@@ -71,9 +70,9 @@ def api_figures(known: GroupFacts, environment: Environment) -> Entry:
 
 def _activity(running: Cell, now: float) -> tuple[Cell, Cell]:
     """Instances called within a day, and others. Instances without a date count in neither."""
-    telling = derive(lambda found: [one["lastActiveDate"] for one in found if "lastActiveDate" in one], running)
-    active = derive(lambda dates: sum(1 for date in dates if timestamp(date) >= now - DAY), telling)
-    return active, derive(lambda dates, recent: len(dates) - recent, telling, active)
+    dates = derive(lambda found: [one["lastActiveDate"] for one in found if "lastActiveDate" in one], running)
+    active = derive(lambda dates: sum(1 for date in dates if timestamp(date) >= now - DAY), dates)
+    return active, derive(lambda dates, recent: len(dates) - recent, dates, active)
 
 
 def policies_of(known: GroupFacts, environment: Environment, running: Cell) -> list[Cell]:

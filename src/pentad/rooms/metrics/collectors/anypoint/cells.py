@@ -5,7 +5,7 @@ A sum with missing parts is partial; if all parts are missing, it has no value.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, cast, overload
+from typing import Any, Final, NamedTuple, overload
 
 from pentad.kernel.clock import parse_iso
 from pentad.rooms.metrics.models import State
@@ -102,15 +102,6 @@ def combine(entries: Sequence[Entry], keys: Sequence[str], lists: Mapping[str, s
         else:
             found[key] = sum_cells([entry[key] for entry in entries])
     return found
-
-
-def get_path(value: Any, *path: str) -> Any:
-    """The value at a path of names, or None."""
-    for name in path:
-        if not isinstance(value, dict):
-            return None
-        value = cast("dict[str, Any]", value).get(name)
-    return value
 
 
 def to_number(value: Any) -> int | float:

@@ -3,17 +3,20 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
+
+import msgspec
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.metrics.collectors.anypoint.business_groups import (
+    SECURITY,
+    GroupFacts,
     parse_environments,
     refuse_unknown_environments,
     refuse_unknown_regions,
 )
-from pentad.rooms.metrics.collectors.anypoint.catalogue import CollectorSpec, collector_specs
 from pentad.rooms.metrics.collectors.anypoint.figures import FIGURES
-from pentad.rooms.metrics.collectors.anypoint.group_facts import SECURITY, GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.legacy import (
     FAILED,
     NO_ENVIRONMENTS,
@@ -43,6 +46,27 @@ from pentad.rooms.metrics.collectors.anypoint.response_projection import TTLS
 from pentad.rooms.metrics.collectors.anypoint.response_tree import TreeBuilder, entry_head, error_texts, nest, raw_tree
 from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
 from pentad.rooms.metrics.models import Difference, Fact, Facts, Info, Metric, Plan, Query, Sample, Snapshot
+
+
+class CollectorSpec(msgspec.Struct, frozen=True):
+    """One collector. `root` is where its figures stand in the tree; `takes` are the filters it supports."""
+
+    title: str
+    description: str
+    aliases: tuple[str, ...]
+    root: tuple[str, ...]
+    takes: frozenset[str]
+    metrics: tuple[Metric, ...]
+
+
+@cache
+def collector_specs() -> Mapping[str, CollectorSpec]:
+    """All specifications by collector id."""
+    from importlib.resources import files  # slow to import
+
+    text = files("pentad.rooms.metrics.collectors.anypoint").joinpath("catalogue.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, CollectorSpec])
+
 
 FAMILY: Final = "anypoint"
 SECRETS: Final = ("anypoint_client_secret", "anypoint_password")

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import applied_templates
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, combined_state, derive, missing_state, to_number
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
 
 Asset = dict[str, Any]
 Name = tuple[Any, Any]
@@ -106,5 +105,5 @@ def _mean_occurrences(
     cells = [names(known, environment) for environment in places]
     if cells and all(cell.value is None for cell in cells):
         return Cell(None, missing_state(cells))
-    met = [name for cell in cells if cell.value is not None for name in cell.value]
-    return Cell(mean([met.count(asset_id(asset)) for asset in _of(assets.value, kind)]), combined_state(cells))
+    names_seen = [name for cell in cells if cell.value is not None for name in cell.value]
+    return Cell(mean([names_seen.count(asset_id(asset)) for asset in _of(assets.value, kind)]), combined_state(cells))

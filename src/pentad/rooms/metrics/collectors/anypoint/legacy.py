@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances, api_manager, policies_of, template
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, derive, get_path
+from pentad.rooms.metrics.collectors.anypoint.business_groups import GroupFacts
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, derive
 from pentad.rooms.metrics.collectors.anypoint.figures import FIGURES
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.mq import figures_by_region, summary
 from pentad.rooms.metrics.collectors.anypoint.runtime_manager import capacity, cloudhub, fabric_applications, hybrid
-from pentad.rooms.metrics.metric_keys import Match, Matcher, Steps, flatten, key_matchers
+from pentad.rooms.metrics.metric_keys import Match, Matcher, Steps, flatten, get_path, key_matchers
 from pentad.rooms.metrics.models import Difference, Info, Labels
 
 FACTS: Final[Mapping[str, frozenset[str]]] = {

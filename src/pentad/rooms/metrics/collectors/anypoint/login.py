@@ -161,12 +161,12 @@ class Logins:
 
     def credentials(self, given: Mapping[str, str] | None) -> Credentials:
         """The credentials of the request if it has any, else the operator's; refused if there are none."""
-        asked = from_headers(given) if given else Credentials()
+        request = from_headers(given) if given else Credentials()
         # An incomplete login must not fall back to the operator's.
-        chosen = asked if asked.has_any else self.own
+        chosen = request if request.has_any else self.own
         if not chosen.complete:
             raise InvalidInput(NEEDED, hint=HINT)
-        return replace(chosen, org=asked.org or self.own.org)
+        return replace(chosen, org=request.org or self.own.org)
 
     def login(self, given: Mapping[str, str] | None) -> Login:
         chosen = self.credentials(given)

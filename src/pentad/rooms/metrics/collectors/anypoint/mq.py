@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, with_environment
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Entry, Node, derive, exact_sum, sum_cells, to_number
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, with_environment
 
 QUEUES: Final = {
     "messagesInFlight": "inflightMessages", "messagesSent": "messagesSent", "messagesReceived": "messagesReceived",

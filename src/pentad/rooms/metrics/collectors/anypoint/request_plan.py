@@ -9,17 +9,20 @@ from typing import Any, Final, TypeVar
 
 from pentad.rooms.metrics.collectors.anypoint.api_manager import api_instances, is_measured
 from pentad.rooms.metrics.collectors.anypoint.business_groups import (
+    SECURITY,
     Environment,
     Group,
+    GroupFacts,
+    Params,
     parse_environments,
     parse_groups,
     select_environments,
     select_groups,
 )
-from pentad.rooms.metrics.collectors.anypoint.cells import Cell, get_path, to_number
+from pentad.rooms.metrics.collectors.anypoint.cells import Cell, to_number
 from pentad.rooms.metrics.collectors.anypoint.exchange import assets_with_dependencies
-from pentad.rooms.metrics.collectors.anypoint.group_facts import SECURITY, GroupFacts, Params
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
+from pentad.rooms.metrics.metric_keys import get_path
 from pentad.rooms.metrics.models import Fact, Facts, Problem, Query, State, state_of
 
 T = TypeVar("T")
@@ -93,7 +96,8 @@ def _group_facts(scope: Scope, query: Query, facts: Facts, group: Group, top: Gr
         cell = Cell(None, state_of((answer,)))
     else:
         environments = select_environments(
-            read.once(answer, lambda said: parse_environments(said, scope.ignored_environments)), query.environments
+            read.once(answer, lambda found_answer: parse_environments(found_answer, scope.ignored_environments)),
+            query.environments,
         )
         cell = Cell(())
     return GroupFacts(

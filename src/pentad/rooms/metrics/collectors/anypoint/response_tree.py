@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, Group
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, Group, GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.cells import Cell, Node, missing_state
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts
 from pentad.rooms.metrics.collectors.anypoint.mq import destination, regions_of
-from pentad.rooms.metrics.metric_keys import LABELS
+from pentad.rooms.metrics.metric_keys import LABELS, put_path
 from pentad.rooms.metrics.models import Labels, Metric, Problem, Sample
 
 Steps = tuple[str, ...]
@@ -38,7 +37,7 @@ class TreeBuilder:
             entries = [self._entry(entry, path, labels) for entry in cast("list[Node]", node)]
             return [entry for entry in entries if entry is not None]
         found: dict[str, Any] = {}
-        wanted = False
+        has_figures = False
         for name, inner in cast("dict[str, Node]", node).items():
             if isinstance(inner, str):
                 found[name] = inner
@@ -46,11 +45,11 @@ class TreeBuilder:
             if isinstance(inner, Cell) and ".".join((*path, name)) not in self._metrics:
                 continue
             value = self._node(inner, path if name == "details" else (*path, name), labels, in_list=in_list)
-            is_empty_list = isinstance(inner, list) and (wanted or self._has_below((*path, name)))
+            is_empty_list = isinstance(inner, list) and (has_figures or self._has_below((*path, name)))
             if isinstance(inner, Cell) or value or is_empty_list:
                 found[name] = value
-                wanted = True
-        return found if wanted else None
+                has_figures = True
+        return found if has_figures else None
 
     def _has_below(self, path: Steps) -> bool:
         start = ".".join(path) + "."
@@ -63,8 +62,8 @@ class TreeBuilder:
         value = self._node(entry, path, tuple(sorted({**dict(labels), **named}.items())), in_list=True)
         if value is None:
             return None
-        lacking = [cell for cell in _cells(entry, path, self._metrics) if cell.state != "ok"]
-        return {**value, "state": missing_state(lacking)} if lacking else value
+        incomplete = [cell for cell in _cells(entry, path, self._metrics) if cell.state != "ok"]
+        return {**value, "state": missing_state(incomplete)} if incomplete else value
 
     def _cell(self, cell: Cell, key: str, labels: Labels, *, in_list: bool) -> Any:
         metric = self._metrics.get(key)
@@ -125,20 +124,13 @@ def raw_tree(known: GroupFacts, names: frozenset[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, place in PLACES.items():
         if name in names:
-            _put(found, place, known.cell(name).value)
+            put_path(found, place, known.cell(name).value)
     if "members" in names:
-        _put(found, ("coreServicesData", "entitlements"), known.group.entitlements)
+        put_path(found, ("coreServicesData", "entitlements"), known.group.entitlements)
     for name, place in BY_ENVIRONMENT.items():
         if name in names:
-            _put(found, place, [_of(known, environment, name) for environment in known.environments])
+            put_path(found, place, [_of(known, environment, name) for environment in known.environments])
     return found
-
-
-def _put(found: dict[str, Any], place: tuple[str, ...], value: Any) -> None:
-    *outer, last = place
-    for name in outer:
-        found = found.setdefault(name, {})
-    found[last] = value
 
 
 def _of(known: GroupFacts, environment: Environment, name: str) -> dict[str, Any]:

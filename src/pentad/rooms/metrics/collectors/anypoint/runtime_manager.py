@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment
+from pentad.rooms.metrics.collectors.anypoint.business_groups import Environment, GroupFacts, by_environment_type
 from pentad.rooms.metrics.collectors.anypoint.cells import (
     Cell,
     Entry,
@@ -17,13 +17,12 @@ from pentad.rooms.metrics.collectors.anypoint.cells import (
     count_of,
     derive,
     exact_sum,
-    get_path,
     missing_state,
     simplify,
     sum_cells,
     to_number,
 )
-from pentad.rooms.metrics.collectors.anypoint.group_facts import GroupFacts, by_environment_type
+from pentad.rooms.metrics.metric_keys import get_path
 
 CLOUDHUB_KEYS: Final = (
     "vcoresUsed", "applicationsTotal", "applicationsStarted", "applicationsStopped", "runtimesUsed", "runtimesUsedTotal"
@@ -99,7 +98,7 @@ def networking(known: GroupFacts) -> dict[str, Node]:
     for name, (entitlement, used_name) in NETWORK.items():
         assigned = get_path(known.group.entitlements, entitlement, "assigned")
         total = Cell(to_number(assigned)) if assigned is not None else Cell(None, "not-entitled")
-        used = derive(lambda said, wanted=used_name: said.get(wanted), usage)
+        used = derive(lambda answer, cloudhub_2_only=used_name: answer.get(cloudhub_2_only), usage)
         if used.state == "ok" and used.value is None:
             used = Cell(None, "unsupported")
         found[f"{name}Total"] = total
@@ -194,14 +193,14 @@ def is_cloudhub_2(known: GroupFacts, item: Any, detail: Any) -> bool:
 
 
 def _deployments_of_mc(
-    known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], *, wanted: bool | None
+    known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], *, cloudhub_2_only: bool | None
 ) -> list[tuple[Any, Cell]]:
     """Deployments of the provider MC: CloudHub 2.0's, a fabric's, or with None both."""
     return [
         (item, cell)
         for item, cell in pairs
         if get_path(item, "target", "provider") == "MC"
-        and (wanted is None or is_cloudhub_2(known, item, cell.value) is wanted)
+        and (cloudhub_2_only is None or is_cloudhub_2(known, item, cell.value) is cloudhub_2_only)
     ]
 
 
@@ -210,7 +209,7 @@ def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool)
     fabrics = known.cell("rtf.fabrics")
     if listed.value is None:
         return dict.fromkeys(FABRIC_KEYS, listed)
-    mine = _deployments_of_mc(known, pairs, wanted=None if all_mc else False)
+    mine = _deployments_of_mc(known, pairs, cloudhub_2_only=None if all_mc else False)
     if known.regions:
         if fabrics.value is None:
             return dict.fromkeys(FABRIC_KEYS, fabrics)
@@ -231,15 +230,15 @@ def fabric_figures(known: GroupFacts, environment: Environment, *, all_mc: bool)
 
 def _in_regions(known: GroupFacts, pairs: Iterable[tuple[Any, Cell]], fabrics: Iterable[Any]) -> list[tuple[Any, Cell]]:
     """The deployments on a fabric in the query's regions."""
-    there = {str(one.get("id")) for one in fabrics if known.in_region(one.get("region"))}
-    return [(item, cell) for item, cell in pairs if str(get_path(item, "target", "targetId")) in there]
+    fabric_ids = {str(one.get("id")) for one in fabrics if known.in_region(one.get("region"))}
+    return [(item, cell) for item, cell in pairs if str(get_path(item, "target", "targetId")) in fabric_ids]
 
 
 def _cloudhub_2_figures(known: GroupFacts, environment: Environment) -> Entry:
     listed, pairs = deployments_with_details(known, environment)
     if listed.value is None:
         return dict.fromkeys(CLOUDHUB_2_KEYS, listed)
-    mine = _deployments_of_mc(known, pairs, wanted=True)
+    mine = _deployments_of_mc(known, pairs, cloudhub_2_only=True)
     used = [derive(_vcores_used, cell) for _, cell in mine]
     return {
         "vcoresUsed": sum_cells(used),

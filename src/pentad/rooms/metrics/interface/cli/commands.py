@@ -1,18 +1,18 @@
 """`pentad metrics`: current figures, their history, live charts and exports.
 
-Without --url collectors ask their sources from this process; with it the server's tools answer (`server.py`).
+Without --url the collectors run in this process; with it the server's tools answer.
 """
 
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from pentad.entry_points import entry_points
-from pentad.rooms.metrics.interface.cli import server
 from pentad.rooms.metrics.interface.cli.formatting import (
+    MOST_ROWS,
     collector_rows,
     line_texts,
     missing_lines,
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pentad.rooms.metrics.models import Query
     from pentad.rooms.metrics.service import Metrics
     from pentad.settings.model import Settings
-    from pentad.terminal.client import Target
+    from pentad.terminal.client import Client, Target
+
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,7 +45,7 @@ def metrics() -> None:
 
 
 def where_options(command: F) -> F:
-    """What part of what a collector sees."""
+    """Options that select a part of a collector's data."""
     for option in (
         click.option("--region", "regions", multiple=True, help="Only this region; may be repeated."),
         click.option("--environment", "environments", multiple=True, help="Only this one, by name, id or type."),
@@ -60,7 +61,7 @@ def where_options(command: F) -> F:
 def collectors(as_json: bool, target: "Target") -> None:
     """List the collectors and whether they are set up."""
     if target.server is not None:
-        server.list_collectors(target, as_json)
+        list_collectors(target, as_json)
         return
 
     async def work(room: "Metrics") -> None:
@@ -74,23 +75,25 @@ def collectors(as_json: bool, target: "Target") -> None:
             for line in missing_lines(infos):
                 say(line)
 
-    within(target.settings, work)
+    run_in_metrics(target.settings, work)
 
 
 @metrics.command()
 @click.argument("collector")
 @click.argument("keys", nargs=-1)
 @where_options
-@click.option("--raw", is_flag=True, help="The source's own answers, secrets taken out; JSON.")
-@click.option("--legacy", is_flag=True, help="The Metrics Toolkit's numbers and roots; JSON.")
-@click.option("--dry-run", is_flag=True, help="What it would take; nothing else is fetched.")
-@click.option("--timeout", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Then show what is there.")
+@click.option("--raw", is_flag=True, help="The source's own answers as JSON, with secrets removed.")
+@click.option("--legacy", is_flag=True, help="The Metrics Toolkit's numbers and roots, as JSON.")
+@click.option("--dry-run", is_flag=True, help="Print what an answer would cost; fetch nothing else.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.1, 600), metavar="SECONDS", help="Answer with what has arrived by then."
+)
 @json_option
 @server_options()
 def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, target: "Target", **how: Any) -> int:
-    """Show the figures of a COLLECTOR as they are now, or only those of some KEYS."""
+    """Print the current figures of a COLLECTOR, or only those of some KEYS."""
     if target.server is not None:
-        return server.show_figures(target, collector, keys, how, dry_run=dry_run, as_json=as_json)
+        return show_figures(target, collector, keys, how, dry_run=dry_run, as_json=as_json)
 
     async def work(room: "Metrics") -> int:
         query = _query(room, collector, keys, how)
@@ -107,7 +110,7 @@ def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, ta
         _show(answer, keys, query, as_json or how["raw"] or how["legacy"])
         return _outcome(answer)
 
-    return within(target.settings, work, everything=_is_of_rooms(collector))
+    return run_in_metrics(target.settings, work, everything=_needs_all_rooms(collector))
 
 
 @metrics.command()
@@ -115,9 +118,9 @@ def show(collector: str, keys: tuple[str, ...], dry_run: bool, as_json: bool, ta
 @click.argument("keys", nargs=-1, required=True)
 @click.option("--from", "begin", default="now-24h", show_default=True, help="now-6h, 7d (ago), a date, an ISO time.")
 @click.option("--to", "end", default="now", show_default=True)
-@click.option("--step", help="One point for each: 5m, 1h, 1d.")
-@click.option("--bg", help="The scope, where there is a history of several.")
-@click.option("--forecast", is_flag=True, help="Say when a limit is reached if things go on like this.")
+@click.option("--step", help="One point per interval: 5m, 1h, 1d.")
+@click.option("--bg", help="The scope, if several have a history.")
+@click.option("--forecast", is_flag=True, help="Forecast when a limit is reached.")
 @json_option
 @server_options()
 def history(
@@ -131,14 +134,14 @@ def history(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Draw what was recorded of some KEYS of a COLLECTOR."""
+    """Draw the recorded history of some KEYS of a COLLECTOR."""
     if target.server is not None:
-        asked = {"collector": collector, "metricKey": list(keys), "from": begin, "to": end, "step": step, "bg": bg}
-        server.show_history(target, {**asked, "forecast": forecast}, as_json)
+        arguments = {"collector": collector, "metricKey": list(keys), "from": begin, "to": end, "step": step, "bg": bg}
+        show_history(target, {**arguments, "forecast": forecast}, as_json)
         return
 
     async def work(room: "Metrics") -> "HistoryLines":
-        from pentad.rooms.metrics.interface.time_expressions import parse_duration, parse_time
+        from pentad.rooms.metrics.interface.arguments import parse_duration, parse_time
 
         now = room.now()
         return await room.history.lines(
@@ -151,19 +154,19 @@ def history(
             with_forecast=forecast,
         )
 
-    found = within(target.settings, work)
+    found = run_in_metrics(target.settings, work)
     if as_json:
         from pentad.rooms.metrics.interface.presentation import line_view
 
         print_json([line_view(line) for line in found.lines])
         return
     for line in found.lines:
-        for text in line_texts(line, plain=not _draws_blocks()):
+        for text in line_texts(line, plain=not _prints_unicode()):
             print_text(text)
     if found.left_out:
         say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
     if not found.lines:
-        say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records, and so does a server that runs.")
+        say("Nothing was recorded yet. `pentad metrics poll COLLECTOR` records once, a running server all the time.")
 
 
 @metrics.command()
@@ -172,8 +175,8 @@ def history(
 @local_options("A server polls by itself, as `[rooms.metrics.poll]` says.")
 def poll(collector: str, bg: str | None, settings: "Settings") -> None:
     """Collect everything of a COLLECTOR now and record it."""
-    kept = within(settings, lambda room: room.poll(collector, bg), everything=_is_of_rooms(collector))
-    say(f"{kept} samples were kept.")
+    recorded = run_in_metrics(settings, lambda room: room.poll(collector, bg), everything=_needs_all_rooms(collector))
+    say(f"{recorded} samples were recorded.")
 
 
 @metrics.command()
@@ -181,7 +184,7 @@ def poll(collector: str, bg: str | None, settings: "Settings") -> None:
 @click.argument("keys", nargs=-1)
 @where_options
 @click.option("--every", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS")
-@click.option("--count", type=click.IntRange(1), help="Stop after so many looks; without it Ctrl-C stops.")
+@click.option("--count", type=click.IntRange(1), help="Stop after this many rounds; by default Ctrl-C stops.")
 @json_option
 @local_options("Use `pentad metrics show --url URL`, or open the console.")
 def watch(
@@ -193,21 +196,21 @@ def watch(
     settings: "Settings",
     **how: Any,
 ) -> None:
-    """Draw the figures of a COLLECTOR again and again, as charts that move. With --json, a line for each look."""
-    from pentad.rooms.metrics.interface.cli.watch import watched
+    """Draw live charts of the figures of a COLLECTOR. With --json, print a line per round."""
+    from pentad.rooms.metrics.interface.cli.watch import watch_figures
 
     async def work(room: "Metrics") -> None:
         wanted_keys = keys or tuple(_worth_watching(room, collector))
-        await watched(
+        await watch_figures(
             lambda: room.collect(collector, _query(room, collector, wanted_keys, how)),
             _query(room, collector, wanted_keys, how).keys or (),
             every=every,
             count=count,
             as_json=as_json,
-            plain=not _draws_blocks(),
+            plain=not _prints_unicode(),
         )
 
-    within(settings, work, everything=_is_of_rooms(collector))
+    run_in_metrics(settings, work, everything=_needs_all_rooms(collector))
 
 
 @metrics.command()
@@ -218,18 +221,18 @@ def watch(
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file; without it, stdout.")
 @server_options()
 def export(collector: str, keys: tuple[str, ...], form: str, output: Path | None, target: "Target", **how: Any) -> int:
-    """Write the figures of a COLLECTOR in another system's words."""
+    """Write the figures of a COLLECTOR in another system's format."""
     if target.server is not None:
-        _write(*server.export_figures(target, collector, keys, how, form), output)
+        _write(*export_figures(target, collector, keys, how, form), output)
         return ExitCode.OK
     from pentad.rooms.metrics.interface.presentation import answer_notes
 
-    told, answer = within(
+    export, answer = run_in_metrics(
         target.settings,
         lambda room: room.export(collector, _query(room, collector, keys, how), form),
-        everything=_is_of_rooms(collector),
+        everything=_needs_all_rooms(collector),
     )
-    _write(told.body, told.records, output)
+    _write(export.body, export.records, output)
     for note in answer_notes(answer):
         warn(note)
     return _outcome(answer)
@@ -243,15 +246,17 @@ def _write(body: str, records: int, output: Path | None) -> None:
         say(f"{records} records were written to {output}.")
 
 
-def within(settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, T]]", *, everything: bool = False) -> T:
-    """Do something with the opened room; with `everything` beside the other rooms, whose sizes are figures too."""
+def run_in_metrics(
+    settings: "Settings", work: "Callable[[Metrics], Coroutine[Any, Any, T]]", *, everything: bool = False
+) -> T:
+    """Run `work` with the opened room; with `everything` also open the other rooms, which report figures too."""
 
     opened = settings.rooms or tuple(entry_points("pentad.rooms"))
     others = [name for name in opened if name != "metrics"] if everything and "metrics" in opened else []
     return run_in_room(settings, work, "metrics", *others)
 
 
-def _is_of_rooms(collector: str) -> bool:
+def _needs_all_rooms(collector: str) -> bool:
     """Whether the collector is Pentad itself, by any of its names."""
     from pentad.rooms.metrics.collectors.pentad import Pentad
 
@@ -272,7 +277,7 @@ def _query(room: "Metrics", collector: str, keys: tuple[str, ...], how: dict[str
 
 
 def _worth_watching(room: "Metrics", collector: str) -> list[str]:
-    """The figures that have a threshold, else the first ones; those without labels, so that each is one line."""
+    """The figures with a threshold, else the first ones; only those without labels, so that each is one line."""
     plain = [one for one in room.info(collector).catalogue if one.kind in ("gauge", "counter") and not one.labels]
     judged = [one.key for one in plain if one.warn is not None or one.alarm is not None or one.limit]
     return (judged or [one.key for one in plain])[:4]
@@ -292,11 +297,111 @@ def _show(answer: "Answer", keys: tuple[str, ...], query: "Query", as_json: bool
 
 
 def _outcome(answer: "Answer") -> ExitCode:
-    """A part of an answer is one; nothing at all is a failure."""
+    """A partial answer counts as success; an empty one as failure."""
     coverage = answer.snapshot.coverage
     return ExitCode.UNAVAILABLE if coverage.failed and not coverage.ok else ExitCode.OK
 
 
-def _draws_blocks() -> bool:
-    """Whether stdout takes more than ASCII."""
+def _prints_unicode() -> bool:
+    """Whether stdout supports more than ASCII."""
     return (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "").startswith("utf")
+
+
+_MOST_TOKENS: Final = 1_000_000
+_EVERYTHING: Final = "**"
+
+
+def list_collectors(target: "Target", as_json: bool) -> None:
+    """The collectors of the server."""
+
+    async def work(client: "Client") -> list[tuple[dict[str, Any], int]]:
+        found = (await client.call_tool("getCapabilities", {}))["collectors"]
+        keys = [await client.call_tool("listMetricKeys", {"collector": one["id"], "limit": 1}) for one in found]
+        return [(one, known["total"]) for one, known in zip(found, keys, strict=True)]
+
+    found = target.run(work)
+    if as_json:
+        print_json([one for one, _ in found])
+        return
+    rows = [(one["id"], one["title"], count, "ready" if one["ready"] else "not set up") for one, count in found]
+    print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
+
+
+def show_figures(
+    target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], *, dry_run: bool, as_json: bool
+) -> ExitCode:
+    """The figures as they are now; the plan of an answer is always JSON."""
+    arguments = {**_scope_arguments(collector, how), "max_tokens": _MOST_TOKENS}
+    if dry_run or how["raw"] or how["legacy"] or as_json:
+        more = {"fields": list(keys) or None, "raw": how["raw"], "dry_run": dry_run}
+        found, notes = _call_tool(target, "getPlatformMetricsByCollector", {**arguments, **more})
+        _warn_all(notes)
+        print_json(found["plan"] if dry_run else found)
+    else:
+        flat = {"metricKey": list(keys) or [_EVERYTHING], "shape": "flat"}
+        found, notes = _call_tool(target, "getPlatformMetricByKey", {**arguments, **flat})
+        _warn_all(notes)
+        rows = [(one["path"], _row_labels(one), _row_value(one), one.get("state", "")) for one in found["rows"]]
+        print_table(("key", "of", "value", "state"), rows[:MOST_ROWS], empty="There are no figures.")
+    coverage: Mapping[str, Any] = found.get("coverage") or {}
+    return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
+
+
+def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:
+    """What the server recorded, as data or as charts."""
+    found, blocks = _call_tool(target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii"})
+    if as_json:
+        print_json(found["series"])
+        return
+    for chart in blocks:
+        print_text(chart)
+    for note in found.get("notes", ()):
+        say(note)
+
+
+def export_figures(
+    target: "Target", collector: str, keys: Sequence[str], how: Mapping[str, Any], form: str
+) -> tuple[str, int]:
+    """The figures in another system's format, and how many records that is."""
+    arguments = {**_scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
+    found, notes = _call_tool(target, "exportMetrics", arguments)
+    _warn_all(notes)
+    return found["body"], found["records"]
+
+
+def _call_tool(target: "Target", tool: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The data of a tool's answer, and its text blocks after the first."""
+
+    async def work(client: "Client") -> tuple[dict[str, Any], list[str]]:
+        result = await client.call(tool, arguments)
+        blocks: list[dict[str, Any]] = result.get("content") or []
+        return result["structuredContent"], [one["text"] for one in blocks[1:] if one.get("type") == "text"]
+
+    return target.run(work)
+
+
+def _scope_arguments(collector: str, how: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "collector": collector,
+        "bg": how["bg"],
+        "environment": list(how["environments"]) or None,
+        "region": list(how["regions"]) or None,
+        "compat": "legacy" if how.get("legacy") else None,
+        "timeout_seconds": how.get("timeout"),
+    }
+
+
+def _row_labels(row: Mapping[str, Any]) -> str:
+    labels: Mapping[str, str] = row.get("labels") or {}
+    return ", ".join(labels.values())
+
+
+def _row_value(row: Mapping[str, Any]) -> str:
+    value, unit = row.get("value"), row.get("unit")
+    return "-" if value is None else f"{value} {unit}" if unit else str(value)
+
+
+def _warn_all(notes: Sequence[str]) -> None:
+    for note in notes:
+        for line in note.splitlines():
+            warn(line)

@@ -20,7 +20,7 @@ def collector_rows(infos: "Sequence[Info]") -> list[tuple[object, ...]]:
 
 
 def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
-    """What collectors that are not set up lack, said once for all that lack the same."""
+    """What to set for collectors that are not set up, once for all that lack the same."""
     lacking: dict[str, list[str]] = {}
     for info in infos:
         if not info.ready:
@@ -30,28 +30,28 @@ def missing_lines(infos: "Sequence[Info]") -> Iterator[str]:
 
 
 def sample_rows(answer: "Answer", keys: Sequence[str] | None) -> list[tuple[object, ...]]:
-    """One row for each figure; what has no value says why."""
-    wanted = None if keys is None else set(keys)
+    """One row per figure. A missing value has its state instead."""
+    chosen = None if keys is None else set(keys)
     rows: list[tuple[object, ...]] = [
         (sample.key, _labels(sample.labels), _value(sample), "" if sample.state == "ok" else sample.state)
         for sample in answer.snapshot.samples
-        if wanted is None or sample.key in wanted
+        if chosen is None or sample.key in chosen
     ]
     return rows[:MOST_ROWS]
 
 
 def plan_lines(plan: "DryRun") -> Iterator[str]:
-    """What an answer would take."""
+    """What an answer would cost."""
     for name, count in plan.facts.items():
         yield f"{count:>7}  {name}"
     rounds = f"{plan.calls} calls in {plan.rounds_at_limit} round trips"
     yield f"{plan.to_fetch} facts to fetch, {plan.known} known; {rounds}."
     if plan.later:
-        yield f"What these name comes on top: {', '.join(plan.later)}."
+        yield f"Facts that these lead to come on top: {', '.join(plan.later)}."
 
 
 def line_texts(line: "HistoryLine", *, plain: bool) -> Iterator[str]:
-    """A chart of a line, or its words; then where it leads."""
+    """A chart of a line, or its texts; then the forecast."""
     from pentad.kernel.charts import format_number, text_chart
     from pentad.kernel.clock import iso
     from pentad.rooms.metrics.interface.presentation import plot_points, series_label
@@ -67,11 +67,11 @@ def line_texts(line: "HistoryLine", *, plain: bool) -> Iterator[str]:
     yield text_chart(
         f"{name}, each second" if per_second else name, plot_points(line), unit=unit, width=chart_width(), plain=plain
     )
-    said = line.forecast
-    if said is not None:
-        yield f"  {format_number(said.per_day, unit)} a day" + (
-            f"; {format_number(said.limit, unit)} is reached on {iso(said.reached_at)[:10]}"
-            if said.limit is not None and said.reached_at is not None
+    forecast = line.forecast
+    if forecast is not None:
+        yield f"  {format_number(forecast.per_day, unit)} a day" + (
+            f"; {format_number(forecast.limit, unit)} is reached on {iso(forecast.reached_at)[:10]}"
+            if forecast.limit is not None and forecast.reached_at is not None
             else ""
         )
 

@@ -1,4 +1,4 @@
-"""Charts that move: collect, draw, wait, again. On a terminal each drawing takes the place of the last."""
+"""Live charts: collect, draw, wait, repeat. On a terminal each drawing replaces the last."""
 
 import asyncio
 import sys
@@ -25,7 +25,7 @@ Name = tuple[str, "Labels"]
 
 
 class Gauge:
-    """One figure over time; a counter as what it counts each second."""
+    """One figure over time; a counter as its rate per second."""
 
     def __init__(self, metric: "Metric | None", sample: "Sample") -> None:
         self.counts = metric is not None and metric.kind == "counter"
@@ -35,8 +35,8 @@ class Gauge:
         self._last = -1.0
 
     def take(self, at: float, value: Any) -> None:
-        """One more reading; what is no number is a gap. The same reading again is none: what looks more often than the
-        source is asked would see a counter stand still."""
+        """Add a reading; anything but a number is a gap. A cached reading that comes again is ignored: it would make a
+        counter seem to stand still."""
         if at <= self._last:
             return
         self._last = at
@@ -52,8 +52,8 @@ class Gauge:
         self._before = (at, float(value))
 
 
-async def watched(
-    look: "Callable[[], Awaitable[Answer]]",
+async def watch_figures(
+    collect: "Callable[[], Awaitable[Answer]]",
     keys: Sequence[str],
     *,
     every: float,
@@ -61,28 +61,28 @@ async def watched(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Look until the count is reached, or until it is interrupted."""
+    """Collect and draw until `count` rounds are done, or until interrupted."""
     gauges: dict[Name, Gauge] = {}
-    looks = 0
+    rounds = 0
     while True:
         began = time.monotonic()
-        answer = await look()
+        answer = await collect()
         _take(gauges, answer, keys)
         if as_json:
             click.echo(_line(answer, keys))
         else:
             _draw(gauges, answer, plain=plain)
-        looks += 1
-        if count is not None and looks >= count:
+        rounds += 1
+        if count is not None and rounds >= count:
             return
         await asyncio.sleep(max(0.0, every - (time.monotonic() - began)))
 
 
 def _take(gauges: dict[Name, Gauge], answer: "Answer", keys: Sequence[str]) -> None:
     metrics: Mapping[str, Metric] = {metric.key: metric for metric in answer.info.catalogue}
-    wanted = set(keys)
+    chosen = set(keys)
     for sample in answer.snapshot.samples:
-        if sample.key not in wanted or isinstance(sample.value, str | list):
+        if sample.key not in chosen or isinstance(sample.value, str | list):
             continue
         name = (sample.key, sample.labels)
         if name not in gauges:
@@ -93,11 +93,11 @@ def _take(gauges: dict[Name, Gauge], answer: "Answer", keys: Sequence[str]) -> N
 def _line(answer: "Answer", keys: Sequence[str]) -> str:
     from pentad.rooms.metrics.interface.presentation import answer_metadata, to_json
 
-    wanted = set(keys)
+    chosen = set(keys)
     rows = [
         {"key": sample.key, "labels": dict(sample.labels), "value": sample.value, "state": sample.state}
         for sample in answer.snapshot.samples
-        if sample.key in wanted
+        if sample.key in chosen
     ]
     return to_json({"asOf": answer_metadata(answer)["asOf"], "samples": rows})
 
@@ -108,8 +108,8 @@ def _draw(gauges: Mapping[Name, Gauge], answer: "Answer", *, plain: bool) -> Non
 
     parts = [f"{answer.info.title}  {iso(answer.snapshot.as_of)}"]
     for (key, labels), gauge in list(gauges.items())[:_MOST_CHARTS]:
-        told = ", ".join(text for _, text in labels)
-        title = visible(f"{key} ({told})" if told else key) + (", each second" if gauge.counts else "")
+        label_text = ", ".join(text for _, text in labels)
+        title = visible(f"{key} ({label_text})" if label_text else key) + (", each second" if gauge.counts else "")
         parts.append(
             text_chart(title, list(gauge.points), width=chart_width(), height=HEIGHT, unit=gauge.unit, plain=plain)
         )

@@ -7,18 +7,217 @@ token = "..."
 query = "project = LMN"
 """
 
+import base64
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
 
 from pentad.kernel.clock import iso, parse_iso
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream
-from pentad.rooms.metrics.collectors.sdlc.systems import FETCHERS, Line, System, basic
-from pentad.rooms.metrics.collectors.settings import table
-from pentad.rooms.metrics.collectors.unscoped_facts import plan_facts
-from pentad.rooms.metrics.models import Fact, Facts, Info, Metric, Plan, Query, Sample, Snapshot, State, state_of
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext, Upstream, plan_facts
+from pentad.rooms.metrics.metric_keys import get_path
+from pentad.rooms.metrics.models import (
+    Fact,
+    Facts,
+    FetchError,
+    Info,
+    Metric,
+    Plan,
+    Query,
+    Sample,
+    Snapshot,
+    State,
+    state_of,
+)
+
+MOST_PAGES: Final = 200
+WORK_ITEMS: Final = 200
+SPRINT: Final = "sprint IN openSprints()"
+AZURE_SPRINT: Final = "SELECT [System.Id] FROM WorkItems WHERE [System.IterationPath] = @CurrentIteration"
+AZURE_BACKLOG: Final = "SELECT [System.Id] FROM WorkItems WHERE [System.IterationPath] = @project"
+BACKLOG: Final = "(sprint is EMPTY OR sprint IN futureSprints()) AND issuetype != Epic"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system in the settings."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str]
+    query: str = ""
+    """Narrows a search: CQL for Confluence, JQL for Jira."""
+
+
+def basic(user: str, token: str) -> dict[str, str]:
+    return {"authorization": "Basic " + base64.b64encode(f"{user}:{token}".encode()).decode()} if token else {}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemApi:
+    """Requests to a system for one fact."""
+
+    system: System
+    upstream: Upstream
+
+    async def get(self, path: str, params: Mapping[str, str | int] | None = None, *, url: str | None = None) -> Any:
+        there = url or f"{self.system.url}{path}"
+        return await self.upstream.get(there, headers=self.system.headers, params=params, scope=self.system.name)
+
+    async def post(self, path: str, body: Any, params: Mapping[str, str | int]) -> Any:
+        return await self.upstream.post(
+            f"{self.system.url}{path}", json=body, headers=self.system.headers, params=params, scope=self.system.name
+        )
+
+    def unexpected(self, message: str) -> FetchError:
+        return FetchError.of("parse", message, call=self.system.name, scope=self.system.name)
+
+    def entries(self, answer: Any, name: str) -> list[dict[str, Any]]:
+        found = cast("dict[str, Any]", answer).get(name) if isinstance(answer, dict) else None
+        if not isinstance(found, list):
+            raise self.unexpected(f"The answer has no list of {name}.")
+        return [cast("dict[str, Any]", entry) for entry in cast("list[Any]", found) if isinstance(entry, dict)]
+
+
+async def _bitbucket(api: SystemApi) -> Any:
+    total = start = 0
+    for _ in range(MOST_PAGES):
+        answer = await api.get("", {"start": start, "limit": 100})
+        size = get_path(answer, "size")
+        if not isinstance(size, int):
+            raise api.unexpected("The answer does not say how many repositories there are.")
+        total += size
+        following = get_path(answer, "nextPageStart")
+        if get_path(answer, "isLastPage") is not False or not isinstance(following, int) or following <= start:
+            break
+        start = following
+    return total
+
+
+async def _confluence(api: SystemApi) -> Any:
+    wanted = {"cql": api.system.query or "type=page", "expand": "version,history,history.lastUpdated", "limit": 100}
+    answer = await api.get("/rest/api/content/search", wanted)
+    parts = urlsplit(api.system.url)
+    pages: dict[Any, dict[str, Any]] = {}
+    for _ in range(MOST_PAGES):
+        before = len(pages)
+        for page in api.entries(answer, "results"):
+            pages[page.get("id")] = {
+                "created": get_path(page, "history", "createdDate"),
+                "by": get_path(page, "history", "createdBy", "publicName"),
+                "updated": get_path(page, "history", "lastUpdated", "when"),
+            }
+        following = get_path(answer, "_links", "next")
+        if len(pages) == before or not isinstance(following, str) or not following.startswith("/"):
+            break
+        if get_path(answer, "size") != get_path(answer, "limit"):
+            break
+        context = get_path(answer, "_links", "context") or ""
+        answer = await api.get("", url=f"{parts.scheme}://{parts.netloc}{context}{following}")
+    return list(pages.values())
+
+
+async def _jenkins(api: SystemApi) -> Any:
+    return [job.get("color") for job in api.entries(await api.get("/api/json"), "jobs")]
+
+
+def _jira(which: str) -> Callable[[SystemApi], Awaitable[Any]]:
+    async def fetch(api: SystemApi) -> Any:
+        query = f"({api.system.query}) AND {which}" if api.system.query else which
+        tasks: dict[Any, dict[str, Any]] = {}
+        total = start = 0
+        for _ in range(MOST_PAGES):
+            answer = await api.get("/rest/api/2/search", {"jql": query, "startAt": start, "maxResults": 100})
+            found = api.entries(answer, "issues")
+            total = int(get_path(answer, "total") or 0)
+            for task in found:
+                kind, status = get_path(task, "fields", "issuetype", "name"), get_path(task, "fields", "status", "name")
+                tasks[task.get("id")] = {"type": kind, "status": status}
+            start += len(found)
+            # For the backlog only the total counts, and the first page has it.
+            if not found or start >= total or which == BACKLOG:
+                break
+        return {"total": total, "tasks": [] if which == BACKLOG else list(tasks.values())}
+
+    return fetch
+
+
+async def _splunk(api: SystemApi) -> Any:
+    reply = await api.upstream.send("GET", api.system.url, headers=api.system.headers, scope=api.system.name)
+    # A NUL byte means another encoding, which could hide a declaration.
+    if any(mark in reply.body for mark in (b"<!DOCTYPE", b"<!ENTITY", b"\0")):
+        raise api.unexpected("The answer declares entities, which a feed does not need.")
+    try:
+        feed = ET.fromstring(reply.body)  # noqa: S314  without a DOCTYPE there are no entities to expand
+    except ET.ParseError:
+        raise api.unexpected("The answer is not XML, or was cut off.") from None
+    return [_view(entry) for entry in feed.iter() if _local(entry) == "entry"]
+
+
+def _local(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _view(entry: ET.Element) -> dict[str, str]:
+    keys = [key for key in entry.iter() if _local(key) == "key"]
+    names = ("isDashboard", "isVisible")
+    return {str(key.get("name")): (key.text or "").strip() for key in keys if key.get("name") in names}
+
+
+def _azure_tasks(query: str) -> Callable[[SystemApi], Awaitable[Any]]:
+    async def fetch(api: SystemApi) -> Any:
+        answer = await api.post("/wit/wiql/", {"query": query}, {"api-version": "6.0"})
+        ids = [str(item.get("id")) for item in api.entries(answer, "workItems")]
+        tasks: list[dict[str, Any]] = []
+        for start in range(0, len(ids), WORK_ITEMS):
+            chosen = ",".join(ids[start : start + WORK_ITEMS])
+            found = api.entries(await api.get("/wit/workitems", {"ids": chosen, "api-version": "6.0"}), "value")
+            tasks += [
+                {
+                    "type": get_path(item, "fields", "System.WorkItemType"),
+                    "status": get_path(item, "fields", "System.State"),
+                }
+                for item in found
+            ]
+        return tasks
+
+    return fetch
+
+
+async def _azure_repositories(api: SystemApi) -> Any:
+    count = get_path(await api.get("/git/repositories", {"api-version": "4.1"}), "count")
+    if not isinstance(count, int):
+        raise api.unexpected("The answer does not say how many repositories there are.")
+    return count
+
+
+async def _azure_pipelines(api: SystemApi) -> Any:
+    """The result of the latest run of each pipeline; None if it never ran."""
+    version = {"api-version": "6.0-preview.1"}
+    latest: list[Any] = []
+    for pipeline in api.entries(await api.get("/pipelines", version), "value"):
+        runs = api.entries(await api.get(f"/pipelines/{int(pipeline['id'])}/runs", version), "value")
+        last = max(runs, key=lambda run: str(run.get("createdDate")), default=None)
+        latest.append(None if last is None else str(last.get("result")))
+    return latest
+
+
+FETCHERS: Final[Mapping[str, Mapping[str, Callable[[SystemApi], Awaitable[Any]]]]] = {
+    "bitbucket": {"repositories": _bitbucket},
+    "confluence": {"pages": _confluence},
+    "jenkins": {"jobs": _jenkins},
+    "jira": {"backlog": _jira(BACKLOG), "sprint": _jira(SPRINT)},
+    "splunk": {"views": _splunk},
+    "azuredevops": {
+        "backlog": _azure_tasks(AZURE_BACKLOG), "sprint": _azure_tasks(AZURE_SPRINT),
+        "repositories": _azure_repositories, "pipelines": _azure_pipelines,
+    },
+}  # fmt: skip
+"""How to fetch each fact, by system."""
 
 THIRTY_DAYS: Final = 30 * 86_400.0
 Given = Mapping[str, Any]
@@ -197,7 +396,7 @@ class Sdlc:
 
     async def fetch(self, fact: Fact, upstream: Upstream) -> Any:
         _, system, name = fact.name.split(".")
-        return await FETCHERS[system][name](Line(self._systems[system], upstream))
+        return await FETCHERS[system][name](SystemApi(self._systems[system], upstream))
 
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         errors = [f"{problem.scope}: {problem.call}: {problem.message}" for problem in facts.problems().values()]
@@ -205,16 +404,16 @@ class Sdlc:
         samples: list[Sample] = []
         for system in self._systems:
             given = {name: facts.value(Fact(f"sdlc.{system}.{name}")) for name in FETCHERS[system]}
-            shown, raw, formulas = PARTS[system]
+            part, raw, formulas = PARTS[system]
             if query.raw:
                 found[raw] = given
                 continue
             values = formulas(given, query.now)
-            wants = [key for key in values if query.wants(f"{shown}.{key}")]
+            wants = [key for key in values if query.wants(f"{part}.{key}")]
             if wants:
-                found[shown] = {key: values[key] for key in wants}
+                found[part] = {key: values[key] for key in wants}
             for key in wants:
-                samples += _samples(f"{shown}.{key}", values[key], _state(facts, system, _KEYS[system][key][0]))
+                samples += _samples(f"{part}.{key}", values[key], _state(facts, system, _KEYS[system][key][0]))
         tree = {"date": iso(query.now), ("sdlcData" if query.raw else ROOT): {**found, "errors": errors}}
         return Snapshot(collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples)
 
@@ -244,10 +443,16 @@ def collectors(source: CollectorContext) -> Sequence[Collector]:
             )
     for name in PARTS:
         if name in given:
-            said = table(given, name)
-            url = said.get("url")
+            system = _table(given[name], name)
+            url = system.get("url")
             if not isinstance(url, str) or not url.startswith(("http://", "https://")):
                 raise Misconfigured(f"rooms.metrics.sdlc.{name} has no address.", hint="Set its url.")
-            login = basic(str(said.get("user") or ""), str(said.get("token") or ""))
-            systems[name] = System(name, source.trust(url), login, str(said.get("query") or ""))
+            login = basic(str(system.get("user") or ""), str(system.get("token") or ""))
+            systems[name] = System(name, source.trust(url), login, str(system.get("query") or ""))
     return (Sdlc(systems),)
+
+
+def _table(given: Any, name: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise Misconfigured(f"rooms.metrics.sdlc.{name} is not a table.", hint=f"Write [rooms.metrics.sdlc.{name}].")
+    return cast("dict[str, Any]", given)

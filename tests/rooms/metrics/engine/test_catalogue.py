@@ -2,8 +2,8 @@
 
 import pytest
 
-from pentad.rooms.metrics.collectors import discovery
 from pentad.rooms.metrics.collectors.contract import CollectorContext
+from pentad.rooms.metrics.engine import catalogue
 from pentad.rooms.metrics.engine.catalogue import FIRST, Catalogue
 from pentad.rooms.metrics.room import ROOM
 from pentad.rooms.metrics.settings import MetricsSettings
@@ -29,11 +29,11 @@ def broken(source):
 @pytest.mark.requirement("metrics:collectors:own")
 async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out(tmp_path, monkeypatch, caplog):
     points = {"toys": "toys", "bad": "broken", "gone": "missing", "thief": "impostor"}
-    own = discovery.load
-    monkeypatch.setattr(discovery, "entry_points", lambda group: points)
-    monkeypatch.setattr(discovery, "load", lambda name: own(name) if ":" in name else globals()[name])
+    own = catalogue.load
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: points)
+    monkeypatch.setattr(catalogue, "load", lambda name: own(name) if ":" in name else globals()[name])
     async with opened(tmp_path) as room:
-        found = discovery.find_collectors(CollectorContext(room.app.platform(ROOM), MetricsSettings()))
+        found = catalogue.find_collectors(CollectorContext(room.app.platform(ROOM), MetricsSettings()))
     ids = [collector.id for collector in found]
     assert {"host", "pentad", "prometheus", "postgres", "http_json", "toy"} <= set(ids)
     assert len(ids) == len(set(ids))

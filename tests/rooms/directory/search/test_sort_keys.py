@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pentad.rooms.directory.search.versions import created_key, version_key
+from pentad.rooms.directory.search.sort_keys import created_key, version_key
 from tests.rooms.directory.search.oracle import compared
 
 NUMBERS = st.one_of(st.integers(0, 12), st.integers(0, 10**12)).map(str)

@@ -9,7 +9,7 @@ from pentad.kernel.cid import canonical_json, cid_of
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ports import Transaction
 from pentad.rooms.directory.models import Pushed
-from pentad.rooms.directory.records.records import LARGEST_RECORD, drafted
+from pentad.rooms.directory.records.service import LARGEST_RECORD, draft_record
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, agent, parts_over, recounted
 from tests.stores import Stores
@@ -77,7 +77,7 @@ async def test_an_unknown_cid_is_not_found(parts: Parts):
             await parts.records.pull(cid)
         with pytest.raises(NotFound, match="record not found: "):
             await parts.records.lookup(cid)
-        assert not await parts.records.exists(cid)
+        assert await parts.records.known([cid]) == set()
         assert not await parts.records.delete(WHO, cid)
 
 
@@ -201,7 +201,7 @@ async def test_a_push_that_fails_half_way_leaves_nothing(parts: Parts):
     kept = await parts.records.push(WHO, agent())
 
     def work(tx: Transaction) -> None:
-        parts.records.write(tx, WHO, [drafted(agent()), drafted(agent())])
+        parts.records.write(tx, WHO, [draft_record(agent()), draft_record(agent())])
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -242,12 +242,14 @@ async def test_a_caller_who_gives_up_does_not_disturb_the_others(parts: Parts):
 
 async def test_a_cid_is_completed_from_its_beginning(parts: Parts):
     pushed = [one.cid for one in await parts.records.push_many(WHO, [agent() for _ in range(30)])]
-    assert await parts.records.cids_from("", 3) == pushed[:-4:-1]
-    assert await parts.records.cids_from("baea", 3) == pushed[:-4:-1]
+    assert await parts.records.cids_with_prefix("", 3) == pushed[:-4:-1]
+    assert await parts.records.cids_with_prefix("baea", 3) == pushed[:-4:-1]
     beginning = pushed[7][:9]
-    assert await parts.records.cids_from(beginning, 100) == sorted(cid for cid in pushed if cid.startswith(beginning))
-    assert await parts.records.cids_from(pushed[7], 100) == [pushed[7]]
-    assert await parts.records.cids_from("x%_\0", 100) == []
+    assert await parts.records.cids_with_prefix(beginning, 100) == sorted(
+        cid for cid in pushed if cid.startswith(beginning)
+    )
+    assert await parts.records.cids_with_prefix(pushed[7], 100) == [pushed[7]]
+    assert await parts.records.cids_with_prefix("x%_\0", 100) == []
 
 
 async def test_what_was_counted_last_is_not_lost_at_the_end(stores: Stores):

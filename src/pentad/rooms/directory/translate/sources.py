@@ -1,22 +1,109 @@
-"""Finds importable files below a folder: skills, server.json, agent cards, mcp.json, records and bundles.
+"""Sources to import: found below a folder, and read in the format that is named or detected.
 
-It reads local files, so only the owner of the machine may use it. Links are not followed. The content of a JSON file,
-not only its name, decides its format.
+Sources are skills, server.json, agent cards, mcp.json, records and bundles. Discovery reads local files, so only the
+owner of the machine may use it. Links are not followed. The content of a JSON file, not only its name, decides its
+format.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.secrets.text import scrub_text
+from pentad.rooms.directory.oasf.parsing import parse_record
 from pentad.rooms.directory.translate.agent_skills import SKILL_FILE
-from pentad.rooms.directory.translate.bundles import MOST_FILES, MOST_PACKED, MOST_UNPACKED, Bundle, Member
-from pentad.rooms.directory.translate.format_detection import Content, detected
-from pentad.rooms.directory.translate.formats import MOST_SOURCE, parse_json
+from pentad.rooms.directory.translate.bundles import (
+    MOST_FILES,
+    MOST_PACKED,
+    MOST_UNPACKED,
+    Bundle,
+    Member,
+    bundle_record,
+    is_bundle,
+    read_bundle,
+)
+from pentad.rooms.directory.translate.envelope import Doubt, Overrides
+from pentad.rooms.directory.translate.formats import (
+    IMPORTS,
+    MOST_SOURCE,
+    import_format,
+    import_record,
+    parse_json,
+    parse_source,
+)
 from pentad.rooms.directory.translate.host_configs import split_config
+from pentad.rooms.directory.translate.losses import Translated
+from pentad.rooms.directory.translate.secret_redaction import check_record
+
+Detected = Literal["mcp", "a2a", "agentskills", "ghcopilot", "claude", "oasf", "bundle"]
+
+Content = str | bytes | dict[str, Any] | Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A source that was read: its format, and its record. An OASF record is its own translation."""
+
+    format: str
+    translated: Translated[dict[str, Any]]
+
+
+def read_source(content: Content, form: str | None, given: Overrides, doubt: Doubt = "refuse") -> Read:
+    """The record of a source in the given or detected format, without its secrets."""
+    if isinstance(content, Bundle):
+        return Read("bundle", bundle_record(content, given, doubt))
+    if isinstance(content, bytes) and is_bundle(content) and form in (None, "bundle", "agentskills"):
+        return Read("bundle", bundle_record(read_bundle(content), given, doubt))
+    name = form.strip().lower() if form else None
+    if name == "oasf" or (name is None and _detect_format(content) == "oasf"):
+        record = _parsed_record(content)
+        check_record(record, doubt)
+        return Read("oasf", Translated(record, []))
+    chosen = import_format(name or _detect_format(content))
+    source = content if isinstance(content, dict) else parse_source(chosen, content)
+    return Read(chosen.name, import_record(chosen, source, given, doubt))
+
+
+def _parsed_record(content: str | bytes | dict[str, Any]) -> dict[str, Any]:
+    return content if isinstance(content, dict) else parse_record(content)
+
+
+def _detect_format(content: str | bytes | dict[str, Any]) -> Detected:
+    if isinstance(content, dict):
+        return detect_format(content)
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+    except UnicodeDecodeError:
+        raise InvalidInput("the source is not UTF-8 and no archive", hint="Send text, a zip or a tar.") from None
+    if text.removeprefix("\ufeff").lstrip().startswith("---"):
+        return "agentskills"
+    return detect_format(parse_json(text))
+
+
+def detect_format(source: dict[str, Any]) -> Detected:
+    """The format of a JSON source, by its keys; InvalidInput if none fits."""
+    if isinstance(source.get("schema_version"), str):
+        return "oasf"
+    if "skillMarkdown" in source:
+        return "agentskills"
+    if "a2aCard" in source:
+        return "a2a"
+    if isinstance(source.get("mcpServers"), dict):
+        return "claude"
+    if isinstance(source.get("servers"), dict) or isinstance(source.get("mcp"), dict):
+        return "ghcopilot"
+    if isinstance(source.get("server"), dict) or any(isinstance(source.get(k), list) for k in ("packages", "remotes")):
+        return "mcp"
+    card = {"url", "capabilities", "protocolVersion", "supportedInterfaces", "defaultInputModes", "provider", "skills"}
+    if isinstance(source.get("name"), str) and len(card & source.keys()) >= 2:
+        return "a2a"
+    raise InvalidInput(
+        "the format of the source cannot be told from its content", hint=f"Name it: {', '.join(IMPORTS)} or oasf."
+    )
+
 
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__"})
 _PACKED: Final = (".zip", ".skill", ".tar", ".tgz", ".tar.gz")
@@ -43,7 +130,7 @@ def discover_sources(paths: Iterable[Path]) -> Iterator[Source]:
 
 def _folder(folder: Path, label: str) -> Iterator[Source]:
     if (folder / SKILL_FILE).is_file():
-        yield _safely(lambda: Source(f"{label}/{SKILL_FILE}", _skill(folder)), f"{label}/{SKILL_FILE}")
+        yield _read_safely(lambda: Source(f"{label}/{SKILL_FILE}", _skill(folder)), f"{label}/{SKILL_FILE}")
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -62,13 +149,13 @@ def _folder(folder: Path, label: str) -> Iterator[Source]:
 
 
 def _file(path: Path, label: str, *, named: bool) -> Iterator[Source]:
-    source = _safely(lambda: Source(label, _read(path)), label)
+    source = _read_safely(lambda: Source(label, _read(path)), label)
     if source.error is not None or not path.name.endswith(".json") or not isinstance(source.content, bytes):
         yield source
         return
     try:
         data = parse_json(source.content.decode())
-        kind = detected(data)
+        kind = detect_format(data)
         if kind in ("claude", "ghcopilot") and len(configurations := split_config(data)) > 1:
             for name, one in configurations.items():
                 yield Source(f"{label}#{scrub_text(name)}", one, format="ghcopilot")
@@ -88,7 +175,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _safely(read: Callable[[], Source], label: str) -> Source:
+def _read_safely(read: Callable[[], Source], label: str) -> Source:
     try:
         return read()
     except PentadError as error:

@@ -6,7 +6,7 @@ from msgspec import structs
 from pentad.jobs.job import Schedule
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.schedule import judged, polls_of
+from pentad.rooms.metrics.service import checked_thresholds, poll_schedules
 from tests.rooms.metrics.toys import Toy
 
 
@@ -19,28 +19,28 @@ INFOS = (info("host", seconds=60.0), info("pentad", seconds=60.0), info("ch"), i
 
 @pytest.mark.requirement("metrics:polling")
 def test_each_collector_is_polled_as_it_says_itself_or_as_the_operator_says():
-    assert polls_of(INFOS, {}) == [Schedule(60.0, "host"), Schedule(60.0, "pentad")]
+    assert poll_schedules(INFOS, {}) == [Schedule(60.0, "host"), Schedule(60.0, "pentad")]
     given = {"pentad": 0, "ch": "3600", "ch/Root/Sub": 86_400}
-    assert polls_of(INFOS, given) == [
+    assert poll_schedules(INFOS, given) == [
         Schedule(60.0, "host"), Schedule(3600.0, "ch"), Schedule(86_400.0, "ch/Root/Sub"),
     ]  # fmt: skip
 
 
 def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog):
-    assert polls_of(INFOS, {"hots": 60, "amq/Root": 60}) == polls_of(INFOS, {})
+    assert poll_schedules(INFOS, {"hots": 60, "amq/Root": 60}) == poll_schedules(INFOS, {})
     assert "hots. Did you mean 'host'?" in caplog.text
     assert "not set up: amq/Root" in caplog.text
 
 
-@pytest.mark.parametrize("seconds", [-1, "often", float("inf")])
+@pytest.mark.parametrize("seconds", [-1, "often", "inf", float("inf")])
 def test_a_schedule_that_is_no_time_is_refused(seconds):
     with pytest.raises(Misconfigured):
-        polls_of(INFOS, {"host": seconds})
+        poll_schedules(INFOS, {"host": seconds})
 
 
 def test_a_threshold_for_what_is_not_measured_is_said(caplog):
     given = {"toy.groups": {"warn": 5}, "toy.gruops": {"warn": 5}}
-    assert judged(Catalogue([Toy()]), given) == given
+    assert checked_thresholds(Catalogue([Toy()]), given) == given
     assert "toy.gruops. Did you mean 'toy.groups'?" in caplog.text
     assert "metric: toy.groups" not in caplog.text
 
@@ -48,4 +48,4 @@ def test_a_threshold_for_what_is_not_measured_is_said(caplog):
 @pytest.mark.parametrize("rule", [{"warn": "much"}, {"wran": 5}, 80])
 def test_a_threshold_that_makes_no_sense_is_refused_when_the_room_opens(rule):
     with pytest.raises(Misconfigured, match="groups"):
-        judged(Catalogue([Toy()]), {"toy.groups": rule})
+        checked_thresholds(Catalogue([Toy()]), {"toy.groups": rule})

@@ -14,10 +14,9 @@ from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.metrics.collectors.contract import CollectorContext
-from pentad.rooms.metrics.collectors.sdlc.collector import collectors
+from pentad.rooms.metrics.collectors.sdlc import collectors
 from pentad.rooms.metrics.engine.catalogue import Catalogue
-from pentad.rooms.metrics.engine.query import build_query
-from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine
+from pentad.rooms.metrics.engine.query_engine import Answer, QueryEngine, build_query
 from tests.room_settings import room_settings
 
 pytestmark = pytest.mark.anyio

@@ -1,8 +1,8 @@
-"""Versions and times as keys that sort the way people count: v9 before v10, 1.0.0-rc.1 before 1.0.0.
+"""Sort keys for versions and times: v9 before v10, 1.0.0-rc.1 before 1.0.0.
 
-The keys are compared by bytes, as both stores do. Precedence is that of Semantic Versioning for whatever looks like it:
-a leading `v`, fewer or more than three numbers (missing ones are 0) and dates with dashes are understood, what follows
-a `+` does not count. Anything else sorts before every version, by its text.
+Both stores compare the keys by bytes. The order is that of Semantic Versioning for anything that resembles it: a
+leading `v`, fewer or more than three numbers (missing ones are 0) and dates with dashes are understood, and anything
+after a `+` is ignored. All other texts sort before every version, by their text.
 """
 
 import re
@@ -19,14 +19,14 @@ _MOMENT: Final = re.compile(
 )
 _LONGEST_NUMBER: Final = 99
 
-# Marks in the order they must sort: the end of an identifier, a pre-release, the end of a release, the next number.
+# Marks, in the order in which they must sort: end of an identifier, pre-release, end of a release, the next number.
 _END, _EARLY, _FINAL = "!", "#", "/"
 _OTHER, _KNOWN = "0", "1"
 _NUMERIC, _ALPHANUMERIC = "0", "1"
 
 
 def version_key(version: str) -> str:
-    """A text that sorts as the version does; equal for versions of equal precedence."""
+    """A text that sorts like the version; equal for versions of equal precedence."""
     text = version.strip().lower()
     if dated := _DATE.fullmatch(text):
         numbers, early = list(dated.groups()), ""
@@ -44,12 +44,12 @@ def version_key(version: str) -> str:
     return release + (_EARLY + "".join(map(_identifier, identifiers)) if identifiers else _FINAL)
 
 
-def created_key(moment: str) -> float | None:
-    """Seconds since the epoch of an RFC 3339 time or a plain date; None when it is neither. UTC unless it says."""
-    if _MOMENT.fullmatch(moment) is None:
+def created_key(text: str) -> float | None:
+    """Seconds since the epoch of an RFC 3339 time or a plain date, in UTC unless it says otherwise; None for others."""
+    if _MOMENT.fullmatch(text) is None:
         return None
     try:
-        return parse_iso(moment.upper()).timestamp()
+        return parse_iso(text.upper()).timestamp()
     except (ValueError, OverflowError):
         return None
 

@@ -1,0 +1,369 @@
+"""Records: pushed once, stored under the hash of their canonical text, never changed.
+
+A push (text, terms and their counts, words, signals) is one transaction. A full-text index costs time per transaction,
+so pushes of one caller that arrive while a transaction runs share the next one. A pull hashes the record again, so a
+caller never gets a text that does not match its CID.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from pentad.kernel.cid import canonical_json, cid_of, is_cid
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Overloaded, PentadError, Unavailable
+from pentad.kernel.limits import MIB
+from pentad.kernel.ports import Database, Row, Rows, Transaction
+from pentad.kernel.principal import Principal
+from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.directory import store
+from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
+from pentad.rooms.directory.records.events import Events, EventType
+from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
+from pentad.rooms.directory.records.popularity import Popularity
+from pentad.rooms.directory.store import Draft, chunks, marks
+from pentad.search.index import SearchIndex
+
+MOST_TOGETHER: Final = 200
+MOST_WAITING: Final = 10_000
+_MOST_CHARACTERS: Final = 8_000_000
+
+Push = Callable[[Principal, Sequence[Draft]], Awaitable[list[Pushed]]]
+
+
+class _Waiting(NamedTuple):
+    who: Principal
+    draft: Draft
+    done: "asyncio.Future[Pushed]"
+
+
+class PushBatcher:
+    """Pushes drafts of one caller together. A single push never waits for others.
+
+    If a batch is rejected, its drafts are pushed one by one, so that a bad record does not fail the others.
+    """
+
+    def __init__(self, push: Push) -> None:
+        self._push = push
+        self._waiting: deque[_Waiting] = deque()
+        self._pushing: asyncio.Task[None] | None = None
+
+    async def push(self, who: Principal, draft: Draft) -> Pushed:
+        """Push one draft. Returns when it is durable."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise Overloaded("Too many pushes are waiting.", hint="Try again in a moment.")
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(who, draft, done))
+        if self._pushing is None or self._pushing.done():
+            self._pushing = asyncio.create_task(self._push_batches(), name="directory-pushes")
+        return await done
+
+    async def finish(self) -> None:
+        """Wait until all pushes are done."""
+        if self._pushing is not None:
+            await self._pushing
+
+    async def _push_batches(self) -> None:
+        while self._waiting:
+            batch = self._next_batch()
+            if not batch:
+                continue
+            try:
+                pushed = await self._push(batch[0].who, [one.draft for one in batch])
+            except PentadError as error:
+                await self._one_by_one(batch, error)
+            except BaseException as error:
+                for one in batch:
+                    _fail(one, error)
+                if not isinstance(error, Exception):
+                    raise
+            else:
+                for one, result in zip(batch, pushed, strict=True):
+                    if not one.done.done():
+                        one.done.set_result(result)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """The next pushes of one caller, up to the limits. Empty if all their callers have given up."""
+        batch: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(batch) < MOST_TOGETHER:
+            one = self._waiting[0]
+            size += len(one.draft.text)
+            if batch and (size > _MOST_CHARACTERS or one.who != batch[0].who):
+                break
+            self._waiting.popleft()
+            if not one.done.done():  # otherwise its caller has given up
+                batch.append(one)
+        return batch
+
+    async def _one_by_one(self, batch: Sequence[_Waiting], error: PentadError) -> None:
+        if len(batch) == 1 or not isinstance(error, InvalidInput | Conflict):
+            for one in batch:  # the store failed, and would fail for each of them
+                _fail(one, error)
+            return
+        for one in batch:
+            try:
+                (result,) = await self._push(one.who, [one.draft])
+            except PentadError as own:
+                _fail(one, own)
+            else:
+                if not one.done.done():
+                    one.done.set_result(result)
+
+
+def _fail(one: _Waiting, error: BaseException) -> None:
+    if one.done.done():
+        return
+    if isinstance(error, Exception):
+        one.done.set_exception(error)
+    else:
+        one.done.cancel()
+
+
+_FIELD_CHARS: Final = 300
+_LARGEST_READ: Final = 65_536
+"""Records larger than this are listed without a description."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSummary:
+    """An entry of a list of records. `trusted`: it has a valid signature; `verified`: its domain vouches for it."""
+
+    cid: str
+    name: str
+    version: str
+    schema_version: str
+    created_at: str
+    trusted: bool
+    verified: bool
+    description: str
+
+
+def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
+    """The records that exist, in the order asked for. This is not counted as a pull."""
+    found: dict[str, RecordSummary] = {}
+    for part in chunks(cids):
+        sql = (
+            f"SELECT r.cid, substr(r.name, 1, {_FIELD_CHARS}), substr(r.version, 1, {_FIELD_CHARS}), r.schema_version,"  # noqa: S608  own numbers, only marks
+            f" substr(r.created_at, 1, {_FIELD_CHARS}), r.trusted, r.verified,"
+            f" CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
+            " FROM directory_records r JOIN directory_texts t ON t.record = r.id"
+            f" WHERE r.cid IN ({marks(len(part))})"
+        )
+        found.update((row[0], _summary(row)) for row in rows.all(sql, *part))
+    return [found[cid] for cid in cids if cid in found]
+
+
+def _summary(row: Row) -> RecordSummary:
+    cid, name, version, schema_version, created_at, trusted, verified, text = row
+    data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
+    description = data.get("description")
+    short = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
+    return RecordSummary(cid, name, version, schema_version, created_at, bool(trusted), bool(verified), short)
+
+
+COLLECTION: Final = "directory"
+"""The collection of the records' vectors in the shared search."""
+LARGEST_RECORD: Final = 4 * MIB
+LONGEST_CID: Final = 128
+MOST_NAMES_SIGNALLED: Final = 20
+"""If more names than this change at once, subscribers of a name only learn that the list changed."""
+LONGEST_NAME_SIGNALLED: Final = 1_000
+COMMON_PREFIX: Final = "baearei"
+"""Every CID of a record begins with this."""
+_NO_ROW: Final = 2**63 - 1
+
+
+class Records:
+    """The records of one store."""
+
+    def __init__(
+        self, database: Database, clock: Clock, events: Events, popularity: Popularity, index: SearchIndex | None = None
+    ) -> None:
+        self._database = database
+        self._index = index
+        self._clock = clock
+        self._events = events
+        self._popularity = popularity
+        self._batcher = PushBatcher(self._push)
+
+    async def stop(self) -> None:
+        """Finish running pushes, even if their callers have gone."""
+        await self._batcher.finish()
+
+    async def push(self, who: Principal, data: Mapping[str, Any]) -> Pushed:
+        """Store a validated record; pushing it again changes nothing."""
+        return await self._batcher.push(who, draft_record(data))
+
+    async def push_many(self, who: Principal, records: Sequence[Mapping[str, Any]]) -> list[Pushed]:
+        """Store records, all or none."""
+        return await self._push(who, [draft_record(data) for data in records])
+
+    async def _push(self, who: Principal, drafts: Sequence[Draft]) -> list[Pushed]:
+        if not drafts:
+            return []
+        new = await self._database.write(lambda tx: self.write(tx, who, drafts))
+        pushed: list[Pushed] = []
+        for draft in drafts:
+            pushed.append(Pushed(draft.cid, draft.cid in new))
+            new.discard(draft.cid)
+        return pushed
+
+    def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft]) -> set[str]:
+        """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new."""
+        store.lock_terms(tx, self._database.dialect)
+        new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
+        if new:
+            list_changed(tx, "resources", "directory")
+            if self._index is not None:
+                self._index.stir(tx, COLLECTION)
+            names = {draft.fields.name for draft in drafts if draft.cid in new}
+            for name in names if len(names) <= MOST_NAMES_SIGNALLED else ():
+                _name_changed(tx, name)
+        labels = [draft.fields.labels for draft in drafts]
+        self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels)
+        return new
+
+    async def pull(self, cid: str) -> Record:
+        """The record, after checking its hash."""
+        text = await self._text(cid)
+        self._popularity.count_pulls(cid)
+        return _checked(cid, text)
+
+    async def pull_many(self, cids: Sequence[str]) -> list[Record | None]:
+        """The records in the order asked for, with None for unknown ones."""
+        valid = [cid for cid in dict.fromkeys(cids) if is_cid(cid)]
+        texts = await self._database.read(lambda rows: store.texts_of(rows, valid))
+        found = {cid: _checked(cid, text) for cid, text in texts.items()}
+        self._popularity.count_pulls(*(cid for cid in cids if cid in found))
+        return [found.get(cid) for cid in cids]
+
+    async def lookup(self, cid: str) -> RecordMeta:
+        """A short description of a record."""
+        data = msgspec.json.decode(await self._text(cid), type=dict[str, Any])
+        self._popularity.count_lookups(cid)
+        return meta_of(cid, data)
+
+    async def summaries(self, cids: Sequence[str]) -> list[RecordSummary]:
+        """Summaries of the records that exist, in the order asked for."""
+        return await self._database.read(lambda rows: summaries_of(rows, cids))
+
+    async def delete(self, who: Principal, cid: str) -> bool:
+        """Delete a record with its referrers; False if it did not exist."""
+        _required(cid)
+        return is_cid(cid) and await self._database.write(lambda tx: self._delete(tx, cid))
+
+    async def known(self, cids: Sequence[str]) -> set[str]:
+        """The CIDs that are stored here."""
+        valid = [cid for cid in cids if is_cid(cid)]
+        return set(await self._database.read(lambda rows: store.ids_of(rows, valid)))
+
+    async def newest(self, count: int, below: int | None = None) -> list[tuple[int, NamedRef]]:
+        """The newest records, each with its row id; `below` continues after the row id of an earlier answer."""
+        rows = await self._database.read(
+            lambda rows: rows.all(
+                "SELECT id, name, version, cid FROM directory_records WHERE id < ? ORDER BY id DESC LIMIT ?",
+                _NO_ROW if below is None else below, count,
+            )
+        )  # fmt: skip
+        return [(row, NamedRef(name, version, cid)) for row, name, version, cid in rows]
+
+    async def cids_with_prefix(self, prefix: str, count: int) -> list[str]:
+        """CIDs with a prefix: the newest if all CIDs have it, otherwise in alphabetical order."""
+        if COMMON_PREFIX.startswith(prefix):
+            return [one.cid for _, one in await self.newest(count)]
+        if not prefix.isascii() or not prefix.isalnum():
+            return []
+        sql = "SELECT cid FROM directory_records WHERE cid >= ? AND cid < ? ORDER BY cid LIMIT ?"
+        found = await self._database.read(lambda rows: rows.all(sql, prefix, prefix + "~", count))
+        return [cid for (cid,) in found]
+
+    async def count(self) -> int:
+        return await self._database.read(store.count)
+
+    async def _text(self, cid: str) -> str:
+        _required(cid)
+        row = await self._database.lookup(store.PULL, cid) if is_cid(cid) else None
+        if row is None:
+            raise record_not_found(cid)
+        return row[0]
+
+    def _delete(self, tx: Transaction, cid: str) -> bool:
+        store.lock_terms(tx, self._database.dialect)
+        record = store.ids_of(tx, [cid]).get(cid)
+        if record is None:
+            return False
+        name = tx.value("SELECT name FROM directory_records WHERE id = ?", record)
+        store.remove(tx, self._database.dialect, record)
+        if self._index is not None:
+            self._index.remove(tx, COLLECTION, [record])
+        list_changed(tx, "resources", "directory")
+        _name_changed(tx, name)
+        resource_updated(tx, uri_of(cid))
+        self._events.emit(tx, EventType.RECORD_DELETED, [cid])
+        return True
+
+
+def draft_record(data: Mapping[str, Any]) -> Draft:
+    """A record ready to be stored; LimitExceeded if it is too large."""
+    text = canonical_json(data)
+    if len(text) > LARGEST_RECORD:
+        raise LimitExceeded(
+            f"The record has {len(text)} bytes; the limit is {LARGEST_RECORD}.",
+            hint="Store large content in another place and refer to it by a locator or an artifact.",
+        )
+    if b"\xef\xbf\xbd" in text:  # lone surrogates may have been replaced: index the text that is stored
+        data = msgspec.json.decode(text, type=dict[str, Any])
+    return Draft(cid_of(text), text.decode(), indexed_fields(data))
+
+
+def meta_of(cid: str, data: Mapping[str, Any]) -> RecordMeta:
+    """The short description: the record's own annotations plus name, version, OASF version and predecessor."""
+    fields = _MetaFields(*(text if isinstance(text := data.get(key), str) else "" for key in _MetaFields._fields))
+    annotations = annotations_of(data)
+    annotations |= {"name": fields.name, "version": fields.version, "oasf-version": fields.schema_version}
+    if fields.previous_record_cid:
+        annotations["previous-cid"] = fields.previous_record_cid
+    return RecordMeta(cid, fields.name, fields.version, fields.schema_version, fields.created_at, annotations)
+
+
+def uri_of(cid: str) -> str:
+    """The resource URI of a record."""
+    return f"directory://records/{cid}"
+
+
+def _name_changed(tx: Transaction, name: str) -> None:
+    """Tell subscribers of a name that its versions changed, unless the name is too long for a signal."""
+    if len(name) <= LONGEST_NAME_SIGNALLED:
+        resource_updated(tx, f"directory://names/{name}")
+
+
+def record_not_found(cid: str) -> NotFound:
+    """The error for an unknown CID."""
+    return NotFound(f"record not found: {cid[:LONGEST_CID]}", hint="Search for the record to see the CID it has here.")
+
+
+class _MetaFields(NamedTuple):
+    name: str
+    version: str
+    schema_version: str
+    created_at: str
+    previous_record_cid: str
+
+
+def _required(cid: str) -> None:
+    if not cid:
+        raise InvalidInput("record cid is required")
+
+
+def _checked(cid: str, text: str) -> Record:
+    if cid_of(text.encode()) != cid:
+        raise Unavailable(
+            f"The stored text of {cid} is not what its CID says.",
+            hint="The store is damaged: restore a backup, or delete the record and push it again.",
+        )
+    return Record(cid, text)

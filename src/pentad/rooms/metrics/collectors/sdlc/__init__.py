@@ -1,1 +1,0 @@
-"""Software delivery systems: repositories, pages, jobs, tasks, dashboards."""
