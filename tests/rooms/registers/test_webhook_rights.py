@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
-from pentad.rooms.registers.deliveries import Delivery
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.webhooks.deliveries import Delivery
 from tests.receiving import receiving
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 
@@ -104,7 +104,7 @@ async def test_a_webhook_takes_the_right_to_define_what_it_is_on(registers: Regi
 
 
 async def test_who_is_no_administrator_has_few_webhooks(registers: Registers, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pentad.rooms.registers.webhooks.MOST_OF_ONE", 1)
+    monkeypatch.setattr("pentad.rooms.registers.webhooks.webhooks.MOST_OF_ONE", 1)
     await desk(registers)
     await registers.webhooks.create(WRITER, {"url": URL, "register": "desk"})
     with pytest.raises(LimitExceeded):

@@ -4,19 +4,19 @@ It only puts the parts together; each part knows the store, the rules of access,
 """
 
 from pentad.platform import Platform
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.organisations import Organisations
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.files import Files
-from pentad.rooms.registers.live import LiveQueries
+from pentad.rooms.registers.live_queries import LiveQueries
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.plans import Plans
-from pentad.rooms.registers.organisations import Organisations
-from pentad.rooms.registers.saved import SavedQueries
+from pentad.rooms.registers.saved_queries import SavedQueries
 from pentad.rooms.registers.transfer.service import Transfer
-from pentad.rooms.registers.webhook_jobs import WebhookDeliveries, WebhookWatcher
-from pentad.rooms.registers.webhook_messages import Messages
-from pentad.rooms.registers.webhooks import Webhooks
+from pentad.rooms.registers.webhooks.delivery_job import WebhookDeliveries, WebhookWatcher
+from pentad.rooms.registers.webhooks.messages import Messages
+from pentad.rooms.registers.webhooks.webhooks import Webhooks
 
 
 class Registers:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.query.parameters import parse_parameters

@@ -6,9 +6,9 @@ import pytest
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.presentation import shown
 from pentad.rooms.registers.query.tree import AggregateQuery, AsOf, Compare, Metric, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.showing import shown
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER
 

@@ -8,7 +8,7 @@ from typing import Any
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.authorization import read_block
+from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.definitions.checks import Finding, definitions, finding
 from pentad.rooms.registers.definitions.compiled import CompiledSchema, refusal
 from pentad.rooms.registers.definitions.computed import read_computed

@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pentad.rooms.registers.demo import Scene, Story
+from pentad.rooms.registers.interface.demo import Scene, Story
 
 _HOUSES: Final = (
     ("Stadtmuseum Halle", "Halle", "DE"), ("Musée des Ateliers", "Nantes", "FR"), ("Harbour Gallery", "Bristol", "GB"),

@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pentad.rooms.registers.demo import Scene, Story
+from pentad.rooms.registers.interface.demo import Scene, Story
 
 _FIRST: Final = (
     "Amina",

@@ -244,8 +244,8 @@ async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller
     """The room alone, and the owner of this machine as its caller."""
     from pentad.kernel.errors import NotFound
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.registers.missing import Missing
     from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.not_found import Missing
 
     async with open_room(settings, "registers") as room:
         try:

@@ -6,8 +6,8 @@ The counterpart of `making`, which has the new ones. Nothing is written here.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks

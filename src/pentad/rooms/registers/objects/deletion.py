@@ -7,8 +7,8 @@ import msgspec
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.objects import locks, store
 from pentad.rooms.registers.objects.deletion_plan import DeletionPlan
 from pentad.rooms.registers.objects.drafts import Draft, Held, after

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import Conflict, LimitExceeded, PentadError
 from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
 from pentad.rooms.registers.models import Locked, Pair, StoredObject

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.rooms.registers.access import AccessRules, is_admin
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules, is_admin
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.diffing import differences
 from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Caller, Pair, StoredObject

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.catalogue_definitions import target as find_target
-from pentad.rooms.registers.catalogue_store import as_uuid
+from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.drafts import Draft, Reference
+from pentad.rooms.registers.store import as_uuid
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema

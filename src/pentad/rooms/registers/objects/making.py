@@ -6,8 +6,8 @@ What all of one write share is found out once, for there may be thousands of the
 from collections.abc import Mapping
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue_definitions import SchemaFacts
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.compiled_schemas import SchemaFacts
 from pentad.rooms.registers.definitions.problems import rejection
 from pentad.rooms.registers.models import Operation, StoredObject
 from pentad.rooms.registers.objects import integrity

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.ports import Transaction
-from pentad.rooms.registers.catalogue_definitions import Definitions
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
 from pentad.rooms.registers.objects.drafts import Draft
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex

@@ -13,8 +13,8 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.mcp.changes import resource_updated
-from pentad.rooms.registers.access import AccessRules, is_admin
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules, is_admin
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, idempotency, locks, store
 from pentad.rooms.registers.objects.drafts import Draft, Held, after, moment, provenance

@@ -11,15 +11,15 @@ from typing import Final
 
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Dialect, Rows
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.presentation import without
 from pentad.rooms.registers.query.conditions import condition
 from pentad.rooms.registers.query.dialects import parts_of
 from pentad.rooms.registers.query.tree import AsOf, Filter
-from pentad.rooms.registers.showing import without
 
 _MOST_LOOKED_AT: Final = 5_000
 _PORTION: Final = 500

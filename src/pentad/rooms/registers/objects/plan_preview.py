@@ -11,8 +11,8 @@ import msgspec
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Rows
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.diffing import as_patch
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import store

@@ -15,8 +15,8 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, LimitExceeded, NotFound, PentadError, VersionMismatch
 from pentad.kernel.ids import opaque_id, uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair
 from pentad.rooms.registers.objects import chronicle, store
 from pentad.rooms.registers.objects.deletion import deleted

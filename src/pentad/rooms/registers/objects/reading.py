@@ -10,12 +10,12 @@ from typing import Any, Final
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.definitions.storable import text_of
-from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
+from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.meanings import collection_of
 from pentad.rooms.registers.objects.past_rights import PastRights

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
-from pentad.rooms.registers.catalogue_store import as_uuid
-from pentad.rooms.registers.missing import missing_object
 from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.not_found import missing_object
 from pentad.rooms.registers.objects.integrity import values_at
 from pentad.rooms.registers.query.expressions import LONGEST_INDEXED_TEXT
 from pentad.rooms.registers.query.tree import Path
+from pentad.rooms.registers.store import as_uuid
 
 _SHORT: Final = LONGEST_INDEXED_TEXT // 4
 """Characters that are never more bytes than an index takes."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
 from pentad.rooms.registers.objects import loading
 from pentad.rooms.registers.objects.drafts import (
@@ -21,6 +20,7 @@ from pentad.rooms.registers.objects.drafts import (
     shared_facts,
 )
 from pentad.rooms.registers.query.words import WORDS
+from pentad.rooms.registers.store import as_uuid
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ from collections.abc import Collection, Sequence
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Rows
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue_store import as_uuid
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.drafts import Held
 from pentad.rooms.registers.objects.indexes import key_of
 from pentad.rooms.registers.objects.steps import Step, Task
+from pentad.rooms.registers.store import as_uuid
 
 
 def named_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> Held | None:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Value
 from pentad.kernel.sql import Sql
-from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects.drafts import Draft
 from pentad.rooms.registers.objects.indexes import UniqueKey

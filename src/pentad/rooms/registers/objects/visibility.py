@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pentad.kernel.ports import Rows
-from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair, Schema
 from pentad.rooms.registers.objects import store
 

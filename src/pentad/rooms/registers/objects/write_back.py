@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple, cast
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.catalogue_definitions import target as find_target
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
 from pentad.rooms.registers.models import Pair, StoredObject

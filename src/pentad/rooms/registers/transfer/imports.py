@@ -26,7 +26,7 @@ from pentad.rooms.registers.transfer.rows import Format, Problem, RawRow, reader
 from pentad.rooms.registers.transfer.spool import Spool
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.access import AccessRules
+    from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.objects.objects import Objects
 
 Progress = Callable[[Literal["reading", "writing"], int, int | None], None]

@@ -7,7 +7,7 @@ from pentad.kernel.ports import Database
 from pentad.rooms.registers.models import Caller, Pair
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.access import AccessRules
+    from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.objects.objects import Objects
     from pentad.rooms.registers.transfer.imports import ImportOptions, Progress
     from pentad.rooms.registers.transfer.report import ImportReport

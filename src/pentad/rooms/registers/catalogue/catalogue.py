@@ -1,0 +1,408 @@
+"""Registers and schemas: kept, found by id, uuid or slug, and changed without breaking the objects that exist.
+
+What was read is remembered until any process says that the catalogue changed, and never for long: a signal can be lost
+while a connection is down. A write looks the schema up again inside its own transaction, so a stale memory can cost a
+second try but never let a wrong object in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import ANONYMOUS
+from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.registers import store
+from pentad.rooms.registers.access.authorization import Right, read_block
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue import entries
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, target
+from pentad.rooms.registers.catalogue.defining import Defining
+from pentad.rooms.registers.catalogue.refusals import (
+    chosen_slug,
+    missing_entity,
+    refuse_composed,
+    refuse_filled,
+    refuse_taken,
+)
+from pentad.rooms.registers.catalogue.schema_evolution import Evolution
+from pentad.rooms.registers.catalogue.view import Sight
+from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
+from pentad.rooms.registers.objects.drafts import moment
+from pentad.rooms.registers.objects.indexes import are_missing, synchronise
+from pentad.rooms.registers.objects.meanings import Meanings
+from pentad.rooms.registers.store import Ref
+from pentad.rooms.registers.visible import hidden_in
+from pentad.search.index import SearchIndex
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport
+
+E = TypeVar("E", Register, Schema)
+T = TypeVar("T")
+
+CHANNEL: Final = "registers.catalogue"
+_FRESH_SECONDS: Final = 10.0
+_REMEMBERED: Final = 10_000
+
+
+class Catalogue:
+    """Everything about registers and schemas; objects are elsewhere."""
+
+    def __init__(self, database: Database, clock: Clock, access: AccessRules, index: SearchIndex) -> None:
+        self.definitions = Definitions()
+        self.meanings = Meanings(index, self.definitions)
+        self._database = database
+        self._clock = clock
+        self._access = access
+        self._evolution = Evolution(database.dialect, self.definitions, self.meanings)
+        self._defining = Defining(access, self.definitions)
+        self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
+        self._epoch = 0
+        self._read_at = 0.0
+        self._stop = database.listen(CHANNEL, lambda _payload: self.forget())
+
+    async def open(self) -> None:
+        """Make sure that the store has what its schemas need."""
+        if await self._database.read(lambda rows: are_missing(rows, self._database.dialect)):
+            await self._database.write(self._evolution.take_over)
+        if await self._database.read(store.schemas_to_look_at):
+            await self._database.write(self._evolution.look_again)
+
+    def close(self) -> None:
+        self._stop()
+
+    def forget(self) -> None:
+        """Something changed: read everything again when it is asked for."""
+        self._pairs.clear()
+        self._epoch += 1
+
+    # registers
+
+    async def list_registers(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Register]:
+        return _page(await self._database.read(lambda rows: self._sight(rows, caller).registers()), limit, offset)
+
+    async def get_register(self, caller: Caller, ref: Ref) -> Register:
+        def look(rows: Rows) -> Register:
+            sight = self._sight(rows, caller)
+            return sight.shown(sight.register(ref))
+
+        return await self._database.read(look)
+
+    async def create_register(self, caller: Caller, data: Mapping[str, Any]) -> Register:
+        fields = entries.checked("register", data)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
+        title, uuid, now = entries.title_of("register", data), entries.given_uuid("register", data), moment(self._clock)
+
+        def create(tx: Transaction) -> Register:
+            sight = self._sight(tx, caller)
+            organisation = self._defining.placed(tx, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = chosen_slug(tx, "register", data, title, organisation, partial(self._access.sees, caller))
+            schemas = tuple(_schema_ids(sight, fields.get("schemas") or ()))
+            refuse_taken(tx, "register", uuid)
+            version = entries.first_version(data)
+            register = Register(0, uuid or str(uuid7(self._clock)), slug, title, version, body, schemas, now, now)
+            self._defining.refuse_opening(tx, caller, replace(register, body={}, schemas=()), register)
+            return self._changed(tx, store.insert_register(tx, register))
+
+        return await self._write(create)
+
+    async def update_register(
+        self, caller: Caller, ref: Ref, data: Mapping[str, Any], *, if_version: str | None = None, merge: bool = False
+    ) -> Register:
+        """Set the given fields; the others stay. With `merge`, objects among them are merged member by member."""
+        fields = entries.checked("register", data)
+        now = moment(self._clock)
+
+        def update(tx: Transaction) -> Register:
+            sight = self._sight(tx, caller)
+            current = sight.register(ref)
+            self._access.check_define(caller, current)
+            entries.check_version(current, if_version)
+            wanted = entries.changed(current, fields, merge=merge)
+            wanted = self._defining.moved(tx, caller, "register", wanted, current, data)
+            if fields.get("schemas") is not None:
+                unseen = set(current.schemas).difference(sight.shown(current).schemas)
+                wanted = replace(wanted, schemas=(*_schema_ids(sight, fields["schemas"]), *sorted(unseen)))
+            if wanted == current:
+                return sight.shown(current)
+            read_block(wanted.body.get("authorization"), "authorization")
+            self._defining.refuse_opening(tx, caller, current, wanted)
+            if wanted.version == current.version:
+                wanted = replace(wanted, version=entries.next_version(current.version))
+            wanted = replace(wanted, updated_at=max(now, current.updated_at))
+            store.update_register(tx, wanted)
+            return sight.shown(self._changed(tx, wanted, current))
+
+        return await self._write(update)
+
+    async def delete_register(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Register:
+        """Remove a register without objects; Conflict while it has some."""
+
+        def delete(tx: Transaction) -> Register:
+            register = self.register_in(tx, caller, ref)
+            self._access.check_define(caller, register)
+            entries.check_version(register, if_version)
+            refuse_filled(tx, "register", register, counted=self._access.is_free(caller))
+            store.delete_entity(tx, "register", register.id)
+            return self._changed(tx, register)
+
+        return await self._write(delete)
+
+    # schemas
+
+    async def list_schemas(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Schema]:
+        return _page(await self._database.read(lambda rows: self._sight(rows, caller).schemas()), limit, offset)
+
+    async def get_schema(self, caller: Caller, ref: Ref) -> Schema:
+        return await self._database.read(lambda rows: self.schema_in(rows, caller, ref))
+
+    async def create_schema(self, caller: Caller, data: Mapping[str, Any]) -> Schema:
+        fields = entries.checked("schema", data)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
+        title, uuid, now = entries.title_of("schema", data), entries.given_uuid("schema", data), moment(self._clock)
+
+        def create(tx: Transaction) -> Schema:
+            organisation = self._defining.placed(tx, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = chosen_slug(tx, "schema", data, title, organisation, partial(self._access.sees, caller))
+            refuse_taken(tx, "schema", uuid)
+            version = entries.first_version(data)
+            schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
+            self._defining.refuse_unseen(tx, caller, schema, ())
+            schema = store.insert_schema(tx, schema)
+            self._evolution.begin(tx, schema)
+            return self._changed(tx, schema)
+
+        return await self._write(create)
+
+    async def update_schema(
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        if_version: str | None = None,
+        merge: bool = False,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Schema:
+        """Set the given fields; refused while stored objects would no longer fit, unless `migration` makes them fit."""
+        fields = entries.checked("schema", data)
+        now = moment(self._clock)
+
+        def update(tx: Transaction) -> Schema:
+            current = self.schema_in(tx, caller, ref)
+            self._access.check_define(caller, current)
+            entries.check_version(current, if_version)
+            wanted = entries.changed(current, fields, merge=merge)
+            wanted = self._defining.moved(tx, caller, "schema", wanted, current, data)
+            if wanted == current:
+                return current
+            self._defining.refuse_unseen(tx, caller, wanted, composed(current))
+            if wanted.version == current.version:
+                wanted = replace(wanted, version=entries.next_version(current.version))
+            wanted = replace(wanted, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
+            allow, seen = self._defining.allowing(tx, caller), partial(self._access.sees, caller)
+            self._evolution.apply(tx, caller, current, wanted, migration, now, hidden, allow, seen)
+            return self._changed(tx, wanted, current)
+
+        return await self._write(update)
+
+    async def preflight(
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        merge: bool = False,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> "EvolutionReport":
+        """What an update of a schema would mean for the stored objects; nothing is changed."""
+        fields = entries.checked("schema", data)
+
+        def look(rows: Rows) -> "EvolutionReport":
+            current = self.schema_in(rows, caller, ref)
+            self._access.check_define(caller, current)
+            wanted = entries.changed(current, fields, merge=merge)
+            self._defining.refuse_unseen(rows, caller, wanted, composed(current))
+            hidden = hidden_in(self._access, caller, self.pairs_in(rows))
+            allow = self._defining.allowing(rows, caller)
+            return self._evolution.report(rows, current, wanted, migration, hidden, allow)
+
+        return await self._database.read(look)
+
+    async def delete_schema(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Schema:
+        """Remove a schema without objects; Conflict while it has some or others are made of it."""
+
+        def delete(tx: Transaction) -> Schema:
+            schema = self.schema_in(tx, caller, ref)
+            self._access.check_define(caller, schema)
+            entries.check_version(schema, if_version)
+            refuse_filled(tx, "schema", schema, counted=self._access.is_free(caller))
+            refuse_composed(schema, self._evolution.dependents(tx, schema), partial(self._access.sees, caller))
+            for register in store.all_registers(tx):
+                if schema.id in register.schemas:
+                    rest = tuple(key for key in register.schemas if key != schema.id)
+                    version = store.next_version(register.version)
+                    store.update_register(tx, replace(register, schemas=rest, version=version))
+            synchronise(tx, self._database.dialect, schema.id, None)
+            self.meanings.drop(tx, schema.id)
+            store.delete_entity(tx, "schema", schema.id)
+            return self._changed(tx, schema)
+
+        return await self._write(delete)
+
+    # pairs
+
+    async def pair(self, caller: Caller, register: Ref, schema: Ref, action: Right = "read") -> Pair:
+        """Where objects live; NotFound, with what there is, for anything the caller cannot see."""
+        place = (self._access.organisation(caller), register, schema)
+        found = self._remembered(place)
+        if found is None or not self._is_current(caller, found):
+            epoch, read_at = self._epoch, self._clock.monotonic()
+            found = await self._database.read(lambda rows: self.pair_in(rows, caller, register, schema))
+            if epoch == self._epoch and _means_the_same(place, found):
+                self._remember(place, found, read_at)
+        self._access.check(caller, found, action)
+        return found
+
+    def _is_current(self, caller: Caller, pair: Pair) -> bool:
+        """Whether a remembered pair is the caller's to see; one that did not belong together may do so meanwhile."""
+        return pair.schema.id in pair.register.schemas and self._access.sees_both(caller, pair.register, pair.schema)
+
+    async def visible_pairs(self, caller: Caller) -> list[Pair]:
+        """Every register with each of its schemas the caller may read."""
+
+        def look(rows: Rows) -> list[Pair]:
+            sight = self._sight(rows, caller)
+            return [
+                Pair(register, schema, self.definitions.of(rows, schema))
+                for register in sight.registers()
+                for key in register.schemas
+                if (schema := sight.schema_in(register, key)) is not None
+            ]
+
+        return await self._database.read(look)
+
+    async def referred(self, caller: Caller, pair: Pair, ref: Ref) -> Pair | None:
+        """What a relation of a pair leads to, as its schema describes it; None where the caller may not know of it."""
+
+        def look(rows: Rows) -> Pair | None:
+            found = target(rows, ref, pair.schema.organisation)
+            if found is None or not self._access.sees(caller, found):
+                return None
+            return Pair(pair.register, found, self.definitions.of(rows, found))
+
+        return await self._database.read(look)
+
+    # inside a unit of work
+
+    def register_in(self, rows: Rows, caller: Caller, ref: Ref) -> Register:
+        return self._sight(rows, caller).register(ref)
+
+    def schema_in(self, rows: Rows, caller: Caller, ref: Ref) -> Schema:
+        return self._sight(rows, caller).schema(ref)
+
+    def pair_in(self, rows: Rows, caller: Caller, register: Ref, schema: Ref) -> Pair:
+        sight = self._sight(rows, caller)
+        container, kind = sight.register(register), sight.schema(schema)
+        if not self._access.sees_both(caller, container, kind):
+            raise missing_entity("register", register, sight.registers())
+        return Pair(container, kind, self.definitions.of(rows, kind))
+
+    def pairs_in(self, rows: Rows, before: Schema | None = None) -> Callable[[int, int], Pair]:
+        """A way to find the pairs of stored objects within one unit of work, each read once; no question of access.
+
+        A schema that this unit of work changes is the one it was `before`.
+        """
+        known: dict[tuple[int, int], Pair] = {}
+
+        def pair_of(register: int, schema: int) -> Pair:
+            if (register, schema) not in known:
+                container = store.find_register(rows, register)
+                kind = before if before and before.id == schema else store.find_schema(rows, schema)
+                assert container is not None  # noqa: S101  the store keeps objects from losing them
+                assert kind is not None  # noqa: S101  likewise
+                known[register, schema] = Pair(container, kind, self.definitions.of(rows, kind))
+            return known[register, schema]
+
+        return pair_of
+
+    def announce(self, tx: Transaction, *states: Register | Schema) -> None:
+        """Tell every process, after the commit, that a register or schema is another now.
+
+        Of the lists those hear who may know of one of its `states`, before or after the change.
+        """
+        tx.signal(CHANNEL)
+        for audience in {self._audience(tx, state) for state in states}:
+            list_changed(tx, "resources", "registers", audience)
+            resource_updated(tx, "openregister://registers", audience)
+            resource_updated(tx, "openregister://schemas", audience)
+
+    def _audience(self, rows: Rows, entity: Register | Schema) -> str:
+        everybody = Caller(ANONYMOUS)
+        if isinstance(entity, Register):
+            public = self._sight(rows, everybody).sees(entity)
+        else:
+            public = self._access.sees(everybody, entity)
+        return self._access.audience(entity, public=public).text()
+
+    # how it is done
+
+    def _sight(self, rows: Rows, caller: Caller) -> Sight:
+        return Sight(self._access, rows, caller)
+
+    def _remembered(self, place: tuple[str, Ref, Ref]) -> Pair | None:
+        if self._pairs and self._clock.monotonic() - self._read_at > _FRESH_SECONDS:
+            self._pairs.clear()
+        return self._pairs.get(place)
+
+    def _remember(self, place: tuple[str, Ref, Ref], pair: Pair, read_at: float) -> None:
+        if len(self._pairs) >= _REMEMBERED:
+            self._pairs.clear()
+        if not self._pairs:
+            self._read_at = read_at
+        self._pairs[place] = pair
+
+    async def _write(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            return await self._database.write(work)
+        finally:
+            self.forget()
+
+    def _changed(self, tx: Transaction, entity: E, before: E | None = None) -> E:
+        self.announce(tx, entity, before or entity)
+        uri = f"openregister://{type(entity).__name__.lower()}s/{entity.id}"
+        resource_updated(tx, uri, self._audience(tx, entity))
+        return entity
+
+
+def _page(found: list[E], limit: int, offset: int) -> Page[E]:
+    return Page(found[offset : offset + limit], len(found), limit, offset)
+
+
+def _means_the_same(place: tuple[str, Ref, Ref], pair: Pair) -> bool:
+    """Whether everybody of an organisation who may see a pair means it by these names.
+
+    A slug that is not the organisation's own means another thing to whoever may see one that is.
+    """
+    organisation, *refs = place
+    own = pair.register.organisation == pair.schema.organisation == organisation
+    return own or all(store.names_one(ref) for ref in refs)
+
+
+def _schema_ids(sight: Sight, refs: Sequence[Any]) -> list[int]:
+    found: list[int] = []
+    for ref in refs:
+        if isinstance(ref, bool) or not isinstance(ref, int | str):
+            raise InvalidInput("schemas is a list of ids, uuids or slugs of schemas.")
+        found.append(sight.schema(ref).id)
+    return list(dict.fromkeys(found))

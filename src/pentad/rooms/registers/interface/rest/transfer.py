@@ -1,0 +1,130 @@
+"""Whole files over REST: objects out as CSV, Excel, JSON or JSON lines, and in again."""
+
+import io
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, BinaryIO, Final
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Parameter
+from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.interface.rest.answers import answer
+from pentad.rooms.registers.interface.rest.ask import Ask, is_yes
+from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.transfer.imports import ImportOptions
+from pentad.rooms.registers.transfer.rows import MEDIA_TYPES, format_named
+
+
+async def _pair(ask: Ask, right: Right, schema: str | None) -> Pair:
+    """The register of the path with the schema named; its only one when none is."""
+    catalogue = ask.registers.catalogue
+    if schema is None:
+        register = await catalogue.get_register(ask.caller, ask.path("id"))
+        if len(register.schemas) != 1:
+            raise InvalidInput(
+                f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
+            )
+        return await catalogue.pair(ask.caller, register.id, register.schemas[0], right)
+    return await catalogue.pair(ask.caller, ask.path("id"), schema, right)
+
+
+async def export(ask: Ask) -> Response:
+    """Export the objects of a register's schema as a file."""
+    pair = await _pair(ask, "read", ask.text("schema"))
+    kind = format_named(ask.text("format") or "csv")
+    chunks = ask.registers.transfer.export(ask.caller, pair, kind, _asked(ask))
+    first = await anext(chunks, b"")  # what is wrong with the question is said before the answer begins
+    name = f"{pair.register.slug}-{pair.schema.slug}.{kind}"
+    headers = {"content-disposition": f'attachment; filename="{name}"', "x-content-type-options": "nosniff"}
+    return StreamingResponse(_from(first, chunks), headers=headers, media_type=MEDIA_TYPES[kind])
+
+
+def _asked(ask: Ask) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    if (given := ask.text("_filter")) is not None:
+        try:
+            asked["filter"] = msgspec.json.decode(given)
+        except (msgspec.DecodeError, RecursionError):
+            raise InvalidInput("_filter is not JSON.", hint='Write {"status": "open"}, URL-encoded.') from None
+    for parameter, name in (("_search", "search"), ("_order", "sort"), ("_fields", "fields"), ("_asOf", "as_of")):
+        if (value := ask.text(parameter)) is not None:
+            asked[name] = value
+    return asked
+
+
+async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
+
+
+async def import_(ask: Ask) -> Response:
+    """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
+    if not ask.is_form:
+        body = io.BytesIO(await ask.request.body())
+        return await _import(ask, body, ask.request.headers.get("content-type", ""), "", {})
+    async with ask.form() as form:
+        if len(form.files) != 1:
+            raise InvalidInput(f"The form holds {len(form.files)} files.", hint="Send one: -F file=@rows.csv")
+        [file] = form.files
+        return await _import(ask, file.content, file.media_type, file.name, form.fields)
+
+
+async def _import(ask: Ask, source: BinaryIO, media_type: str, name: str, fields: Mapping[str, str]) -> Response:
+    """Import what was sent; what the URL does not say may be said by fields of the form."""
+
+    def said(parameter: str) -> str:
+        return ask.text(parameter) or fields.get(parameter, "")
+
+    pair = await _pair(ask, "create", said("schema") or None)
+    kind = format_named(said("format") or _kind_of(media_type, name))
+    key = tuple(part.strip() for part in said("key").split(",") if part.strip())
+    options = ImportOptions(key=key, partial=is_yes(said("partial")), dry_run=is_yes(said("dry_run")))
+    report = await ask.registers.transfer.import_file(ask.caller, pair, source, kind, options)
+    refused = report.failed and not options.partial and not options.dry_run
+    return answer(report.wire(), 400 if refused else 200)
+
+
+def _kind_of(media_type: str, name: str) -> str:
+    """The kind of a file by its type, or by how its name ends: clients often know no better type than bytes."""
+    plain = media_type.partition(";")[0].strip().lower()
+    for kind, known in MEDIA_TYPES.items():
+        if plain == known.partition(";")[0] or name.lower().endswith(f".{kind}"):
+            return kind
+    raise InvalidInput("Say what kind of file it is.", hint="Add ?format=csv, xlsx, json or jsonl.")
+
+
+_FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
+_SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
+_FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
+ROUTES: Final = (
+    RestRoute(
+        "GET",
+        "/registers/{id}/export",
+        "registers",
+        export,
+        (
+            _SCHEMA,
+            _FORMAT,
+            Parameter("_filter", "Only these, as JSON."),
+            Parameter("_fields", "Only these properties."),
+        ),
+    ),
+    RestRoute(
+        "POST",
+        "/registers/{id}/import",
+        "registers",
+        import_,
+        (
+            _SCHEMA,
+            _FORMAT,
+            Parameter("key", "Properties that tell whether a row's object exists already."),
+            Parameter("partial", "true: import the good rows.", "boolean"),
+            Parameter("dry_run", "true: only report.", "boolean"),
+        ),
+        uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
+    ),
+)
