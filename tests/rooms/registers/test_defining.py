@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.kernel.principal import ANONYMOUS, Principal, role_scopes
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.tree import Compare, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
@@ -36,7 +36,7 @@ async def told(registers: Registers, caller: Caller = WRITER) -> str:
     pair = await registers.catalogue.pair(caller, "firm", "person")
     found = await registers.objects.find(caller, pair, Query())
     rows = [registers.objects.get(caller, pair, row[1]) for row in found.rows]
-    return repr([shown(registers.access, caller, pair, await row, prune=False) for row in rows])
+    return repr([present(registers.access, caller, pair, await row, prune=False) for row in rows])
 
 
 # who may define

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from pentad.rooms.registers.interface.object_arguments import Action
+from pentad.rooms.registers.interface.object_tool import Action
 from pentad.rooms.registers.interface.resources import RESOURCES
 from pentad.rooms.registers.interface.rest.routes import TABLE
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Wire, wire_name

@@ -1,14 +1,29 @@
-"""How objects are shown to a caller: on every surface the same, and without the properties hidden from it."""
+"""Objects as one caller sees them: what it may query, what it gets, and what it sends back after reading.
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+The same for tools, resources, REST, pages and exports.
+"""
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.definitions.storable import text_of
 from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
+from pentad.rooms.registers.query.parameters import parse_parameters
+from pentad.rooms.registers.query.parse import parse_query
+from pentad.rooms.registers.query.parse_aggregate import parse_aggregate
+from pentad.rooms.registers.query.targets import Declared, Known
+from pentad.rooms.registers.query.tree import AggregateQuery, Query
+
+_METADATA: Final = "@self"
+
+# out
 
 
-def shown(
+def present(
     access: AccessRules,
     caller: Caller,
     pair: Pair,
@@ -17,7 +32,7 @@ def shown(
     fields: Sequence[str] | None = None,
     prune: bool = True,
 ) -> dict[str, Any]:
-    """One object on the wire."""
+    """One object as JSON, without the properties hidden from the caller."""
     hidden = access.hidden(caller, pair, stored.data, stored.owner)
     if hidden and fields is not None:
         fields = [name for name in fields if name.partition(".")[0] not in hidden]
@@ -25,20 +40,20 @@ def shown(
 
 
 def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
-    """The object as if it had never had the hidden properties: its name and slug must not tell of them either."""
+    """The object as if it never had the hidden properties, so that its name and slug do not reveal them either."""
     rest = {name: value for name, value in stored.data.items() if name not in hidden}
     return stored.altered(data=rest, text=text_of(rest)[0], slug=pair.definition.slug_of(rest))
 
 
-def shown_json(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:
-    """Whole objects on the wire as parts of a JSON answer; where nothing can be hidden, their data is not even read."""
+def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:
+    """Whole objects as parts of a JSON answer; if nothing can be hidden, their data is not even decoded."""
     if access.hidden(caller, pair):
-        return [shown(access, caller, pair, stored) for stored in objects]
+        return [present(access, caller, pair, stored) for stored in objects]
     return [stored.raw(pair.definition) for stored in objects]
 
 
-def outcomes_wire(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What became of each row, and how many fared how."""
+def present_outcomes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The result of each row of a bulk write, and counts by status."""
     counts: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
     for outcome in outcomes:
@@ -50,3 +65,100 @@ def outcomes_wire(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             row["error"] = outcome.error
         rows.append(row)
     return {"results": rows, **counts}
+
+
+# in: a caller that reads, changes and writes sends `@self` and `id` back
+
+
+def without_metadata(data: dict[str, Any]) -> dict[str, Any]:
+    """The data without `@self`, which no schema can declare, and without an `id` that only repeats it.
+
+    The same dict if there is nothing to remove.
+    """
+    if _METADATA not in data:
+        return data
+    about = data[_METADATA]
+    repeated = cast("dict[str, Any]", about).get("id") if isinstance(about, dict) else None
+    return {
+        name: value
+        for name, value in data.items()
+        if name != _METADATA and (name != "id" or repeated is None or value != repeated)
+    }
+
+
+def without_own_id(pair: Pair, ref: int | str | None, data: dict[str, Any]) -> dict[str, Any]:
+    """The data without an `id` that only repeats `ref`, unless the schema has a property `id`."""
+    if "id" not in data or data["id"] != ref or "id" in pair.definition.properties:
+        return data
+    return {name: value for name, value in data.items() if name != "id"}
+
+
+def refuse_metadata(operations: Sequence[Mapping[str, Any]]) -> None:
+    """InvalidInput for a JSON Patch that would write below `@self`."""
+    for number, operation in enumerate(operations):
+        if f"{operation.get('path')}/".startswith(f"/{_METADATA}/"):
+            raise InvalidInput(
+                f"Operation {number} of the JSON Patch is about {_METADATA}, which is metadata and kept by the server.",
+                hint="Patch the object's own properties.",
+            )
+
+
+# queries
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleSchema:
+    """The part of a schema that a caller may see."""
+
+    properties: Mapping[str, Declared]
+    headings: Mapping[str, str | None]
+    concealed: frozenset[str]
+
+
+def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> Known:
+    """What the caller may name in a query on the pair; a hidden property is as unknown as one that does not exist.
+
+    Full-text search needs no such limit: the index holds only what everybody may read.
+    """
+    hidden = access.hidden(caller, pair)
+    if not hidden:
+        return pair.definition
+    rest = {name: facts for name, facts in pair.definition.properties.items() if name not in hidden}
+    if not rest:
+        raise InvalidInput(f"{pair.label} has no property you may query.", hint="Get objects by their uuid.")
+    sources = pair.definition.headings
+    hiding = concealed(sources, hidden)
+    return VisibleSchema(rest, {name: source for name, source in sources.items() if name not in hiding}, hiding)
+
+
+def query_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
+    """A query from JSON members."""
+    return parse_query(visible_schema(access, caller, pair), raw)
+
+
+def parameters_of(access: AccessRules, caller: Caller, pair: Pair, pairs: Iterable[tuple[str, str]]) -> Query:
+    """A query from the parameters of a URL."""
+    return parse_parameters(visible_schema(access, caller, pair), pairs)
+
+
+def aggregate_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
+    """An aggregation from JSON members."""
+    return parse_aggregate(visible_schema(access, caller, pair), raw)
+
+
+def hidden_in(
+    access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
+) -> Callable[[StoredObject], frozenset[str] | None] | None:
+    """A function from a stored object to its hidden properties, or to None if the whole object is hidden.
+
+    None instead of a function if nothing is hidden from the caller.
+    """
+    if access.is_free(caller):
+        return None
+
+    def hidden(stored: StoredObject) -> frozenset[str] | None:
+        pair = pair_of(stored.register, stored.schema)
+        seen = access.sees_object(caller, pair, stored)
+        return access.hidden(caller, pair, stored.data, stored.owner) if seen else None
+
+    return hidden

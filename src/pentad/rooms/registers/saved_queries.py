@@ -17,10 +17,8 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
-from pentad.rooms.registers.audiences import owners_alone
-from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.presentation import shown
-from pentad.rooms.registers.visible import query_of
+from pentad.rooms.registers.models import Audience, Caller, Pair, StoredObject
+from pentad.rooms.registers.presentation import present, query_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -104,7 +102,7 @@ class SavedQueries:
             transaction.run(
                 _INSERT, made.id, made.principal, name, made.register, made.schema, text, digest, made.created_at
             )
-            list_changed(transaction, "resources", "registers", owners_alone(made.principal).text())
+            list_changed(transaction, "resources", "registers", Audience.only_owner(made.principal).text())
 
         await self._database.write(work)
         return made
@@ -123,7 +121,7 @@ class SavedQueries:
 
         def work(transaction: Transaction) -> None:
             transaction.run("DELETE FROM saved_queries WHERE id = ?", known.id)
-            audience = owners_alone(known.principal).text()
+            audience = Audience.only_owner(known.principal).text()
             list_changed(transaction, "resources", "registers", audience)
             resource_updated(transaction, known.uri, audience)
 
@@ -140,7 +138,7 @@ class SavedQueries:
         pair = await self._catalogue.pair(caller, saved.register, saved.schema)
         query = query_of(self._access, caller, pair, saved.query)
         found = await self._objects.find(caller, pair, query)
-        results = [shown(self._access, caller, pair, StoredObject(*row), fields=query.fields) for row in found.rows]
+        results = [present(self._access, caller, pair, StoredObject(*row), fields=query.fields) for row in found.rows]
         answer: dict[str, Any] = {"results": results}
         if found.total is not None:
             answer["total"] = found.total

@@ -1,6 +1,6 @@
-"""The SQL of registers and schemas: finding them by id, uuid or slug, and writing them. No rules of access here.
+"""The SQL of registers and schemas: find them by id, uuid or slug, and write them. No access rules here.
 
-A slug is compared without regard to case. It never looks like an id or a uuid, so one word means one thing.
+Slugs ignore case. A slug never looks like an id or a uuid, so a reference is never ambiguous.
 """
 
 import re
@@ -32,22 +32,22 @@ _SLUG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def find_register(rows: Rows, ref: Ref) -> Register | None:
-    """A register whosever it is; of several with one slug the oldest."""
+    """A register of any organisation; the oldest if several have the slug."""
     return next(iter(named_registers(rows, ref)), None)
 
 
 def find_schema(rows: Rows, ref: Ref) -> Schema | None:
-    """A schema whosever it is; of several with one slug the oldest."""
+    """A schema of any organisation; the oldest if several have the slug."""
     return next(iter(named_schemas(rows, ref)), None)
 
 
 def named_registers(rows: Rows, ref: Ref) -> list[Register]:
-    """Every register called so, oldest first; a slug can be one in each organisation."""
+    """Every register of that name, oldest first; each organisation may use the same slug."""
     return [_register(row) for row in _named(rows, "register", ref)]
 
 
 def named_schemas(rows: Rows, ref: Ref) -> list[Schema]:
-    """Every schema called so, oldest first; a slug can be one in each organisation."""
+    """Every schema of that name, oldest first; each organisation may use the same slug."""
     return [_schema(row) for row in _named(rows, "schema", ref)]
 
 
@@ -60,7 +60,7 @@ def all_schemas(rows: Rows) -> list[Schema]:
 
 
 def insert_register(tx: Transaction, register: Register) -> Register:
-    """Store a new register; the store gives it its id."""
+    """Store a new register; the database assigns its id."""
     key = tx.value(
         "INSERT INTO registers (uuid, slug, organisation, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
         " RETURNING id",
@@ -71,7 +71,7 @@ def insert_register(tx: Transaction, register: Register) -> Register:
 
 
 def insert_schema(tx: Transaction, schema: Schema) -> Schema:
-    """Store a new schema; the store gives it its id."""
+    """Store a new schema; the database assigns its id."""
     key = tx.value(
         "INSERT INTO schemas (uuid, slug, organisation, body, changes, created_at, updated_at, words)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 1) RETURNING id",
@@ -96,13 +96,13 @@ def update_schema(tx: Transaction, schema: Schema) -> None:
 
 
 def delete_entity(tx: Transaction, kind: Kind, key: int) -> None:
-    """Remove a register or schema with what hangs on it alone; its objects must be gone already."""
+    """Delete a register or schema and its saved queries; its objects must be gone already."""
     tx.run(f"DELETE FROM saved_queries WHERE {kind} = ?", key)  # noqa: S608  one of two names
     tx.run(f"DELETE FROM {_TABLES[kind]} WHERE id = ?", key)  # noqa: S608  one of two names
 
 
 def count_objects(rows: Rows, kind: Kind, key: int) -> tuple[int, int]:
-    """How many objects live there, and how many deleted ones still wait to be purged."""
+    """The number of objects, and of deleted ones that are not purged yet."""
     row = rows.one(
         "SELECT coalesce(sum(CASE WHEN deleted IS NULL THEN 1 ELSE 0 END), 0),"  # noqa: S608  one of two names
         f" coalesce(sum(CASE WHEN deleted IS NULL THEN 0 ELSE 1 END), 0) FROM objects WHERE {kind} = ?",
@@ -111,12 +111,12 @@ def count_objects(rows: Rows, kind: Kind, key: int) -> tuple[int, int]:
     return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
-def schemas_to_look_at(rows: Rows) -> list[Schema]:
-    """The schemas whose words and slugs may be from before derived values were as protected as their sources."""
+def schemas_with_old_words(rows: Rows) -> list[Schema]:
+    """The schemas whose words and slugs may predate the protection of derived values."""
     return [_schema(row) for row in rows.all(_select("schema", "WHERE words = 0 ORDER BY id"))]
 
 
-def looked_at(tx: Transaction, schema: int) -> None:
+def mark_words_current(tx: Transaction, schema: int) -> None:
     tx.run("UPDATE schemas SET words = 1 WHERE id = ?", schema)
 
 
@@ -126,7 +126,7 @@ def has_objects(rows: Rows, register: int, schema: int) -> bool:
 
 
 def organisations_of(rows: Rows, schema: int) -> set[str]:
-    """Whose the objects of a schema are."""
+    """The organisations that own objects of a schema."""
     sql = "SELECT DISTINCT organisation FROM objects WHERE schema = ? AND deleted IS NULL"
     return {row[0] for row in rows.all(sql, schema)}
 
@@ -139,7 +139,7 @@ def organisation_named(rows: Rows, ref: str) -> str | None:
 
 
 def attach(tx: Transaction, register_id: int, schema_id: int) -> bool:
-    """Make a schema part of a register, if it is not yet; whether anything changed."""
+    """Add a schema to a register if it is not there yet; returns whether anything changed."""
     register = find_register(tx, register_id)
     if register is None or schema_id in register.schemas:
         return False
@@ -149,13 +149,13 @@ def attach(tx: Transaction, register_id: int, schema_id: int) -> bool:
 
 
 def next_version(version: str) -> str:
-    """The version after another: its last number goes up. One without a number gets one, or no change would be seen."""
+    """The next version: the last number goes up. A version without a number gets one."""
     found = _NUMBERED.fullmatch(version)
     return f"{found[1] or ''}{int(found[2]) + 1}" if found else f"{version}.1"
 
 
 def free_slug(rows: Rows, kind: Kind, title: str, organisation: str) -> str:
-    """A readable slug made from a title, with a number behind it when others of the organisation have the same."""
+    """A readable slug made from a title, numbered if the organisation uses it already."""
     stem = slugified(title, kind)
     # "." is the character after "-": all numbered forms of the stem and nothing else
     sql = (
@@ -178,12 +178,12 @@ def slugified(title: str, fallback: str) -> str:
 
 
 def is_slug(text: str) -> bool:
-    """Whether a text can be a slug: no other way of naming a thing may look the same."""
+    """Whether a text can be a slug, so that it looks neither like an id nor like a uuid."""
     return bool(_SLUG.fullmatch(text)) and not _DIGITS.fullmatch(text) and as_uuid(text) is None
 
 
 def as_uuid(text: str) -> str | None:
-    """The canonical form of a uuid, or None when the text is none."""
+    """The canonical form of a uuid, or None if the text is not one."""
     if len(text) != 36:
         return None
     try:
@@ -192,8 +192,8 @@ def as_uuid(text: str) -> str | None:
         return None
 
 
-def names_one(ref: Ref) -> bool:
-    """Whether a name is an id or a uuid, which mean the same thing to everybody."""
+def is_id_or_uuid(ref: Ref) -> bool:
+    """Whether a reference is an id or a uuid, which mean the same to every caller."""
     return isinstance(ref, int) or bool(_DIGITS.fullmatch(ref)) or as_uuid(ref) is not None
 
 

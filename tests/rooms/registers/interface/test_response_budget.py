@@ -11,12 +11,12 @@ from pentad.rooms.registers.interface.response_budget import (
     CHARACTERS_PER_TOKEN,
     FEWEST_TOKENS,
     Fitted,
-    answer_of,
+    build_response,
     check_budget,
     fit,
+    fit_lists,
+    json_size,
     shorten,
-    size_of,
-    trimmed,
 )
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ def test_rows_are_a_beginning_of_all_rows_and_fit(rows: list[dict[str, Any]], to
     assert len(fitted.rows) + fitted.rows_cut == len(rows)
     if not fitted.fields_cut:
         assert fitted.rows == rows[: len(fitted.rows)]
-        assert size_of(fitted.rows) <= max(2, tokens * CHARACTERS_PER_TOKEN)
+        assert json_size(fitted.rows) <= max(2, tokens * CHARACTERS_PER_TOKEN)
     assert bool(rows) == bool(fitted.rows), "there is always something to go on from"
 
 
@@ -91,8 +91,8 @@ async def test_a_whole_answer_is_within_the_budget_whatever_stands_around_the_ro
     async def build(fitted: Fitted) -> dict[str, Any]:
         return {"results": fitted.rows, "total": len(rows), "cursor": around}
 
-    answer = await answer_of(named, tokens, build)
-    assert size_of(answer) <= tokens * CHARACTERS_PER_TOKEN
+    answer = await build_response(named, tokens, build)
+    assert json_size(answer) <= tokens * CHARACTERS_PER_TOKEN
     shown = len(answer["results"])
     assert shown or not rows
     assert shown + answer.get("cut", {}).get("rows_left_out", 0) == len(rows)
@@ -106,17 +106,17 @@ async def test_no_more_is_cut_than_does_not_fit() -> None:
         async def build(fitted: Fitted, length: int = length) -> dict[str, Any]:
             return {"results": fitted.rows, "total": 40, "cursor": "c" * length}
 
-        answer = await answer_of(rows, 300, build)
+        answer = await build_response(rows, 300, build)
         assert "properties_left_out" not in answer["cut"], length
-        assert size_of(answer) <= 1200 < size_of(answer) + 2 * size_of(rows[0]), length
+        assert json_size(answer) <= 1200 < json_size(answer) + 2 * json_size(rows[0]), length
 
 
 @given(lists=st.lists(st.lists(st.text(max_size=60), max_size=12), max_size=3), tokens=st.integers(FEWEST_TOKENS, 300))
 @pytest.mark.requirement("registers:budget:whole")
 def test_an_answer_of_lists_loses_their_ends_and_counts_them(lists: list[list[str]], tokens: int) -> None:
     body: dict[str, Any] = {"id": "x", **{f"l{number}": one for number, one in enumerate(lists)}}
-    answer = trimmed(body, tuple(body)[1:], tokens)
-    assert size_of(answer) <= tokens * CHARACTERS_PER_TOKEN
+    answer = fit_lists(body, tuple(body)[1:], tokens)
+    assert json_size(answer) <= tokens * CHARACTERS_PER_TOKEN
     for name in tuple(body)[1:]:
         assert answer[name] == body[name][: len(answer[name])]
         assert len(answer[name]) + answer.get("cut", {}).get(f"{name}_left_out", 0) == len(body[name])
@@ -125,8 +125,8 @@ def test_an_answer_of_lists_loses_their_ends_and_counts_them(lists: list[list[st
 @pytest.mark.requirement("registers:budget:whole")
 def test_an_answer_with_an_object_of_many_members_loses_the_last() -> None:
     body = {"total": 9, "samples": {f"kind {number}": ["x" * 50] for number in range(9)}, "migration": [{"step": "x"}]}
-    answer = trimmed(body, ("samples", "migration"), FEWEST_TOKENS)
-    assert size_of(answer) <= FEWEST_TOKENS * CHARACTERS_PER_TOKEN
+    answer = fit_lists(body, ("samples", "migration"), FEWEST_TOKENS)
+    assert json_size(answer) <= FEWEST_TOKENS * CHARACTERS_PER_TOKEN
     assert list(answer["samples"]) == list(body["samples"])[: len(answer["samples"])]
     assert answer["cut"]["samples_left_out"] == 9 - len(answer["samples"]) > 0
     assert answer["migration"] == [{"step": "x"}], "what is longest goes first"

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.tree import AggregateQuery, AsOf, Compare, Metric, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
@@ -120,7 +120,7 @@ async def test_a_property_that_is_hidden_now_or_was_then_is_hidden_in_the_old_ve
             one = await registers.objects.get(caller, pair, made.uuid, as_of=then)
             [row] = (await registers.objects.find(caller, pair, Query(as_of=then))).rows
             [found] = (await registers.objects.related(caller, [made.uuid], as_of=then)).values()
-            shows = [shown(registers.access, caller, pair, each) for each in (one, StoredObject(*row), found[1])]
+            shows = [present(registers.access, caller, pair, each) for each in (one, StoredObject(*row), found[1])]
             assert shows[0] == shows[1] == shows[2]
             told.append(shows[0].get("price"))
         return told

@@ -1,7 +1,7 @@
-"""Compiled schemas, kept by (id, number of changes): whoever has read a schema's row knows whether a form is current.
+"""Compiled schemas, cached by id and number of changes: the row of a schema tells whether a compiled form is current.
 
-Used inside units of work, hence from several threads: a dictionary's single steps are all the sharing there is, and
-compiling twice does no harm.
+Used inside units of work, hence from several threads. Single dictionary operations are atomic, and compiling twice does
+no harm, so there is no lock.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,15 @@ from pentad.rooms.registers.objects.indexes import IndexPlan, plan_of
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
 
-_KEPT: Final = 2_000
+_MOST_CACHED: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFacts:
-    """What the store makes of a definition: its indexes, and the properties that are not stored but filled on reading.
+    """What the store needs to know of a definition: its indexes, and properties that are filled on reading.
 
-    `inverse` are those other objects fill, and `carried` those of them a caller may give, to be written into the other
-    objects; `fills` says whether reading has to do anything at all.
+    Other objects fill the `inverse` properties; a caller may give those in `carried`, to be written into the other
+    objects. `fills` says whether reading has to fill anything at all.
     """
 
     indexes: IndexPlan
@@ -36,7 +36,7 @@ class SchemaFacts:
 
 
 class Definitions:
-    """What schemas mean, compiled once for each of their versions."""
+    """Compiled schemas, each compiled once per version."""
 
     def __init__(self) -> None:
         self._compiled: dict[int, tuple[tuple[int, float], CompiledSchema]] = {}
@@ -49,16 +49,16 @@ class Definitions:
         if known is not None and known[0] == stamp:
             return known[1]
         compiled = self.try_out(rows, schema)
-        if len(self._compiled) >= _KEPT:
+        if len(self._compiled) >= _MOST_CACHED:
             self._compiled.clear()
         self._compiled[schema.id] = (stamp, compiled)
         return compiled
 
     def facts(self, definition: "CompiledSchema") -> SchemaFacts:
-        """What follows from a definition, found out once."""
+        """The facts of a definition, computed once."""
         known = self._facts.get(id(definition))
         if known is None or known[0] is not definition:
-            if len(self._facts) >= _KEPT:
+            if len(self._facts) >= _MOST_CACHED:
                 self._facts.clear()
             known = self._facts[id(definition)] = (definition, _facts(definition))
         return known[1]
@@ -69,7 +69,7 @@ class Definitions:
         return None if schema is None else (schema, self.of(rows, schema))
 
     def try_out(self, rows: Rows, schema: Schema) -> "CompiledSchema":
-        """Compile a schema that may not be stored like this; InvalidInput says what is wrong with it."""
+        """Compile a schema that need not be stored; InvalidInput says what is wrong with it."""
         from pentad.rooms.registers.definitions.compiled import compile_schema
 
         def parent(ref: int | str) -> Mapping[str, Any] | None:
@@ -83,7 +83,7 @@ class Definitions:
 
 
 def _whole(schema: Schema) -> dict[str, Any]:
-    """The body with the names others may call the schema by, and its version."""
+    """The body with id, uuid, slug, title and version."""
     names = {"id": schema.id, "uuid": schema.uuid, "slug": schema.slug, "title": schema.title}
     return {**schema.body, **names, "version": schema.version}
 
@@ -96,9 +96,9 @@ def _facts(definition: "CompiledSchema") -> SchemaFacts:
 
 
 def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
-    """The schema that a `$ref` in a schema of an organisation names: id, uuid, slug, or an address that ends in one.
+    """The schema that a `$ref` names by id, uuid, slug, or a URL that ends in one.
 
-    It is one of the organisation, or one that everybody may read.
+    It belongs to the organisation of the schema with the `$ref`, or is public.
     """
     named = _named(rows, ref)
     own = (one for one in named if one.organisation == organisation)
@@ -106,12 +106,12 @@ def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
 
 
 def parent_of(rows: Rows, ref: int | str, organisation: str) -> Schema | None:
-    """The same for a schema that another is made of; one that was taken from elsewhere stays what it is made of."""
+    """The same for a parent in a composition; a parent taken from another organisation stays the parent."""
     return target(rows, ref, organisation) or next(iter(_named(rows, ref)), None)
 
 
 def composed(schema: Schema) -> Iterator[tuple[str, int | str]]:
-    """The schemas that a schema is made of, each with the keyword that names it."""
+    """The schemas that a schema is composed of, each with the keyword that names it."""
     for keyword in ("allOf", "anyOf", "oneOf"):
         for entry in schema.body.get(keyword) or ():
             if (ref := composed_reference(entry)) is not None:
@@ -123,7 +123,7 @@ def _named(rows: Rows, ref: int | str) -> list[Schema]:
 
 
 def _anchored(rows: Rows, node: Any, organisation: str) -> Any:
-    """A part of a schema with the slugs of other schemas replaced by uuids: elsewhere a slug means something else."""
+    """Part of a schema with slugs of other schemas replaced by uuids: in another organisation a slug differs."""
     if isinstance(node, list):
         return [_anchored(rows, one, organisation) for one in cast("list[Any]", node)]
     if not isinstance(node, dict):

@@ -1,11 +1,11 @@
-"""A schema's life besides its row: its definition compiled, its indexes, and the objects that have to fit it.
+"""Changes of schemas: the definition compiles, indexes follow, and stored objects still fit.
 
-A change is checked against every stored object first, also those of schemas made of this one. What does not fit either
-is carried over by the steps the caller agreed to, or stops the change. All of it happens in the caller's transaction.
-Nothing compiled here is remembered: the transaction may still fail.
+A change is first checked against every stored object, including those of schemas composed of this one. Objects that do
+not fit are migrated by the steps the caller agreed to, or stop the change. Everything happens in the caller's
+transaction. Nothing compiled here is cached: the transaction may still fail.
 
-What the caller may not read is never tried: whether it fits would tell what it is. A change that might matter to it is
-refused whatever it is like.
+Objects and properties that the caller may not read are never tried: the result would reveal them. A change that could
+matter to them is refused in any case.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
     from pentad.rooms.registers.definitions.migration import Step
 
-_TAKING_OVER: Final = 0x50454E545258
+_RESTORE_LOCK: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
-"""What of an object a report must not tell (None: not even that there is one); None where all may be told."""
+"""The properties of an object that a report must not mention, or None to leave the object out; None for no limit."""
 Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[Step]"], None]
-"""Refuses a change of a schema and what it means, with its migration, where the caller has no right to it."""
+"""Refuses a change of a schema, with its migration, if the caller may not make it."""
 
 
-class Evolution:
-    """Begins, changes and watches over definitions."""
+class SchemaEvolution:
+    """Creates and changes schemas together with their indexes and objects."""
 
     def __init__(self, dialect: Dialect, definitions: Definitions, meanings: Meanings) -> None:
         self._dialect: Dialect = dialect
@@ -45,25 +45,25 @@ class Evolution:
         self._meanings = meanings
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
-        """A new schema: it must compile and be sound, and gets its indexes."""
+        """Check a new schema and create its indexes."""
         from pentad.rooms.registers.definitions.soundness import refuse_unsound
 
         definition = self._definitions.try_out(tx, schema)
         refuse_unsound(definition)
         synchronise(tx, self._dialect, schema.id, plan_of(definition))
 
-    def take_over(self, tx: Transaction) -> None:
-        """Make a restored store whole: a backup holds rows, neither the schemas' indexes nor this server's counters."""
-        tx.run("SELECT pg_advisory_xact_lock(?)", _TAKING_OVER)
+    def rebuild_indexes(self, tx: Transaction) -> None:
+        """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
+        tx.run("SELECT pg_advisory_xact_lock(?)", _RESTORE_LOCK)
         if not are_missing(tx, self._dialect):
             return
         tx.run("UPDATE object_changes SET xact = 0")
         for schema in catalogue_store.all_schemas(tx):
             synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
 
-    def look_again(self, tx: Transaction) -> None:
-        """Take words and slugs that are made from protected properties out of a store that still has them."""
-        for schema in catalogue_store.schemas_to_look_at(tx):
+    def remove_protected_words(self, tx: Transaction) -> None:
+        """Remove words and slugs derived from protected properties from a store of an older version."""
+        for schema in catalogue_store.schemas_with_old_words(tx):
             definition = self._definitions.try_out(tx, schema)
             if definition.derived or definition.unnamed:
                 for portion in store.stream(tx, schema.id):
@@ -71,7 +71,7 @@ class Evolution:
                     store.note(tx, self._dialect, drafts)
                     if definition.hybrid:
                         self._meanings.keep(tx, schema.id, drafts, None)
-            catalogue_store.looked_at(tx, schema.id)
+            catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
         self, rows: Rows, current: Schema, wanted: Schema, migration: Migration, hidden: Hidden, allow: Allow
@@ -93,9 +93,9 @@ class Evolution:
         allow: Allow,
         seen: Callable[[Schema], bool],
     ) -> None:
-        """Store a changed schema with everything that follows from it, if it is allowed.
+        """Store a changed schema and everything that follows from it.
 
-        What stands in the way in a schema that is not `seen` is not told.
+        A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
         from pentad.rooms.registers.definitions.soundness import refuse_unsound
 
@@ -103,23 +103,23 @@ class Evolution:
         new = self._definitions.try_out(tx, wanted)
         refuse_unsound(new)
         allow(current, old, wanted, new, _steps(migration))
-        made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
+        old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
         _refuse_misfits(tx, wanted, (old, new), _steps(migration), hidden)
         for user in self.dependents(tx, wanted):
             try:
-                self._follow(tx, caller, user, made_of_old.get(user.id), now, hidden, allow)
+                self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
             except PentadError:
                 if seen(user):
                     raise
                 raise Conflict(
                     f"A schema that is made of {wanted.slug!r} stands in the way.", hint="Ask an administrator."
                 ) from None
-        self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
+        self._migrate_objects(tx, caller, wanted, (old, new), _steps(migration), now)
         synchronise(tx, self._dialect, wanted.id, plan_of(new), discreet=hidden is not None)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
-        """The schemas that are made of this one, directly or through others."""
+        """The schemas that are composed of this one, directly or through others."""
         everyone = catalogue_store.all_schemas(rows)
         parents = {
             one.id: {found.id for _, ref in composed(one) if (found := parent_of(rows, ref, one.organisation))}
@@ -130,7 +130,7 @@ class Evolution:
             reached |= more
         return [one for one in everyone if one.id in reached and one.id != schema.id]
 
-    def _follow(
+    def _update_dependent(
         self,
         tx: Transaction,
         caller: Caller,
@@ -140,7 +140,7 @@ class Evolution:
         hidden: Hidden,
         allow: Allow,
     ) -> None:
-        """A schema made of a changed one is another one too."""
+        """Apply a change to a schema that is composed of the changed one."""
         compiled = self._definitions.try_out(tx, user)
         if old is not None:
             allow(user, old, user, compiled, ())
@@ -148,10 +148,10 @@ class Evolution:
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
-            self._carry_over(tx, caller, changed, (old, compiled), [], now)
+            self._migrate_objects(tx, caller, changed, (old, compiled), [], now)
         synchronise(tx, self._dialect, user.id, plan_of(compiled), discreet=hidden is not None)
 
-    def _carry_over(
+    def _migrate_objects(
         self,
         tx: Transaction,
         caller: Caller,
@@ -160,13 +160,13 @@ class Evolution:
         steps: "list[Step]",
         now: float,
     ) -> None:
-        """Migrate every object, and note anew what it points at, which words it has and what it means."""
+        """Migrate every object and index its references, words and meaning again."""
         from pentad.rooms.registers.definitions.migration import migrate
 
         old, new = change
         if old.hybrid and not new.hybrid:
             self._meanings.drop(tx, schema.id)
-        if not steps and not _reads_otherwise(old, new):
+        if not steps and not _needs_reindexing(old, new):
             return
         who = provenance(caller)
         long = plan_of(new).texts
@@ -203,14 +203,14 @@ def _steps(migration: Migration) -> "list[Step]":
 
 
 @dataclass(slots=True)
-class _Unseen:
-    """What a look at stored objects had to leave out: whole objects, or properties of those it could look at."""
+class _Skipped:
+    """What the check of stored objects had to skip: whole objects, or properties of the others."""
 
     objects: bool = False
     properties: frozenset[str] = frozenset()
 
     def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
-        """Whether a change could make a difference to it; of a soft schema only indexes could."""
+        """Whether the change could matter to what was skipped; with soft validation only indexes matter."""
         from pentad.rooms.registers.definitions.compatibility import leaves_alone
 
         if not self.objects and not self.properties:
@@ -222,42 +222,42 @@ class _Unseen:
 
 def _preflight(
     rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
-) -> "tuple[EvolutionReport, _Unseen]":
-    """What would not fit of what may be read, and what may not be."""
+) -> "tuple[EvolutionReport, _Skipped]":
+    """What would not fit of what the caller may read, and what was skipped."""
     from pentad.rooms.registers.definitions.evolution import Looked, looked_at
     from pentad.rooms.registers.definitions.migration import migrate
 
-    unseen = _Unseen()
+    skipped = _Skipped()
 
     def objects() -> "Iterator[Looked]":
         for portion in store.stream(rows, schema):
             for held in portion:
                 without = frozenset[str]() if hidden is None else hidden(held.stored)
                 if without is None:
-                    unseen.objects = True
+                    skipped.objects = True
                     continue
                 data = held.stored.data
                 if without:
-                    unseen.properties |= without
+                    skipped.properties |= without
                     data = {name: value for name, value in data.items() if name not in without}
                 yield Looked(migrate(data, steps) if steps else data, without)
 
     report = looked_at(definition, objects())
     report.complete = hidden is None
-    return report, unseen
+    return report, skipped
 
 
 def _refuse_misfits(
     rows: Rows, schema: Schema, change: "tuple[CompiledSchema, CompiledSchema]", steps: "Sequence[Step]", hidden: Hidden
 ) -> None:
-    """Conflict where objects would not fit; Forbidden where that is not the caller's to know."""
+    """Conflict if objects would not fit; Forbidden if the caller may not know whether they fit."""
     old, new = change
     if new.soft and (hidden is None or plan_of(old) == plan_of(new)):
         return
-    report, unseen = _preflight(rows, new, schema.id, steps, hidden)
+    report, skipped = _preflight(rows, new, schema.id, steps, hidden)
     if not new.soft:
         _refuse_failing(schema, report, migrated=bool(steps))
-    if unseen.may_matter(old, new):
+    if skipped.may_matter(old, new):
         raise Forbidden(
             f"Some of what is stored under {schema.slug!r} is not visible to you, and the change may not fit it.",
             hint="Change what only concerns what you can read, or ask an administrator.",
@@ -282,8 +282,8 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
     )
 
 
-def _reads_otherwise(old: "CompiledSchema", new: "CompiledSchema") -> bool:
-    """Whether objects that stay as they are have other references, words or slugs now."""
+def _needs_reindexing(old: "CompiledSchema", new: "CompiledSchema") -> bool:
+    """Whether unchanged objects have other references, words or slugs now."""
     return (
         old.references != new.references
         or old.searchable != new.searchable

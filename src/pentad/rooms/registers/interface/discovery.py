@@ -18,10 +18,10 @@ from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.rights import check_right
 from pentad.platform import Operation, described
 from pentad.rooms.registers.access.rules import ROOM
-from pentad.rooms.registers.interface.callers import caller_of_request
 from pentad.rooms.registers.interface.openregister import PREFIXES
-from pentad.rooms.registers.interface.rest.answers import answer
-from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.interface.rest.request import caller_of
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.service import Registers
 
@@ -121,22 +121,22 @@ _WORDS: Final = {
 def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) -> tuple[Any, Any]:
     @described(Operation("What this server can do, in under 3,000 characters.", "discovery"))
     async def first(_request: Request) -> Response:
-        return answer(overview(prefix))
+        return json_response(overview(prefix))
 
     @described(Operation("One capability: its endpoints, and what there is right now.", "discovery"))
     async def second(request: Request) -> Response:
         try:
             return await _tell(registers, table, prefix, request)
         except PentadError as error:
-            return answer({"error": noted(error, "discovery").sentence()}, error.http_status)
+            return json_response({"error": noted(error, "discovery").sentence()}, error.http_status)
         except Exception as error:  # noqa: BLE001  the document promises this shape, and nothing of the inside
-            return answer({"error": unforeseen(error, "discovery").message}, 500)
+            return json_response({"error": unforeseen(error, "discovery").message}, 500)
 
     return first, second
 
 
 async def _tell(registers: Registers, table: Sequence[RestRoute], prefix: str, request: Request) -> Response:
-    caller = caller_of_request(request)
+    caller = caller_of(request)
     if caller.principal.kind == "anonymous":
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Basic or Bearer.")
     check_right(caller.principal, ROOM, "read")
@@ -144,12 +144,12 @@ async def _tell(registers: Registers, table: Sequence[RestRoute], prefix: str, r
     found = next((one for one in CAPABILITIES if one.id == wanted), None)
     if found is None:
         known = [one.id for one in CAPABILITIES]
-        return answer({"error": f"Unknown capability: {wanted[:100]}", "available": known}, 404)
+        return json_response({"error": f"Unknown capability: {wanted[:100]}", "available": known}, 404)
     look = _CONTEXTS.get(found.id)
     body: dict[str, Any] = {"id": found.id, "name": found.name, "description": found.description}
     body["context"] = await look(registers, caller) if look is not None else {}
     body["endpoints"] = endpoints(table, found.id, prefix)
-    return answer(body)
+    return json_response(body)
 
 
 async def _registers(registers: Registers, caller: Caller) -> dict[str, Any]:

@@ -1,34 +1,134 @@
-"""The actions of the `objects` tool, one method each: from arguments to the JSON the answer is."""
+"""The `objects` tool: its arguments, and a method for each of its actions."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.interface.object_arguments import ObjectsArguments
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.registers.interface import tool_schemas
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
-    answer_of,
+    build_response,
     check_budget,
     fit_facets,
-    one_of,
-    trimmed,
+    fit_lists,
+    fit_one,
 )
-from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.reports import Plan
-from pentad.rooms.registers.presentation import outcomes_wire, shown
+from pentad.rooms.registers.presentation import (
+    aggregate_of,
+    present,
+    present_outcomes,
+    query_of,
+    refuse_metadata,
+    visible_schema,
+    without_metadata,
+    without_own_id,
+)
 from pentad.rooms.registers.query.moments import parse_as_of
 from pentad.rooms.registers.query.parse import parse_fields
-from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.visible import aggregate_of, query_of, visible
 
 Answer = dict[str, Any]
 _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of")
 _HISTORY_LIMIT: Final = 20
+Action = Literal[
+    "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
+    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete",
+]  # fmt: skip
+
+
+class Row(Arguments):
+    """One row of a bulk write or a plan."""
+
+    action: Literal["create", "update", "patch", "upsert", "delete"] = "create"
+    id: int | str | None = None
+    data: dict[str, Any] | None = None
+    key: list[str] = Field(default_factory=list[str])
+    if_version: int | None = None
+
+    def operation(self, pair: Pair) -> Operation:
+        data = None if self.data is None else without_own_id(pair, self.id, without_metadata(self.data))
+        return Operation(self.action, data, self.id, tuple(self.key), self.if_version)
+
+
+class ObjectsArguments(Arguments):
+    """The arguments of all actions; each action checks that it has what it needs."""
+
+    action: Action
+    register_: Annotated[int | str | None, Field(alias="register")] = None
+    schema_: Annotated[int | str | None, Field(alias="schema")] = None
+    id: int | str | None = None
+    data: dict[str, Any] | None = None
+    filter: dict[str, Any] | None = None
+    search: Annotated[str | None, Field(max_length=2000)] = None
+    sort: list[str] | dict[str, Literal["asc", "desc"]] | None = None
+    cursor: Annotated[str | None, Field(max_length=4000)] = None
+    page: Annotated[int | None, Field(ge=1, lt=2**31)] = None
+    count: bool = True
+    facets: list[str | dict[str, Any]] | dict[str, Any] | None = None
+    aggregate: dict[str, Any] | None = None
+    as_of: str | int | float | None = None
+    if_version: int | None = None
+    idempotency_key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    json_patch: list[dict[str, Any]] | None = None
+    operations: Annotated[list[Row] | None, Field(min_length=1, max_length=10_000)] = None
+    atomic: bool = True
+    plan: Annotated[str | None, Field(max_length=100)] = None
+    version: int | None = None
+    to_version: int | None = None
+    seconds: Annotated[int, Field(ge=1, le=86_400)] = 3600
+    limit: Annotated[int | None, Field(ge=0)] = None
+    offset: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    fields_: Annotated[list[str] | None, Field(alias="fields")] = None
+    max_tokens: int | None = None
+    reason: Annotated[str | None, Field(max_length=2000)] = None
+
+    def place(self) -> tuple[int | str, int | str]:
+        """The register and schema."""
+        if self.register_ in (None, "") or self.schema_ in (None, ""):
+            raise InvalidInput(
+                "Both register and schema IDs are required for object operations.",
+                hint="Give each as id, uuid or slug; registers with action=list shows what there is.",
+            )
+        return self.register_, self.schema_  # pyright: ignore[reportReturnType]  neither is None here
+
+    def ref(self) -> int | str:
+        if self.id is None or self.id == "":
+            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
+        return self.id
+
+    def content(self, pair: Pair) -> dict[str, Any]:
+        if self.data is None:
+            raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
+        return without_own_id(pair, self.id, without_metadata(self.data))
+
+    def patch(self) -> list[dict[str, Any]] | None:
+        """The JSON Patch; None for a merge patch, which is the data."""
+        if self.json_patch is not None and self.data is not None:
+            raise InvalidInput("A patch is given as data or as json_patch, not as both.", hint="Leave one of them out.")
+        return self.json_patch
+
+    def rows(self, pair: Pair) -> list[Operation]:
+        if self.operations is None:
+            raise InvalidInput(
+                "Missing required parameter: operations", hint='Give [{"action": "create", "data": {...}}, ...].'
+            )
+        return [row.operation(pair) for row in self.operations]
+
+    def plan_id(self) -> str:
+        if self.plan is None:
+            raise InvalidInput("Missing required parameter: plan", hint="action=plan gives a plan's id.")
+        return self.plan
 
 
 class ObjectActions:
-    """One call of the tool."""
+    """One call of the tool: from arguments to the JSON of the answer."""
 
     def __init__(self, registers: Registers, caller: Caller, arguments: ObjectsArguments) -> None:
         self._registers = registers
@@ -58,10 +158,12 @@ class ObjectActions:
         }
 
     async def run(self) -> Answer:
-        check_budget(self._given.max_tokens)
+        if self._given.max_tokens is not None:
+            check_budget(self._given.max_tokens)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
-        parse_fields(visible(self._registers.access, self._caller, pair), self._given.fields_)  # before any write
+        # refuses an unknown name in fields before anything is written
+        parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
         return await self._actions[self._given.action](pair)
 
     # reading
@@ -74,7 +176,7 @@ class ObjectActions:
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
         query = query_of(self._registers.access, self._caller, pair, raw)
         found = await self._registers.objects.find(self._caller, pair, query)
-        rows = [self._shown(pair, StoredObject(*row), query.fields) for row in found.rows]
+        rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
         if found.relevance:
             for row, relevance in zip(rows, found.relevance, strict=True):
                 row["@relevance"] = round(relevance, 4)
@@ -97,7 +199,7 @@ class ObjectActions:
                 body["cut"] = {"max_tokens": given.max_tokens, "facets_left_out": left_out}
             return body
 
-        return await answer_of(rows, given.max_tokens, build)
+        return await build_response(rows, given.max_tokens, build)
 
     async def _aggregate(self, pair: Pair) -> Answer:
         given = self._given
@@ -107,16 +209,16 @@ class ObjectActions:
             "offset": offset,
         }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
-        wanted = aggregate_of(self._registers.access, self._caller, pair, raw)
-        found = await self._registers.objects.aggregate(self._caller, pair, wanted)
+        query = aggregate_of(self._registers.access, self._caller, pair, raw)
+        found = await self._registers.objects.aggregate(self._caller, pair, query)
 
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if found.more or fitted.rows_cut:
-                body |= {"more": True, "cursor": str(wanted.offset + len(fitted.rows))}
+                body |= {"more": True, "cursor": str(query.offset + len(fitted.rows))}
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
-        return await answer_of(found.groups, given.max_tokens, build)
+        return await build_response(found.groups, given.max_tokens, build)
 
     async def _get(self, pair: Pair) -> Answer:
         as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
@@ -135,18 +237,18 @@ class ObjectActions:
                 body["cursor"] = str(fitted.rows[-1]["id"])
             return body
 
-        return await answer_of([change.wire() for change in changes], given.max_tokens, build)
+        return await build_response([change.wire() for change in changes], given.max_tokens, build)
 
     async def _diff(self, pair: Pair) -> Answer:
         given = self._given
         if given.version is None:
             raise InvalidInput("Missing required parameter: version", hint="Compare it with to_version, or with now.")
         found = await self._registers.history.diff(self._caller, pair, given.ref(), given.version, given.to_version)
-        return trimmed(found, ("patch", "changes"), given.max_tokens)
+        return fit_lists(found, ("patch", "changes"), given.max_tokens)
 
     async def _verify(self, pair: Pair) -> Answer:
         found = await self._registers.history.verify(self._caller, pair, self._given.ref())
-        return trimmed(found.wire(), ("problems",), self._given.max_tokens)
+        return fit_lists(found.wire(), ("problems",), self._given.max_tokens)
 
     async def _changes(self, pair: Pair) -> Answer:
         given = self._given
@@ -157,15 +259,15 @@ class ObjectActions:
         rows = [change.wire() for change in changes]
 
         async def build(fitted: Fitted) -> Answer:
-            shown_to = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
-            return {"results": fitted.rows, "cursor": shown_to}
+            ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
+            return {"results": fitted.rows, "cursor": ends_at}
 
-        return await answer_of(rows, given.max_tokens, build)
+        return await build_response(rows, given.max_tokens, build)
 
     async def _can_delete(self, pair: Pair) -> Answer:
         report = await self._registers.objects.can_delete(self._caller, pair, self._given.ref())
         lists = ("blockers", "cascadeTargets", "nullifyTargets", "defaultTargets")
-        return trimmed(report.wire(), lists, self._given.max_tokens)
+        return fit_lists(report.wire(), lists, self._given.max_tokens)
 
     # writing
 
@@ -209,7 +311,7 @@ class ObjectActions:
         outcomes = await self._registers.objects.bulk(
             self._caller, pair, given.rows(pair), atomic=given.atomic, idempotency_key=given.idempotency_key
         )
-        body = outcomes_wire(outcomes)
+        body = present_outcomes(outcomes)
         if given.max_tokens is None:
             return body
 
@@ -217,7 +319,7 @@ class ObjectActions:
             return {**body, "results": fitted.rows}
 
         failed_first = sorted(body["results"], key=lambda row: row["status"] != "failed")
-        return await answer_of(failed_first, given.max_tokens, build)
+        return await build_response(failed_first, given.max_tokens, build)
 
     async def _plan(self, pair: Pair) -> Answer:
         return self._planned(await self._registers.plans.make(self._caller, pair, self._given.rows(pair)))
@@ -253,23 +355,36 @@ class ObjectActions:
         await self._registers.objects.purge(self._caller, pair, self._given.ref())
         return {"purged": True, "id": self._given.id}
 
-    # showing
+    # answers
 
-    def _shown(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
-        return shown(self._registers.access, self._caller, pair, stored, fields=fields)
+    def _present(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
+        return present(self._registers.access, self._caller, pair, stored, fields=fields)
 
     async def _one(self, pair: Pair, stored: StoredObject) -> Answer:
         """One object within the budget."""
         fields = self._given.fields_
-        wire = self._shown(pair, stored, tuple(fields) if fields is not None else None)
-        return await one_of(wire, self._given.max_tokens)
+        wire = self._present(pair, stored, tuple(fields) if fields is not None else None)
+        return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
 
     def _planned(self, plan: Plan) -> Answer:
-        """A plan within the budget; the rows that are refused come first."""
+        """A plan within the budget, refused rows first."""
         wire = plan.wire()
         if self._given.max_tokens is not None and "preview" in wire:
             wire["preview"] = sorted(wire["preview"], key=lambda row: row.get("error") is None)
-        return trimmed(wire, ("preview", "outcomes"), self._given.max_tokens)
+        return fit_lists(wire, ("preview", "outcomes"), self._given.max_tokens)
+
+
+@tool(
+    "objects",
+    title="Objects",
+    action="read",
+    input_schema=tool_schemas.OBJECTS,
+    output_schema=tool_schemas.LIST_ANSWER,
+)
+async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
+    """Query and change objects in a register under a schema. Every change is kept and can be undone."""
+    caller = Caller.of(call, arguments.reason)
+    return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 
 
 def _number(cursor: str) -> int:

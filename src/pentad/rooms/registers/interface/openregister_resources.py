@@ -11,7 +11,7 @@ from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.interface.openregister_tools import LIST_LIMIT
 from pentad.rooms.registers.interface.resources import SCHEME, pair_entries
 from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.tree import Query
 
 if TYPE_CHECKING:
@@ -99,9 +99,9 @@ async def _read_objects(registers: "Registers", caller: Caller, ids: list[str]) 
         raise ProtocolError(INVALID_PARAMS, "An objects URI requires register and schema ids")
     pair = await registers.catalogue.pair(caller, ids[0], ids[1])
     if len(ids) > 2 and ids[2]:
-        return shown(registers.access, caller, pair, await registers.objects.get(caller, pair, ids[2]))
+        return present(registers.access, caller, pair, await registers.objects.get(caller, pair, ids[2]))
     found = await registers.objects.find(caller, pair, Query(limit=LIST_LIMIT, count=False))
-    return [shown(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
+    return [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
 
 
 def _named(text: str, what: str) -> str:

@@ -13,9 +13,8 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, StoredObject
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present, without_metadata, without_own_id
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
-from pentad.rooms.registers.sent_back import without_metadata, without_own_id
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.service import Registers
@@ -208,7 +207,7 @@ class _Tools:
             return await self._list_objects(pair)
         if action == "create":
             stored = await objects.create(caller, pair, without_metadata(self._required("data")))
-            return shown(self._registers.access, caller, pair, stored), None
+            return present(self._registers.access, caller, pair, stored), None
         ref = self._required("id")
         if action == "delete":
             await objects.delete(caller, pair, ref)
@@ -219,12 +218,12 @@ class _Tools:
             stored = await objects.replace(
                 caller, pair, ref, without_own_id(pair, ref, without_metadata(self._required("data")))
             )
-        return shown(self._registers.access, caller, pair, stored), None
+        return present(self._registers.access, caller, pair, stored), None
 
     async def _list_objects(self, pair: Any) -> Answered:
         limit, offset = self._window()
         found = await self._registers.objects.find(self._caller, pair, Query(limit=limit, offset=offset))
-        rows = [shown(self._registers.access, self._caller, pair, StoredObject(*row)) for row in found.rows]
+        rows = [present(self._registers.access, self._caller, pair, StoredObject(*row)) for row in found.rows]
         return rows, _cut(len(rows), offset, found.total or 0)
 
 

@@ -28,10 +28,9 @@ from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface.page_values import json_shown, shown_value
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
 from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present, query_of
 from pentad.rooms.registers.query.tree import Query
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.visible import query_of
 
 _AT_ONCE: Final = 25
 _MOST_LISTED: Final = 200
@@ -177,7 +176,7 @@ _CHANGED: Final = Column("Changed", short=True)
 
 
 async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject) -> Sheet:
-    wire = shown(registers.access, caller, pair, stored)
+    wire = present(registers.access, caller, pair, stored)
     metadata = cast("dict[str, Any]", wire["@self"])
     data = {
         name: value for name, value in wire.items() if name != "@self" and not (name == "id" and value == stored.uuid)
@@ -275,7 +274,7 @@ def _main(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
 def _row(
     registers: Registers, caller: Caller, pair: Pair, stored: StoredObject, main: Sequence[Property]
 ) -> tuple[Text, ...]:
-    wire = shown(registers.access, caller, pair, stored)
+    wire = present(registers.access, caller, pair, stored)
     name = str(wire["@self"].get("name") or stored.uuid)
     link = Place((pair.register.id, pair.schema.id, stored.uuid))
     return (Cell(name, link), *(shown_value(wire.get(one.name)) for one in main), when(stored.updated_at))

@@ -13,9 +13,8 @@ import msgspec
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
 from pentad.mcp.declare import ResourcePage, resource
-from pentad.rooms.registers.interface.callers import caller_of
 from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.moments import parse_as_of
 from pentad.rooms.registers.query.tree import AsOf, Query
 from pentad.rooms.registers.service import Registers
@@ -54,7 +53,7 @@ async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, A
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
     """Pairs first, then the caller's saved queries; a page at a time."""
     registers: Registers = call.service
-    caller = caller_of(call)
+    caller = Caller.of(call)
     entries = await pair_entries(registers, caller)
     for saved in await registers.saved.list(caller):
         entries.append(
@@ -81,37 +80,37 @@ def _position(cursor: str | None) -> int:
 @resource(f"{SCHEME}registers", name="All Registers", mime_type=_JSON)
 async def all_registers(call: Call[Registers]) -> str:
     """All registers you have access to."""
-    found = await _everything(call.service.catalogue.list_registers, caller_of(call))
+    found = await _everything(call.service.catalogue.list_registers, Caller.of(call))
     return _text([prune(one.wire()) for one in found])
 
 
 @resource(f"{SCHEME}schemas", name="All Schemas", mime_type=_JSON)
 async def all_schemas(call: Call[Registers]) -> str:
     """All schemas you have access to."""
-    found = await _everything(call.service.catalogue.list_schemas, caller_of(call))
+    found = await _everything(call.service.catalogue.list_schemas, Caller.of(call))
     return _text([prune(one.wire()) for one in found])
 
 
 @resource(f"{SCHEME}registers/{{id}}", name="Register", mime_type=_JSON)
 async def one_register(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
     """One register, by id, uuid or slug."""
-    return _text(prune((await call.service.catalogue.get_register(caller_of(call), id)).wire()))
+    return _text(prune((await call.service.catalogue.get_register(Caller.of(call), id)).wire()))
 
 
 @resource(f"{SCHEME}schemas/{{id}}", name="Schema", mime_type=_JSON)
 async def one_schema(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
     """One schema, by id, uuid or slug."""
-    return _text(prune((await call.service.catalogue.get_schema(caller_of(call), id)).wire()))
+    return _text(prune((await call.service.catalogue.get_schema(Caller.of(call), id)).wire()))
 
 
 @resource(f"{SCHEME}objects/{{register}}/{{schema}}", name="Objects", mime_type=_JSON)
 async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str:
     """The first objects of a register and schema; ?asOf= reads them as they were. Use the objects tool to query."""
-    registers, caller = call.service, caller_of(call)
+    registers, caller = call.service, Caller.of(call)
     name, as_of = split_moment(schema)
     pair = await registers.catalogue.pair(caller, register, name)
     found = await registers.objects.find(caller, pair, Query(limit=_AT_ONCE, as_of=as_of))
-    rows = [shown(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
+    rows = [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
     body: dict[str, Any] = {"results": rows, "total": found.total}
     return _text({**body, "cursor": found.cursor} if found.cursor else body)
 
@@ -119,17 +118,17 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
 @resource(f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}", name="Object", mime_type=_JSON)
 async def one_object(register: str, schema: str, id: str, call: Call[Registers]) -> str:  # noqa: A002  as above
     """One object by its uuid or slug; ?asOf= reads it as it was."""
-    registers, caller = call.service, caller_of(call)
+    registers, caller = call.service, Caller.of(call)
     ref, as_of = split_moment(id)
     pair = await registers.catalogue.pair(caller, register, schema)
     stored = await registers.objects.get(caller, pair, ref, as_of=as_of)
-    return _text(shown(registers.access, caller, pair, stored))
+    return _text(present(registers.access, caller, pair, stored))
 
 
 @resource(f"{SCHEME}queries/{{id}}", name="Saved query", mime_type=_JSON)
 async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
     """What a saved query finds now."""
-    return _text(await call.service.saved.result(caller_of(call), id))
+    return _text(await call.service.saved.result(Caller.of(call), id))
 
 
 RESOURCES: Final = (all_registers, all_schemas, one_register, one_schema, pair_objects, one_object, saved_query)

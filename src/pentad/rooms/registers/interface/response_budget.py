@@ -1,8 +1,8 @@
-"""Answers that fit: rows are taken while they fit the caller's budget of tokens, and what was cut is said.
+"""Fits answers into the caller's token budget (`max_tokens`) and says what was left out.
 
-A token is counted as four characters of compact JSON, which is about right for English and on the safe side for most
-data. Rows are never cut in half, except that a first row larger than the whole budget loses its largest properties, so
-that there is always something to read and a way to go on. What was written is told in any case, if only by its id.
+A token counts as four characters of compact JSON, which is about right for English and on the safe side for most data.
+Rows are left out whole. Only a first row larger than the whole budget loses its largest properties, so that there is
+always something to read and a way to go on. An answer to a write always has at least the object's id.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,11 +16,11 @@ from pentad.kernel.errors import InvalidInput
 CHARACTERS_PER_TOKEN: Final = 4
 FEWEST_TOKENS: Final = 60
 _FRAME: Final = 120
-"""Characters that what stands around the rows usually takes: totals, the cursor, the note of what was cut."""
-_A_LITTLE: Final = 16
+"""Characters that the rest of the answer usually takes: totals, the cursor, the note of what was left out."""
+_SMALL_STEP: Final = 16
 _MOST_NAMED: Final = 20
-_KEPT: Final = frozenset({"id", "uuid"})
-_CALLED: Final = frozenset({"slug", "title"})
+_NEVER_CUT: Final = frozenset({"id", "uuid"})
+_CUT_LAST: Final = frozenset({"slug", "title"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,54 +32,54 @@ class Fitted:
     fields_cut: list[str] = field(default_factory=list[str])
 
     def note(self, max_tokens: int) -> dict[str, Any] | None:
-        """What the answer says about the cut; None when nothing is missing."""
+        """What the answer says about the cut; None if nothing is missing."""
         if not self.rows_cut and not self.fields_cut:
             return None
-        said: dict[str, Any] = {"max_tokens": max_tokens}
+        note: dict[str, Any] = {"max_tokens": max_tokens}
         if self.rows_cut:
-            said["rows_left_out"] = self.rows_cut
+            note["rows_left_out"] = self.rows_cut
         if self.fields_cut:
-            said["properties_left_out"] = self.fields_cut[:_MOST_NAMED]
-            said["hint"] = "Name what you need in fields, or raise max_tokens."
-        return said
+            note["properties_left_out"] = self.fields_cut[:_MOST_NAMED]
+            note["hint"] = "Name what you need in fields, or raise max_tokens."
+        return note
 
 
-def size_of(value: Any) -> int:
+def json_size(value: Any) -> int:
     """The characters of a value's compact JSON."""
     return len(msgspec.json.encode(value).decode("utf-8"))
 
 
 def fit_facets(facets: Mapping[str, Any], max_tokens: int | None) -> tuple[dict[str, Any], list[str]]:
-    """Facets from the front that leave at least half of the budget to the rows, and the names of the others."""
+    """The first facets that leave half of the budget to the rows, and the names of the other facets."""
     if max_tokens is None:
         return dict(facets), []
     left = max_tokens * CHARACTERS_PER_TOKEN // 2
     taken: dict[str, Any] = {}
     for name, facet in facets.items():
-        left -= size_of(name) + size_of(facet) + 2
+        left -= json_size(name) + json_size(facet) + 2
         if left < 0:
             break
         taken[name] = facet
     return taken, [name for name in facets if name not in taken]
 
 
-def check_budget(max_tokens: int | None) -> None:
-    """Refuse a budget that no answer could keep; to be asked before anything is written."""
-    if max_tokens is not None and max_tokens < FEWEST_TOKENS:
+def check_budget(max_tokens: int) -> None:
+    """Refuse a budget too small for any answer. Call it before writing anything."""
+    if max_tokens < FEWEST_TOKENS:
         raise InvalidInput(
             f"max_tokens is {max_tokens}; the least is {FEWEST_TOKENS}.", hint="Give more, or leave it out."
         )
 
 
 def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FRAME) -> Fitted:
-    """As many rows from the front as the budget holds, of which some characters are spent on other things."""
+    """As many rows from the front as fit; `spent` characters of the budget are used for the rest of the answer."""
     if max_tokens is None:
         return Fitted(list(rows))
     check_budget(max_tokens)
     left = max_tokens * CHARACTERS_PER_TOKEN - spent
     taken: list[dict[str, Any]] = []
     for row in rows:
-        left -= size_of(row) + 1
+        left -= json_size(row) + 1
         if left < 0:
             break
         taken.append(row)
@@ -90,12 +90,12 @@ def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FR
 
 
 def shorten(row: Mapping[str, Any], max_tokens: int, spent: int = _FRAME) -> tuple[dict[str, Any], list[str]]:
-    """One row without its largest properties, as many as it takes; what it is called goes last, its id stays."""
+    """One row without its largest properties; slug and title go last, the id stays."""
     left = max_tokens * CHARACTERS_PER_TOKEN - spent
-    sizes = {name: size_of(value) + size_of(name) + 2 for name, value in row.items() if name not in _KEPT}
-    total = size_of({name: row[name] for name in row if name in _KEPT}) + sum(sizes.values())
+    sizes = {name: json_size(value) + json_size(name) + 2 for name, value in row.items() if name not in _NEVER_CUT}
+    total = json_size({name: row[name] for name in row if name in _NEVER_CUT}) + sum(sizes.values())
     cut: list[str] = []
-    for name in sorted(sizes, key=lambda name: (name in _CALLED, -sizes[name])):
+    for name in sorted(sizes, key=lambda name: (name in _CUT_LAST, -sizes[name])):
         if total <= left:
             break
         total -= sizes[name]
@@ -103,12 +103,13 @@ def shorten(row: Mapping[str, Any], max_tokens: int, spent: int = _FRAME) -> tup
     return {name: value for name, value in row.items() if name not in cut}, sorted(cut)
 
 
-async def answer_of(
+async def build_response(
     rows: Sequence[dict[str, Any]], max_tokens: int | None, build: Callable[[Fitted], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
-    """The answer `build` makes of the rows that fit, with what was cut; never larger than the budget, if it can be.
+    """The answer that `build` makes of the rows that fit, with a note of what was left out.
 
-    What stands around the rows is known only when they are: so it is measured, and less taken where it is too much.
+    The size of the whole answer is known only after building it, so build, measure, and take fewer rows if it is too
+    large.
     """
     spent, before, more = _FRAME, None, 0
     while True:
@@ -118,7 +119,7 @@ async def answer_of(
             return body
         if (note := fitted.note(max_tokens)) is not None:
             body["cut"] = {**note, **body.get("cut", {})}
-        over = size_of(body) - max_tokens * CHARACTERS_PER_TOKEN
+        over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
         if over <= 0:
             return body
         if spent > max_tokens * CHARACTERS_PER_TOKEN:
@@ -129,38 +130,38 @@ async def answer_of(
 
 
 def _more_to_cut(fitted: Fitted, tried: int) -> int:
-    """What is too much by a hair: one row, or of the only one a little, and then a little more."""
-    return size_of(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_A_LITTLE, 2 * tried)
+    """How much more to cut if the last attempt changed nothing: a row or, of the only row, twice as much each time."""
+    return json_size(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_SMALL_STEP, 2 * tried)
 
 
-async def one_of(row: dict[str, Any], max_tokens: int | None) -> dict[str, Any]:
-    """One object as an answer of its own."""
+async def fit_one(row: dict[str, Any], max_tokens: int) -> dict[str, Any]:
+    """An answer that is one object."""
 
     async def build(fitted: Fitted) -> dict[str, Any]:
         return dict(fitted.rows[0])
 
-    return await answer_of([row], max_tokens, build)
+    return await build_response([row], max_tokens, build)
 
 
-def trimmed(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None) -> dict[str, Any]:
-    """An answer whose lists lose their ends, the longest first, until it fits; it says how many entries are missing.
+def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None) -> dict[str, Any]:
+    """Shorten lists (or objects) in an answer from their ends, the longest first, until it fits.
 
-    An object among them loses its last members.
+    The answer says how many entries are missing.
     """
-    if max_tokens is None or size_of(body) <= max_tokens * CHARACTERS_PER_TOKEN:
+    if max_tokens is None or json_size(body) <= max_tokens * CHARACTERS_PER_TOKEN:
         return body
     kept = {name: _entries(body[name]) for name in lists if name in body}
     while True:
         missing = {f"{name}_left_out": len(body[name]) - len(kept[name]) for name in kept}
         cut = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
-        shown = {name: dict(one) if isinstance(body[name], dict) else one for name, one in kept.items()}
-        answer = {**body, **shown, "cut": cut}
-        over = size_of(answer) - max_tokens * CHARACTERS_PER_TOKEN
-        longest = max(kept, key=lambda name: size_of(kept[name]), default="")
+        shortened = {name: dict(one) if isinstance(body[name], dict) else one for name, one in kept.items()}
+        answer = {**body, **shortened, "cut": cut}
+        over = json_size(answer) - max_tokens * CHARACTERS_PER_TOKEN
+        longest = max(kept, key=lambda name: json_size(kept[name]), default="")
         if over <= 0 or not kept.get(longest):
             return answer
         while over > 0 and kept[longest]:
-            over -= size_of(kept[longest].pop()) + 1
+            over -= json_size(kept[longest].pop()) + 1
 
 
 def _entries(value: Any) -> list[Any]:
@@ -168,11 +169,11 @@ def _entries(value: Any) -> list[Any]:
 
 
 def _terse(body: dict[str, Any], max_tokens: int) -> dict[str, Any]:
-    """An answer of which only the note of what was cut can still be shorter."""
+    """Shorten the note of what was left out: nothing else in the answer can still be cut."""
     cut: dict[str, Any] = body.get("cut", {})
     cut.pop("hint", None)
     for name in [name for name in cut if isinstance(cut[name], list)]:
-        while cut[name] and size_of(body) > max_tokens * CHARACTERS_PER_TOKEN:
+        while cut[name] and json_size(body) > max_tokens * CHARACTERS_PER_TOKEN:
             cut[name] = cut[name][:-1]
         if not cut[name]:
             del cut[name]

@@ -13,7 +13,6 @@ from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.audiences import Audience, read_audience
 from pentad.rooms.registers.interface.resources import (
     one_object,
     one_register,
@@ -22,7 +21,7 @@ from pentad.rooms.registers.interface.resources import (
     saved_query,
     split_moment,
 )
-from pentad.rooms.registers.models import Caller, Pair
+from pentad.rooms.registers.models import Audience, Caller, Pair, read_audience
 from pentad.rooms.registers.objects.chronicle import Span
 from pentad.rooms.registers.objects.refusals import missing
 from pentad.rooms.registers.objects.targets import named_object

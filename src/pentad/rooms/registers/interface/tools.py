@@ -1,7 +1,7 @@
-"""The three tools on modern MCP: `registers`, `schemas` and `objects`, each with its actions.
+"""The tools on modern MCP: `registers` and `schemas` here, `objects` in `object_tool.py`.
 
-Thin: arguments to service to answer. Names and the first five actions are OpenRegister's; its own endpoint, with its
-own manners, is `compat.py`. A caller needs the room's read scope to call at all; each write asks for more.
+Tool names and the first five actions are OpenRegister's. Its own endpoint is `openregister.py`. A caller needs the
+room's read scope to call a tool at all; each write needs more.
 """
 
 from typing import Annotated, Any, Final, Literal
@@ -12,18 +12,17 @@ from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declare import ToolResult, tool
+from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.callers import caller_of
-from pentad.rooms.registers.interface.object_arguments import ObjectsArguments
-from pentad.rooms.registers.interface.object_tool import ObjectActions
-from pentad.rooms.registers.interface.response_budget import Fitted, answer_of, check_budget, one_of, trimmed
-from pentad.rooms.registers.models import Page, Register, Schema, projected, prune
+from pentad.rooms.registers.interface.object_tool import objects
+from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_lists, fit_one
+from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.service import Registers
 
 DEFAULT_LIMIT: Final = 20
 LARGEST_LIMIT: Final = 1000
 
-_OF_A_REPORT: Final = ("samples", "migration", "counts")
+_REPORT_LISTS: Final = ("samples", "migration", "counts")
 
 
 class EntityArguments(Arguments):
@@ -66,23 +65,7 @@ class SchemasArguments(EntityArguments):
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
     """Manage registers, which group schemas and their objects."""
-    check_budget(arguments.max_tokens)
-    catalogue, caller = call.service.catalogue, caller_of(call)
-    match arguments.action:
-        case "list":
-            return await _page(await catalogue.list_registers(caller, arguments.limit, arguments.offset), arguments)
-        case "get":
-            return await _one(await catalogue.get_register(caller, arguments.ref()), arguments)
-        case "create":
-            return await _one(await catalogue.create_register(caller, arguments.content()), arguments)
-        case "update":
-            changed = await catalogue.update_register(
-                caller, arguments.ref(), arguments.content(), if_version=arguments.if_version
-            )
-            return await _one(changed, arguments)
-        case "delete":
-            await catalogue.delete_register(caller, arguments.ref(), if_version=arguments.if_version)
-            return ToolResult(structured={"deleted": True, "id": arguments.id})
+    return await _act(call.service.catalogue.registers, Caller.of(call), arguments, arguments.action)
 
 
 @tool(
@@ -94,58 +77,52 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
     """Manage schemas, which describe objects. preflight checks a change against stored objects."""
-    check_budget(arguments.max_tokens)
-    catalogue, caller = call.service.catalogue, caller_of(call)
-    match arguments.action:
-        case "list":
-            return await _page(await catalogue.list_schemas(caller, arguments.limit, arguments.offset), arguments)
-        case "get":
-            return await _one(await catalogue.get_schema(caller, arguments.ref()), arguments)
-        case "create":
-            return await _one(await catalogue.create_schema(caller, arguments.content()), arguments)
-        case "update":
-            changed = await catalogue.update_schema(
-                caller,
-                arguments.ref(),
-                arguments.content(),
-                if_version=arguments.if_version,
-                migration=arguments.migration,
-            )
-            return await _one(changed, arguments)
-        case "delete":
-            await catalogue.delete_schema(caller, arguments.ref(), if_version=arguments.if_version)
-            return ToolResult(structured={"deleted": True, "id": arguments.id})
-        case "preflight":
-            report = await catalogue.preflight(
-                caller, arguments.ref(), arguments.content(), migration=arguments.migration
-            )
-            return ToolResult(structured=trimmed(report.as_json(), _OF_A_REPORT, arguments.max_tokens))
-
-
-@tool(
-    "objects",
-    title="Objects",
-    action="read",
-    input_schema=tool_schemas.OBJECTS,
-    output_schema=tool_schemas.LIST_ANSWER,
-)
-async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
-    """Query and change objects in a register under a schema. Every change is kept and can be undone."""
-    caller = caller_of(call, arguments.reason)
-    return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
+    catalogue, caller, migration = call.service.catalogue, Caller.of(call), arguments.migration
+    if arguments.action != "preflight":
+        return await _act(catalogue.schemas, caller, arguments, arguments.action, migration=migration)
+    _check_budget(arguments)
+    report = await catalogue.preflight(caller, arguments.ref(), arguments.content(), migration=migration)
+    return ToolResult(structured=fit_lists(report.as_json(), _REPORT_LISTS, arguments.max_tokens))
 
 
 TOOLS: Final = (registers, schemas, objects)
 
 
-def _shown(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]:
+async def _act(
+    entities: Entities[Any],
+    caller: Caller,
+    arguments: EntityArguments,
+    action: Literal["list", "get", "create", "update", "delete"],
+    **changes: Any,
+) -> ToolResult:
+    """Carry out an action on registers or schemas; `changes` go along with an update."""
+    _check_budget(arguments)
+    version = arguments.if_version
+    match action:
+        case "list":
+            return await _page(await entities.list(caller, arguments.limit, arguments.offset), arguments)
+        case "get":
+            found = await entities.get(caller, arguments.ref())
+        case "create":
+            found = await entities.create(caller, arguments.content())
+        case "update":
+            found = await entities.update(caller, arguments.ref(), arguments.content(), if_version=version, **changes)
+        case "delete":
+            await entities.delete(caller, arguments.ref(), if_version=version)
+            return ToolResult(structured={"deleted": True, "id": arguments.id})
+    wire = _wire(found, arguments.fields_)
+    return ToolResult(structured=wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens))
+
+
+def _check_budget(arguments: EntityArguments) -> None:
+    if arguments.max_tokens is not None:
+        check_budget(arguments.max_tokens)
+
+
+def _wire(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]:
     wire = prune(entity.wire())
-    wire.pop("usage", None)  # figures nobody keeps here; the original has the field
+    wire.pop("usage", None)  # OpenRegister has the field; Pentad keeps no such figures
     return wire if fields is None else {"id": entity.id, **projected(wire, fields)}
-
-
-async def _one(entity: Register | Schema, arguments: EntityArguments) -> ToolResult:
-    return ToolResult(structured=await one_of(_shown(entity, arguments.fields_), arguments.max_tokens))
 
 
 async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
@@ -154,5 +131,5 @@ async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments)
         following = page.offset + len(fitted.rows)
         return {**body, "next_offset": following} if following < page.total and fitted.rows else body
 
-    rows = [_shown(one, arguments.fields_) for one in page.items]
-    return ToolResult(structured=await answer_of(rows, arguments.max_tokens, build))
+    rows = [_wire(one, arguments.fields_) for one in page.items]
+    return ToolResult(structured=await build_response(rows, arguments.max_tokens, build))

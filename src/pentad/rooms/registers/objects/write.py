@@ -18,9 +18,8 @@ from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.audiences import PairChange
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
-from pentad.rooms.registers.models import Operation, Pair, StoredObject
+from pentad.rooms.registers.models import Operation, Pair, PairChange, StoredObject
 from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.objects import chronicle, integrity, store, uniqueness
 from pentad.rooms.registers.objects.carrying import as_read, carried_off, named_until_now

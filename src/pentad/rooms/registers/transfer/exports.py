@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.presentation import present, query_of
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.columns import IDENTITY, VERSION, Column, columns_of
 from pentad.rooms.registers.transfer.rows import Format
-from pentad.rooms.registers.visible import query_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -60,7 +59,7 @@ class Exporter:
 
     def _written(self, caller: Caller, pair: Pair, sheet: "_Sheet", rows: Sequence[StoredObject]) -> bytes:
         for stored in rows:
-            sheet.add(shown(self._access, caller, pair, stored, fields=sheet.fields), stored)
+            sheet.add(present(self._access, caller, pair, stored, fields=sheet.fields), stored)
         return sheet.writer.taken()
 
 

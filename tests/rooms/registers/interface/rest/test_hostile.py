@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from pentad.rooms.registers.interface.rest.routes import TABLE
-from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.interface.rest.route import RestRoute
 from tests.rooms.registers.site import Object, Site
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.object_arguments import ObjectsArguments
+from pentad.rooms.registers.interface.object_tool import ObjectsArguments
 from pentad.rooms.registers.interface.tools import RegistersArguments, SchemasArguments
 from tests.rooms.registers.interface.tools.shelf import BOOK, Shelf
 from tests.rooms.registers.site import Object

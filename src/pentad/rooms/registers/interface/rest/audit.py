@@ -6,11 +6,11 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.answers import answer
-from pentad.rooms.registers.interface.rest.ask import Ask
 from pentad.rooms.registers.interface.rest.models import PageAnswer
 from pentad.rooms.registers.interface.rest.objects import ITEM
-from pentad.rooms.registers.interface.rest.table import PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.objects.reports import Change
 
 _CURSOR: Final = Parameter("_cursor", "Where the last answer ended.")
@@ -22,52 +22,52 @@ def audit_row(change: Change) -> dict[str, Any]:
     return {**wire, "object": change.uuid, "user": change.principal, "created": wire["at"]}
 
 
-async def audit_feed(ask: Ask) -> Response:
+async def audit_feed(request: RestRequest) -> Response:
     """Read all changes in the order they happened; go on from a cursor, now or later."""
-    limit, _ = ask.window()
-    register, schema = ask.text("register"), ask.text("schema")
-    catalogue = ask.registers.catalogue
-    changes, cursor = await ask.registers.history.feed(
-        ask.caller,
-        ask.text("_cursor"),
-        register=None if register is None else (await catalogue.get_register(ask.caller, register)).id,
-        schema=None if schema is None else (await catalogue.get_schema(ask.caller, schema)).id,
+    limit, _ = request.window()
+    register, schema = request.text("register"), request.text("schema")
+    catalogue = request.registers.catalogue
+    changes, cursor = await request.registers.history.feed(
+        request.caller,
+        request.text("_cursor"),
+        register=None if register is None else (await catalogue.get_register(request.caller, register)).id,
+        schema=None if schema is None else (await catalogue.get_schema(request.caller, schema)).id,
         limit=limit,
     )
-    return answer({"results": [audit_row(change) for change in changes], "cursor": cursor})
+    return json_response({"results": [audit_row(change) for change in changes], "cursor": cursor})
 
 
-async def audit_entry(ask: Ask) -> Response:
+async def audit_entry(request: RestRequest) -> Response:
     """Get one change by its id. It cannot be changed or deleted."""
-    given = ask.path("id")
+    given = request.path("id")
     number = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else 0
-    return answer(audit_row(await ask.registers.history.entry(ask.caller, number)))
+    return json_response(audit_row(await request.registers.history.entry(request.caller, number)))
 
 
-async def history(ask: Ask) -> Response:
+async def history(request: RestRequest) -> Response:
     """List the changes of one object, newest first."""
-    pair = await ask.pair()
-    limit, _ = ask.window()
-    before = ask.integer("_before", 0, 2**53) or None
-    changes = await ask.registers.history.of(ask.caller, pair, ask.path("id"), limit, before)
-    total = await ask.registers.history.count(ask.caller, pair, ask.path("id"))
-    return answer({"results": [audit_row(change) for change in changes], "total": total, "limit": limit})
+    pair = await request.pair()
+    limit, _ = request.window()
+    before = request.integer("_before", 0, 2**53) or None
+    changes = await request.registers.history.of(request.caller, pair, request.path("id"), limit, before)
+    total = await request.registers.history.count(request.caller, pair, request.path("id"))
+    return json_response({"results": [audit_row(change) for change in changes], "total": total, "limit": limit})
 
 
-async def compare(ask: Ask) -> Response:
+async def compare(request: RestRequest) -> Response:
     """Show the difference between two versions of an object as JSON Patch."""
-    pair = await ask.pair()
-    first = ask.integer("from", 0, 2**53)
+    pair = await request.pair()
+    first = request.integer("from", 0, 2**53)
     if not first:
         raise InvalidInput("Say which versions to compare.", hint="Give from=1, and to=3 unless now is meant.")
-    second = ask.integer("to", 0, 2**53) or None
-    return answer(await ask.registers.history.diff(ask.caller, pair, ask.path("id"), first, second))
+    second = request.integer("to", 0, 2**53) or None
+    return json_response(await request.registers.history.diff(request.caller, pair, request.path("id"), first, second))
 
 
-async def verify(ask: Ask) -> Response:
+async def verify(request: RestRequest) -> Response:
     """Verify the chain of an object's changes."""
-    pair = await ask.pair()
-    return answer((await ask.registers.history.verify(ask.caller, pair, ask.path("id"))).wire())
+    pair = await request.pair()
+    return json_response((await request.registers.history.verify(request.caller, pair, request.path("id"))).wire())
 
 
 _FEED: Final = (PAGING[0], _CURSOR, Parameter("register", "Only here."), Parameter("schema", "Only of this schema."))

@@ -5,9 +5,6 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from pentad.rooms.registers.interface.rest.answers import answer
-from pentad.rooms.registers.interface.rest.ask import Ask
-from pentad.rooms.registers.interface.rest.bodies import body_as
 from pentad.rooms.registers.interface.rest.models import (
     BulkData,
     ObjectsData,
@@ -17,10 +14,11 @@ from pentad.rooms.registers.interface.rest.models import (
     UuidsData,
 )
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
-from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.presentation import outcomes_wire
-from pentad.rooms.registers.sent_back import without_metadata
+from pentad.rooms.registers.presentation import present_outcomes, without_metadata
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
@@ -32,25 +30,25 @@ def _operations(rows: Sequence[OperationData]) -> list[Operation]:
     ]
 
 
-async def _run(ask: Ask, pair: Pair, operations: list[Operation], atomic: bool) -> Response:
-    outcomes = await ask.registers.objects.bulk(
-        ask.caller, pair, operations, atomic=atomic, idempotency_key=ask.idempotency_key
+async def _run(request: RestRequest, pair: Pair, operations: list[Operation], atomic: bool) -> Response:
+    outcomes = await request.registers.objects.bulk(
+        request.caller, pair, operations, atomic=atomic, idempotency_key=request.idempotency_key
     )
-    return answer(outcomes_wire(outcomes))
+    return json_response(present_outcomes(outcomes))
 
 
-async def bulk(ask: Ask) -> Response:
+async def bulk(request: RestRequest) -> Response:
     """Create, update, patch, upsert and delete in one request, all or nothing or row by row."""
-    pair = await ask.pair("update")
-    given = body_as(BulkData, await ask.object())
-    return await _run(ask, pair, _operations(given.operations), given.atomic)
+    pair = await request.pair("update")
+    given = body_as(BulkData, await request.object())
+    return await _run(request, pair, _operations(given.operations), given.atomic)
 
 
-async def save(ask: Ask) -> Response:
+async def save(request: RestRequest) -> Response:
     """Save objects: those with an id (or found by key) are updated, the others created."""
-    pair = await ask.pair("update")
-    given = body_as(ObjectsData, await ask.object())
-    return await _run(ask, pair, [_saving(pair, one, given.key) for one in given.objects], given.atomic)
+    pair = await request.pair("update")
+    given = body_as(ObjectsData, await request.object())
+    return await _run(request, pair, [_saving(pair, one, given.key) for one in given.objects], given.atomic)
 
 
 def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
@@ -61,19 +59,19 @@ def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
     return Operation("create" if named is None else "update", data, named)
 
 
-async def delete(ask: Ask) -> Response:
+async def delete(request: RestRequest) -> Response:
     """Delete objects by uuid."""
-    pair = await ask.pair("delete")
-    given = body_as(UuidsData, await ask.object())
-    return await _run(ask, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
+    pair = await request.pair("delete")
+    given = body_as(UuidsData, await request.object())
+    return await _run(request, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
 
 
-async def validate(ask: Ask) -> Response:
+async def validate(request: RestRequest) -> Response:
     """Check objects against the schema without saving them."""
-    pair = await ask.pair("create")
-    given = body_as(ObjectsData, await ask.object())
-    facts = {"user": ask.caller.principal.id, "name": ask.caller.principal.name}
-    now = ask.registers.platform.clock.now()
+    pair = await request.pair("create")
+    given = body_as(ObjectsData, await request.object())
+    facts = {"user": request.caller.principal.id, "name": request.caller.principal.name}
+    now = request.registers.platform.clock.now()
     rows: list[dict[str, Any]] = []
     for index, one in enumerate(given.objects):
         prepared = pair.definition.prepare(business(pair, one), now=now, caller_facts=facts)
@@ -82,29 +80,31 @@ async def validate(ask: Ask) -> Response:
             if problems:
                 row[name] = [problem.as_json() for problem in problems]
         rows.append(row)
-    return answer({"results": rows, "valid": all(row["valid"] for row in rows)})
+    return json_response({"results": rows, "valid": all(row["valid"] for row in rows)})
 
 
-async def make_plan(ask: Ask) -> Response:
+async def make_plan(request: RestRequest) -> Response:
     """Look at a batch of writes: validation, integrity, cascades and differences, nothing done yet."""
-    given = body_as(PlanData, await ask.object())
-    pair = await ask.registers.catalogue.pair(ask.caller, given.register_, given.schema_, "update")
-    return answer((await ask.registers.plans.make(ask.caller, pair, _operations(given.operations))).wire(), 201)
+    given = body_as(PlanData, await request.object())
+    pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
+    return json_response(
+        (await request.registers.plans.make(request.caller, pair, _operations(given.operations))).wire(), 201
+    )
 
 
-async def get_plan(ask: Ask) -> Response:
+async def get_plan(request: RestRequest) -> Response:
     """Get a plan and its preview."""
-    return answer((await ask.registers.plans.get(ask.caller, ask.path("id"))).wire())
+    return json_response((await request.registers.plans.get(request.caller, request.path("id"))).wire())
 
 
-async def commit_plan(ask: Ask) -> Response:
+async def commit_plan(request: RestRequest) -> Response:
     """Do what a plan says; refused if anything it looked at has changed."""
-    return answer((await ask.registers.plans.commit(ask.caller, ask.path("id"))).wire())
+    return json_response((await request.registers.plans.commit(request.caller, request.path("id"))).wire())
 
 
-async def undo_plan(ask: Ask) -> Response:
+async def undo_plan(request: RestRequest) -> Response:
     """Undo a committed plan, exactly."""
-    return answer((await ask.registers.plans.undo(ask.caller, ask.path("id"))).wire())
+    return json_response((await request.registers.plans.undo(request.caller, request.path("id"))).wire())
 
 
 ROUTES: Final = (

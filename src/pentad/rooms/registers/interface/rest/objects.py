@@ -1,7 +1,7 @@
-"""Single objects over REST, with ETag, If-Match and Idempotency-Key.
+"""Single objects over REST, with ETag, If-Match and Idempotency-Key; and deleted objects.
 
-On these routes metadata and data share one level, as in the original: names that begin with `_` or `@`, and `id`,
-`uuid`, `register` and `schema`, are not data, unless the schema declares a property of that name.
+As in OpenRegister, metadata and data share one level here: names that begin with `_` or `@`, and `id`, `uuid`,
+`register` and `schema`, are not data unless the schema declares a property of that name.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,14 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.answers import answer, nothing, unchanged
-from pentad.rooms.registers.interface.rest.ask import Ask
-from pentad.rooms.registers.interface.rest.bodies import body_as
-from pentad.rooms.registers.interface.rest.models import LockData, ObjectAnswer, ObjectData, RevertData
-from pentad.rooms.registers.interface.rest.pages import etag
-from pentad.rooms.registers.interface.rest.registers import IF_MATCH, IF_NONE_MATCH
-from pentad.rooms.registers.interface.rest.shaping import EXTEND, UNSET, shaped, shaping_of
-from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
+from pentad.rooms.registers.interface.rest.models import LockData, ObjectAnswer, ObjectData, PageAnswer, RevertData
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.presentation import shown, shown_json
+from pentad.rooms.registers.presentation import present_raw, refuse_metadata
 from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.sent_back import refuse_metadata
 
 PAIR: Final = "/objects/{register}/{schema}"
 ITEM: Final = PAIR + "/{id}"
@@ -36,7 +32,7 @@ _HOW: Final = (_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY, IF_NONE_MATCH)
 
 
 def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
-    """The data in a flat body; the very same dict where all of it is data."""
+    """The data in a flat body; the same dict if all of it is data."""
     declared = pair.definition.properties
     if body.keys() <= declared.keys():
         return body
@@ -48,7 +44,7 @@ def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
-    """The uuid a flat body names, where that is not a property of the data itself."""
+    """The uuid in a flat body, unless that name is a property of the schema."""
     for name in ("id", "uuid"):
         if name not in pair.definition.properties and (given := body.get(name)) is not None:
             if not isinstance(given, str):
@@ -57,144 +53,166 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def show(ask: Ask, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
+def respond(request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
     """One object with its ETag."""
-    if ask.text("_fields") is None and not ask.flag("_empty"):
-        [wire] = shown_json(ask.registers.access, ask.caller, pair, [stored])
+    if request.text("_fields") is None and not request.flag("_empty"):
+        [wire] = present_raw(request.registers.access, request.caller, pair, [stored])
     else:
-        wire = _wire(ask, pair, stored)
-    return answer(wire, status, {"etag": etag(stored.version)})
+        wire = _wire(request, pair, stored)
+    return json_response(wire, status, {"etag": etag(stored.version)})
 
 
-def _wire(ask: Ask, pair: Pair, stored: StoredObject) -> dict[str, Any]:
-    fields = ask.text("_fields")
+def _wire(request: RestRequest, pair: Pair, stored: StoredObject) -> dict[str, Any]:
+    fields = request.text("_fields")
     names = None if fields is None else [name.strip() for name in fields.split(",")]
-    return shown(ask.registers.access, ask.caller, pair, stored, fields=names, prune=not ask.flag("_empty"))
+    return request.present(pair, stored, fields=names, prune=not request.flag("_empty"))
 
 
-async def create_object(ask: Ask) -> Response:
+async def create_object(request: RestRequest) -> Response:
     """Create an object."""
-    pair = await ask.pair("create")
-    body = await ask.object()
-    stored = await ask.registers.objects.create(
-        ask.caller, pair, business(pair, body), uuid=named_uuid(pair, body), idempotency_key=ask.idempotency_key
+    pair = await request.pair("create")
+    body = await request.object()
+    stored = await request.registers.objects.create(
+        request.caller, pair, business(pair, body), uuid=named_uuid(pair, body), idempotency_key=request.idempotency_key
     )
-    return show(ask, pair, stored, 201)
+    return respond(request, pair, stored, 201)
 
 
-async def get_object(ask: Ask) -> Response:
+async def get_object(request: RestRequest) -> Response:
     """Get an object by uuid or slug."""
-    pair = await ask.pair()
-    moment = ask.text("_asOf")
+    pair = await request.pair()
+    moment = request.text("_asOf")
     as_of = parse_as_of(moment) if moment else None
-    stored = await ask.registers.objects.get(ask.caller, pair, ask.path("id"), as_of=as_of)
-    shaping = await shaping_of(ask, pair)
-    depends = shaping.extend or ask.registers.catalogue.definitions.facts(pair.definition).fills
-    if not depends and ask.is_known(etag(stored.version)):  # what others say in it changes without its version
-        return unchanged(etag(stored.version))
+    stored = await request.registers.objects.get(request.caller, pair, request.path("id"), as_of=as_of)
+    shaping = await shaping_of(request, pair)
+    depends = shaping.extend or request.registers.catalogue.definitions.facts(pair.definition).fills
+    # properties that other objects fill change without a new version, so the ETag proves nothing
+    if not depends and request.has_version(etag(stored.version)):
+        return not_modified(etag(stored.version))
     if not shaping:
-        return show(ask, pair, stored)
-    [wire] = await shaped(ask, pair, shaping, [_wire(ask, pair, stored)], as_of)
-    return answer(wire, 200, {"etag": etag(stored.version)})
+        return respond(request, pair, stored)
+    [wire] = await shape(request, pair, shaping, [_wire(request, pair, stored)], as_of)
+    return json_response(wire, 200, {"etag": etag(stored.version)})
 
 
-async def replace_object(ask: Ask) -> Response:
+async def replace_object(request: RestRequest) -> Response:
     """Replace an object's data."""
-    pair = await ask.pair("update")
-    stored = await ask.registers.objects.replace(
-        ask.caller,
+    pair = await request.pair("update")
+    stored = await request.registers.objects.replace(
+        request.caller,
         pair,
-        ask.path("id"),
-        business(pair, await ask.object()),
-        if_version=await ask.matched_version(pair),
-        idempotency_key=ask.idempotency_key,
+        request.path("id"),
+        business(pair, await request.object()),
+        if_version=await request.if_match_object(pair),
+        idempotency_key=request.idempotency_key,
     )
-    return show(ask, pair, stored)
+    return respond(request, pair, stored)
 
 
-async def patch_object(ask: Ask) -> Response:
+async def patch_object(request: RestRequest) -> Response:
     """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
-    pair = await ask.pair("update")
-    objects, ref, version = ask.registers.objects, ask.path("id"), await ask.matched_version(pair)
-    if ask.request.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
-        steps = await ask.json()
+    pair = await request.pair("update")
+    objects, ref, version = request.registers.objects, request.path("id"), await request.if_match_object(pair)
+    if request.http.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
+        steps = await request.json()
         if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
             raise InvalidInput("A JSON Patch is a list of operations.")
         refuse_metadata(cast("list[dict[str, Any]]", steps))
         stored = await objects.json_patch(
-            ask.caller,
+            request.caller,
             pair,
             ref,
             cast("list[dict[str, Any]]", steps),
             if_version=version,
-            idempotency_key=ask.idempotency_key,
+            idempotency_key=request.idempotency_key,
         )
     else:
-        data = business(pair, await ask.object())
+        data = business(pair, await request.object())
         stored = await objects.merge_patch(
-            ask.caller, pair, ref, data, if_version=version, idempotency_key=ask.idempotency_key
+            request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
         )
-    return show(ask, pair, stored)
+    return respond(request, pair, stored)
 
 
-async def delete_object(ask: Ask) -> Response:
+async def delete_object(request: RestRequest) -> Response:
     """Delete an object; it can be restored until it is purged."""
-    pair = await ask.pair("delete")
-    await ask.registers.objects.delete(
-        ask.caller,
+    pair = await request.pair("delete")
+    await request.registers.objects.delete(
+        request.caller,
         pair,
-        ask.path("id"),
-        if_version=await ask.matched_version(pair),
-        idempotency_key=ask.idempotency_key,
+        request.path("id"),
+        if_version=await request.if_match_object(pair),
+        idempotency_key=request.idempotency_key,
     )
-    return nothing()
+    return no_content()
 
 
-async def lock_object(ask: Ask) -> Response:
+async def lock_object(request: RestRequest) -> Response:
     """Lock an object against changes by others."""
-    pair = await ask.pair("update")
-    wanted = body_as(LockData, await ask.object(optional=True))
-    stored = await ask.registers.objects.lock(
-        ask.caller, pair, ask.path("id"), seconds=wanted.duration, process=wanted.process
+    pair = await request.pair("update")
+    given = body_as(LockData, await request.object(optional=True))
+    stored = await request.registers.objects.lock(
+        request.caller, pair, request.path("id"), seconds=given.duration, process=given.process
     )
-    wire = shown(ask.registers.access, ask.caller, pair, stored)
-    return answer({**wire, "locked": True} if "locked" not in pair.definition.properties else wire)
+    wire = request.present(pair, stored)
+    return json_response({**wire, "locked": True} if "locked" not in pair.definition.properties else wire)
 
 
-async def unlock_object(ask: Ask) -> Response:
+async def unlock_object(request: RestRequest) -> Response:
     """Release the lock of an object."""
-    pair = await ask.pair("update")
-    stored = await ask.registers.objects.unlock(ask.caller, pair, ask.path("id"))
-    wire = shown(ask.registers.access, ask.caller, pair, stored)
-    return answer({**wire, "locked": False} if "locked" not in pair.definition.properties else wire)
+    pair = await request.pair("update")
+    stored = await request.registers.objects.unlock(request.caller, pair, request.path("id"))
+    wire = request.present(pair, stored)
+    return json_response({**wire, "locked": False} if "locked" not in pair.definition.properties else wire)
 
 
-async def can_delete_object(ask: Ask) -> Response:
+async def can_delete_object(request: RestRequest) -> Response:
     """Say what deleting an object would do to others, without doing it."""
-    pair = await ask.pair("delete")
-    return answer((await ask.registers.objects.can_delete(ask.caller, pair, ask.path("id"))).wire())
+    pair = await request.pair("delete")
+    return json_response((await request.registers.objects.can_delete(request.caller, pair, request.path("id"))).wire())
 
 
-async def revert_object(ask: Ask) -> Response:
+async def revert_object(request: RestRequest) -> Response:
     """Bring an object back to an earlier state, exactly."""
-    pair = await ask.pair("update")
-    wanted = body_as(RevertData, await ask.object())
-    given = [one for one in (wanted.version, wanted.datetime, wanted.audit_trail_id) if one is not None]
-    if len(given) != 1:
+    pair = await request.pair("update")
+    given = body_as(RevertData, await request.object())
+    if sum(one is not None for one in (given.version, given.datetime, given.audit_trail_id)) != 1:
         raise InvalidInput("Say where to go back to.", hint="Give one of version, datetime and auditTrailId.")
-    stored = await ask.registers.history.revert(
-        ask.caller,
+    stored = await request.registers.history.revert(
+        request.caller,
         pair,
-        ask.path("id"),
-        version=wanted.version,
-        at=wanted.datetime,
-        change=wanted.audit_trail_id,
-        if_version=await ask.matched_version(pair),
+        request.path("id"),
+        version=given.version,
+        at=given.datetime,
+        change=given.audit_trail_id,
+        if_version=await request.if_match_object(pair),
     )
-    return show(ask, pair, stored)
+    return respond(request, pair, stored)
 
 
-ITEM_ROUTES: Final = (
+async def list_deleted(request: RestRequest) -> Response:
+    """List deleted objects that can still be restored."""
+    limit, offset = request.window()
+    found = await request.registers.objects.deleted(request.caller, limit, offset)
+    rows = [request.present(pair, stored) for pair, stored in found.items]
+    return json_response(page_body(rows, found.total, limit, offset))
+
+
+async def restore_object(request: RestRequest) -> Response:
+    """Restore a deleted object."""
+    pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
+    back = await request.registers.objects.restore(request.caller, pair, stored.uuid)
+    return json_response(request.present(pair, back), headers={"etag": etag(back.version)})
+
+
+async def purge_object(request: RestRequest) -> Response:
+    """Remove a deleted object for good, with its files."""
+    pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
+    await request.registers.objects.purge(request.caller, pair, stored.uuid)
+    return no_content()
+
+
+ROUTES: Final = (
     RestRoute("POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201),
     RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, public=True),
     RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
@@ -205,4 +223,7 @@ ITEM_ROUTES: Final = (
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
     RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
     RestRoute("POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer),
+    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=PageAnswer),
+    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer),
+    RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
 )

@@ -5,50 +5,51 @@ from typing import Final
 from starlette.responses import Response
 
 from pentad.rooms.registers.access.organisations import require_admin
-from pentad.rooms.registers.interface.rest.answers import answer, nothing
-from pentad.rooms.registers.interface.rest.ask import Ask
-from pentad.rooms.registers.interface.rest.bodies import body_as
 from pentad.rooms.registers.interface.rest.models import MemberData, OrganisationData
-from pentad.rooms.registers.interface.rest.table import PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, no_content
+from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 
 
-async def list_organisations(ask: Ask) -> Response:
+async def list_organisations(request: RestRequest) -> Response:
     """List the organisations you may know of."""
-    limit, offset = ask.window()
-    found = await ask.registers.organisations.list(ask.caller, limit, offset)
-    return answer({"results": [one.wire() for one in found]})
+    limit, offset = request.window()
+    found = await request.registers.organisations.list(request.caller, limit, offset)
+    return json_response({"results": [one.wire() for one in found]})
 
 
-async def create_organisation(ask: Ask) -> Response:
+async def create_organisation(request: RestRequest) -> Response:
     """Create an organisation."""
-    require_admin(ask.caller)
-    given = body_as(OrganisationData, await ask.object())
-    return answer((await ask.registers.organisations.create(ask.caller, given.slug, given.title)).wire(), 201)
+    require_admin(request.caller)
+    given = body_as(OrganisationData, await request.object())
+    return json_response(
+        (await request.registers.organisations.create(request.caller, given.slug, given.title)).wire(), 201
+    )
 
 
-async def delete_organisation(ask: Ask) -> Response:
+async def delete_organisation(request: RestRequest) -> Response:
     """Remove an organisation that owns no objects."""
-    await ask.registers.organisations.delete(ask.caller, ask.path("id"))
-    return nothing()
+    await request.registers.organisations.delete(request.caller, request.path("id"))
+    return no_content()
 
 
-async def list_members(ask: Ask) -> Response:
+async def list_members(request: RestRequest) -> Response:
     """List the members of an organisation."""
-    return answer({"results": await ask.registers.organisations.members(ask.caller, ask.path("id"))})
+    return json_response({"results": await request.registers.organisations.members(request.caller, request.path("id"))})
 
 
-async def add_member(ask: Ask) -> Response:
+async def add_member(request: RestRequest) -> Response:
     """Put a principal into an organisation."""
-    require_admin(ask.caller)
-    given = body_as(MemberData, await ask.object())
-    await ask.registers.organisations.add_member(ask.caller, ask.path("id"), given.principal)
-    return nothing()
+    require_admin(request.caller)
+    given = body_as(MemberData, await request.object())
+    await request.registers.organisations.add_member(request.caller, request.path("id"), given.principal)
+    return no_content()
 
 
-async def remove_member(ask: Ask) -> Response:
+async def remove_member(request: RestRequest) -> Response:
     """Take a principal out of an organisation."""
-    await ask.registers.organisations.remove_member(ask.caller, ask.path("id"), ask.path("principal"))
-    return nothing()
+    await request.registers.organisations.remove_member(request.caller, request.path("id"), request.path("principal"))
+    return no_content()
 
 
 _TOPIC: Final = "organisations"

@@ -1,4 +1,4 @@
-"""All routes of the room, in the order they are tried: what is spelled out comes before what is a variable."""
+"""All routes of the room in the order they are tried: fixed paths come before those with variables."""
 
 from typing import Final
 
@@ -8,38 +8,33 @@ from pentad.rooms.registers.interface.discovery import discovery_routes
 from pentad.rooms.registers.interface.rest import (
     audit,
     bulk,
-    chat,
+    catalogue,
     files,
     objects,
     organisations,
-    registers,
-    schemas,
     search,
     transfer,
-    trash,
-    views,
     webhooks,
 )
-from pentad.rooms.registers.interface.rest.table import RestRoute, build
+from pentad.rooms.registers.interface.rest.route import RestRoute, build
 from pentad.rooms.registers.service import Registers
 
 TABLE: Final[tuple[RestRoute, ...]] = (
-    *registers.ROUTES,
+    *catalogue.REGISTER_ROUTES,
     *transfer.ROUTES,
-    *schemas.ROUTES,
-    *search.ROUTES,
-    *objects.ITEM_ROUTES,
-    *trash.ROUTES,
+    *catalogue.SCHEMA_ROUTES,
+    *search.SEARCH_ROUTES,
+    *objects.ROUTES,
     *files.ROUTES,
     *audit.ROUTES,
     *bulk.ROUTES,
     *webhooks.ROUTES,
-    *chat.ROUTES,
-    *views.ROUTES,
+    *search.CHAT_ROUTES,
+    *search.VIEW_ROUTES,
     *organisations.ROUTES,
 )
 
 
 def rest_routes(service: Registers) -> list[BaseRoute]:
-    """What an HTTP server serves for this room besides MCP."""
+    """Everything the room serves over HTTP besides MCP."""
     return [*discovery_routes(service, TABLE), *build(service, TABLE)]

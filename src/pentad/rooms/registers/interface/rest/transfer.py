@@ -10,47 +10,47 @@ from starlette.responses import Response, StreamingResponse
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.access.authorization import Right
-from pentad.rooms.registers.interface.rest.answers import answer
-from pentad.rooms.registers.interface.rest.ask import Ask, is_yes
-from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.interface.rest.request import RestRequest, is_yes
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.transfer.imports import ImportOptions
 from pentad.rooms.registers.transfer.rows import MEDIA_TYPES, format_named
 
 
-async def _pair(ask: Ask, right: Right, schema: str | None) -> Pair:
+async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
     """The register of the path with the schema named; its only one when none is."""
-    catalogue = ask.registers.catalogue
+    catalogue = request.registers.catalogue
     if schema is None:
-        register = await catalogue.get_register(ask.caller, ask.path("id"))
+        register = await catalogue.get_register(request.caller, request.path("id"))
         if len(register.schemas) != 1:
             raise InvalidInput(
                 f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
             )
-        return await catalogue.pair(ask.caller, register.id, register.schemas[0], right)
-    return await catalogue.pair(ask.caller, ask.path("id"), schema, right)
+        return await catalogue.pair(request.caller, register.id, register.schemas[0], right)
+    return await catalogue.pair(request.caller, request.path("id"), schema, right)
 
 
-async def export(ask: Ask) -> Response:
+async def export(request: RestRequest) -> Response:
     """Export the objects of a register's schema as a file."""
-    pair = await _pair(ask, "read", ask.text("schema"))
-    kind = format_named(ask.text("format") or "csv")
-    chunks = ask.registers.transfer.export(ask.caller, pair, kind, _asked(ask))
+    pair = await _pair(request, "read", request.text("schema"))
+    kind = format_named(request.text("format") or "csv")
+    chunks = request.registers.transfer.export(request.caller, pair, kind, _asked(request))
     first = await anext(chunks, b"")  # what is wrong with the question is said before the answer begins
     name = f"{pair.register.slug}-{pair.schema.slug}.{kind}"
     headers = {"content-disposition": f'attachment; filename="{name}"', "x-content-type-options": "nosniff"}
     return StreamingResponse(_from(first, chunks), headers=headers, media_type=MEDIA_TYPES[kind])
 
 
-def _asked(ask: Ask) -> dict[str, Any]:
+def _asked(request: RestRequest) -> dict[str, Any]:
     asked: dict[str, Any] = {}
-    if (given := ask.text("_filter")) is not None:
+    if (given := request.text("_filter")) is not None:
         try:
             asked["filter"] = msgspec.json.decode(given)
         except (msgspec.DecodeError, RecursionError):
             raise InvalidInput("_filter is not JSON.", hint='Write {"status": "open"}, URL-encoded.') from None
     for parameter, name in (("_search", "search"), ("_order", "sort"), ("_fields", "fields"), ("_asOf", "as_of")):
-        if (value := ask.text(parameter)) is not None:
+        if (value := request.text(parameter)) is not None:
             asked[name] = value
     return asked
 
@@ -61,31 +61,33 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
         yield chunk
 
 
-async def import_(ask: Ask) -> Response:
+async def import_(request: RestRequest) -> Response:
     """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
-    if not ask.is_form:
-        body = io.BytesIO(await ask.request.body())
-        return await _import(ask, body, ask.request.headers.get("content-type", ""), "", {})
-    async with ask.form() as form:
+    if not request.is_form:
+        body = io.BytesIO(await request.http.body())
+        return await _import(request, body, request.http.headers.get("content-type", ""), "", {})
+    async with request.form() as form:
         if len(form.files) != 1:
             raise InvalidInput(f"The form holds {len(form.files)} files.", hint="Send one: -F file=@rows.csv")
         [file] = form.files
-        return await _import(ask, file.content, file.media_type, file.name, form.fields)
+        return await _import(request, file.content, file.media_type, file.name, form.fields)
 
 
-async def _import(ask: Ask, source: BinaryIO, media_type: str, name: str, fields: Mapping[str, str]) -> Response:
+async def _import(
+    request: RestRequest, source: BinaryIO, media_type: str, name: str, fields: Mapping[str, str]
+) -> Response:
     """Import what was sent; what the URL does not say may be said by fields of the form."""
 
     def said(parameter: str) -> str:
-        return ask.text(parameter) or fields.get(parameter, "")
+        return request.text(parameter) or fields.get(parameter, "")
 
-    pair = await _pair(ask, "create", said("schema") or None)
+    pair = await _pair(request, "create", said("schema") or None)
     kind = format_named(said("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in said("key").split(",") if part.strip())
     options = ImportOptions(key=key, partial=is_yes(said("partial")), dry_run=is_yes(said("dry_run")))
-    report = await ask.registers.transfer.import_file(ask.caller, pair, source, kind, options)
+    report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
-    return answer(report.wire(), 400 if refused else 200)
+    return json_response(report.wire(), 400 if refused else 200)
 
 
 def _kind_of(media_type: str, name: str) -> str:

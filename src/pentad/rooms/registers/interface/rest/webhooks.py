@@ -6,12 +6,10 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import NotFound
-from pentad.rooms.registers.interface.rest.answers import answer, nothing
-from pentad.rooms.registers.interface.rest.ask import Ask
-from pentad.rooms.registers.interface.rest.bodies import body_as
 from pentad.rooms.registers.interface.rest.models import Open, PageAnswer
-from pentad.rooms.registers.interface.rest.pages import envelope
-from pentad.rooms.registers.interface.rest.table import RestRoute
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
+from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
 
 
@@ -30,56 +28,58 @@ class WebhookData(WebhookChange):
     url: str
 
 
-async def _checked(ask: Ask, model: type[WebhookChange]) -> dict[str, Any]:
+async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str, Any]:
     """The body as it came, if what it names is of the right kind and the caller may have webhooks at all."""
-    refuse_strangers(ask.caller)
-    given = await ask.object()
+    refuse_strangers(request.caller)
+    given = await request.object()
     body_as(model, given)
     return given
 
 
-async def list_webhooks(ask: Ask) -> Response:
+async def list_webhooks(request: RestRequest) -> Response:
     """List your webhooks; administrators see all."""
-    found = await ask.registers.webhooks.list(ask.caller)
-    return answer(envelope([one.wire() for one in found], len(found), max(1, len(found)), 0))
+    found = await request.registers.webhooks.list(request.caller)
+    return json_response(whole_list([one.wire() for one in found]))
 
 
-async def create_webhook(ask: Ask) -> Response:
+async def create_webhook(request: RestRequest) -> Response:
     """Register an address; the answer holds its signing secret, for the only time."""
-    made = await ask.registers.webhooks.create(ask.caller, await _checked(ask, WebhookData))
-    return answer(made.wire(with_secret=True), 201)
+    made = await request.registers.webhooks.create(request.caller, await _checked(request, WebhookData))
+    return json_response(made.wire(with_secret=True), 201)
 
 
-async def get_webhook(ask: Ask) -> Response:
+async def get_webhook(request: RestRequest) -> Response:
     """Get a webhook."""
-    return answer((await ask.registers.webhooks.get(ask.caller, ask.path("id"))).wire())
+    return json_response((await request.registers.webhooks.get(request.caller, request.path("id"))).wire())
 
 
-async def update_webhook(ask: Ask) -> Response:
+async def update_webhook(request: RestRequest) -> Response:
     """Change a webhook; fields that are not named stay."""
-    given = await _checked(ask, WebhookChange)
-    return answer((await ask.registers.webhooks.update(ask.caller, ask.path("id"), given)).wire())
+    given = await _checked(request, WebhookChange)
+    return json_response((await request.registers.webhooks.update(request.caller, request.path("id"), given)).wire())
 
 
-async def delete_webhook(ask: Ask) -> Response:
+async def delete_webhook(request: RestRequest) -> Response:
     """Remove a webhook with its log."""
-    await ask.registers.webhooks.delete(ask.caller, ask.path("id"))
-    return nothing()
+    await request.registers.webhooks.delete(request.caller, request.path("id"))
+    return no_content()
 
 
-async def list_deliveries(ask: Ask) -> Response:
+async def list_deliveries(request: RestRequest) -> Response:
     """Show what was sent and what came of it, newest first."""
-    limit, _ = ask.window()
-    found = await ask.registers.webhooks.deliveries(ask.caller, ask.path("id"), limit)
-    return answer({"results": [one.wire() for one in found]})
+    limit, _ = request.window()
+    found = await request.registers.webhooks.deliveries(request.caller, request.path("id"), limit)
+    return json_response({"results": [one.wire() for one in found]})
 
 
-async def retry_delivery(ask: Ask) -> Response:
+async def retry_delivery(request: RestRequest) -> Response:
     """Send a delivery once more."""
-    number = ask.path("delivery")
+    number = request.path("delivery")
     if not number.isdecimal() or len(number) > 18:
         raise NotFound(f"Delivery {number[:40]!r} not found.")
-    return answer((await ask.registers.webhooks.retry(ask.caller, ask.path("id"), int(number))).wire())
+    return json_response(
+        (await request.registers.webhooks.retry(request.caller, request.path("id"), int(number))).wire()
+    )
 
 
 ROUTES: Final = (

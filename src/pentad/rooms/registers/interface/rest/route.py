@@ -1,5 +1,5 @@
-"""A route as data: method, path, what it is for, and what answers it. The real routes, the OpenAPI description and the
-discovery documents are all made from this one table, so none can drift from the others.
+"""A route as data. The real routes, the OpenAPI description and the discovery documents are all made from one table of
+these, so none can drift from the others.
 """
 
 import inspect
@@ -16,25 +16,28 @@ from starlette.types import Scope
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Operation, Parameter, described
+from pentad.rooms.registers.access.rules import require_credentials
 from pentad.rooms.registers.interface.openregister import PREFIXES
-from pentad.rooms.registers.interface.rest.answers import refusal
-from pentad.rooms.registers.interface.rest.ask import Ask
+from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.responses import error_response
 from pentad.rooms.registers.service import Registers
 
-Handler = Callable[[Ask], Awaitable[Response]]
+Handler = Callable[[RestRequest], Awaitable[Response]]
 
 PAGING: Final = (
     Parameter("_limit", "How many results at most (default 20).", "integer"),
     Parameter("_offset", "How many to skip.", "integer"),
     Parameter("_page", "Which page, from 1; instead of _offset.", "integer"),
 )
+IF_MATCH: Final = Parameter("If-Match", "The ETag the change is meant for; 412 if it is another now.", place="header")
+IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is it still.", place="header")
 
 
 @dataclass(frozen=True, slots=True)
 class RestRoute:
     """One operation. `public` ones are open to callers without credentials; the service still checks what they see.
 
-    An `exact` one takes no other query parameters than it declares: one it did not look at would have meant something.
+    An `exact` one refuses query parameters it does not declare instead of ignoring them.
     """
 
     method: str
@@ -56,18 +59,18 @@ class RestRoute:
 
 
 class _Route(Route):
-    """A route that is told from most others by how its path begins, before its pattern is tried."""
+    """Compares the fixed beginning of the path before trying the pattern: there are many routes."""
 
     def __init__(self, path: str, endpoint: Any, *, methods: list[str], include_in_schema: bool) -> None:
         super().__init__(path, endpoint, methods=methods, include_in_schema=include_in_schema)
-        self._beginning = path.partition("{")[0]
+        self._prefix = path.partition("{")[0]
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        return super().matches(scope) if scope["path"].startswith(self._beginning) else (Match.NONE, {})
+        return super().matches(scope) if scope["path"].startswith(self._prefix) else (Match.NONE, {})
 
 
 def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
-    """The Starlette routes of a table under every prefix; only the first prefix is in the description."""
+    """The Starlette routes of a table under every prefix; OpenAPI describes only the first prefix."""
     return [
         _Route(
             prefix + row.path,
@@ -92,16 +95,16 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
             uploads=row.uploads,
         )
     )
-    async def endpoint(request: Request) -> Response:
-        ask = Ask(registers, request)
+    async def endpoint(http: Request) -> Response:
+        request = RestRequest(registers, http)
         try:
             if not row.public:
-                ask.require_credentials()
+                require_credentials(request.caller.principal)
             if row.exact:
-                _refuse_undeclared(row, request)
-            return await row.handler(ask)
+                _refuse_undeclared(row, http)
+            return await row.handler(request)
         except PentadError as error:
-            return refusal(error)
+            return error_response(error)
 
     return endpoint
 

@@ -1,26 +1,41 @@
-"""What a change of a definition must not do: show its author, or let it find out, what it could not read before.
+"""Checks that a change of a register or schema must pass besides the right to define.
 
-Administrators read everything, so nothing here is about them. Everybody else who may define leaves alone what rules on
-reading keep from it: those rules, the properties they hide, and whatever could look at such a property in its stead.
+A change must not show its author, or let it find out, what it could not read before. Administrators read everything, so
+these checks do not apply to them. All others who may define must leave alone what read rules keep from them: those
+rules, the properties they hide, and whatever could look at such a property instead. All checks run inside the unit of
+work that makes the change.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from pentad.kernel.errors import Forbidden
+from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.ports import Rows
+from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import NOTHING, Block, Grantable, read_block
 from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
+from pentad.rooms.registers.catalogue.entries import chosen_slug
+from pentad.rooms.registers.catalogue.schema_evolution import Allow
+from pentad.rooms.registers.definitions.composition import unknown_parent
 from pentad.rooms.registers.definitions.origins import reads
 from pentad.rooms.registers.definitions.shapes import mapping
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
+from pentad.rooms.registers.store import Kind
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled import CompiledSchema
     from pentad.rooms.registers.definitions.migration import Step
 
+E = TypeVar("E", Register, Schema)
+
+_NO_REGISTER: Final = Register(0, "", "", "", "", {}, (), 0.0, 0.0)
+"""The register of a pair if only its schema matters."""
 _HINT: Final = "Leave it as it is, or ask an administrator."
 _ABOUT_WHOLE_OBJECTS: Final = (
     *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
@@ -30,50 +45,112 @@ _ABOUT_WHOLE_OBJECTS: Final = (
 """Rules of a schema that can ask about any property."""
 
 
+class DefinitionChecks:
+    """Lets changes of registers and schemas pass, or refuses them."""
+
+    def __init__(self, access: AccessRules, definitions: Definitions) -> None:
+        self._access = access
+        self._definitions = definitions
+
+    def choose_organisation(self, rows: Rows, caller: Caller, data: Mapping[str, Any], known: str) -> str:
+        """The organisation of a register or schema; administrators may name another one by id or slug."""
+        wanted = data.get("organisation")
+        if not wanted or wanted == known or not self._access.is_free(caller):
+            return known
+        found = store.organisation_named(rows, wanted) if isinstance(wanted, str) else None
+        if found is None:
+            raise InvalidInput(f"There is no organisation {str(wanted)[:80]!r}.", hint="Give its id or its slug.")
+        return found
+
+    def with_slug_and_organisation(
+        self, rows: Rows, caller: Caller, kind: Kind, wanted: E, current: E, data: Mapping[str, Any]
+    ) -> E:
+        """The changed entity with the slug and the organisation that the caller asked for."""
+        organisation = self.choose_organisation(rows, caller, data, current.organisation)
+        seen = partial(self._access.sees, caller)
+        slug = chosen_slug(rows, kind, data, current.title, organisation, seen, current)
+        return replace(wanted, slug=slug, body={**wanted.body, "organisation": organisation})
+
+    def refuse_unseen(self, rows: Rows, caller: Caller, wanted: Schema, known: Iterable[tuple[str, int | str]]) -> None:
+        """Refuse to build a schema on one that its author may not know of, unless it was built on it already."""
+        before = list(known)
+        for keyword, ref in composed(wanted):
+            found = parent_of(rows, ref, wanted.organisation)
+            if found is not None and (keyword, ref) not in before and not self._access.sees(caller, found):
+                raise unknown_parent(keyword, ref)
+
+    def refuse_opening(self, rows: Rows, caller: Caller, current: Register, wanted: Register) -> None:
+        if self._access.is_free(caller):
+            return
+        schemas = [found for key in wanted.schemas if (found := store.find_schema(rows, key)) is not None]
+        pairs = (Pair(wanted, one, self._definitions.of(rows, one)) for one in schemas)
+        refuse_opening(self._access, caller, current, wanted, pairs)
+
+    def guard(self, rows: Rows, caller: Caller) -> Allow:
+        """A function that refuses changes of schemas that the caller may not make, for one unit of work."""
+
+        def allow(
+            current: Schema, old: "CompiledSchema", wanted: Schema, new: "CompiledSchema", steps: "Sequence[Step]"
+        ) -> None:
+            refuse_widening(self._access, caller, Pair(_NO_REGISTER, current, old), Pair(_NO_REGISTER, wanted, new))
+            if not steps or self._access.is_free(caller):
+                return
+            pairs = [
+                Pair(register, current, old)
+                for register in store.all_registers(rows)
+                if current.id in register.schemas or store.has_objects(rows, register.id, current.id)
+            ]
+            refuse_migration(self._access, caller, steps, pairs, store.organisations_of(rows, current.id))
+
+        return allow
+
+
 def refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pair) -> None:
-    """Forbidden where a changed schema would tell its author of what the old one kept from it."""
+    """Forbidden if the changed schema would reveal to its author what the old one hid."""
     if access.is_free(caller):
         return
-    _refuse_other_readers(access, caller, before.schema, after.schema)
+    _refuse_changed_readers(access, caller, before.schema, after.schema)
     hidden = access.hidden(caller, before)
     if not hidden:
         return
     old, new = before.definition, after.definition
     for name in sorted(hidden):
-        if not _is_kept(name, old, new):
+        if not _is_unchanged(name, old, new):
             raise _refused(f"You may not read {name!r}, so you may not change what the schema says of it.")
     if any(old.body.get(keyword) != new.body.get(keyword) for keyword in _ABOUT_WHOLE_OBJECTS):
         raise _refused(f"The change could ask about {_named(hidden)}, which you may not read.")
-    if "#/" in _text(old.properties[name].definition for name in hidden) and old.body["properties"] != _in(new, old):
+    if "#/" in _text(old.properties[name].definition for name in hidden) and old.body["properties"] != _old_properties(
+        new, old
+    ):
         raise _refused(f"The change is one of {_named(hidden)} too, which you may not read.")
     for name, found in new.properties.items():
         if name not in hidden and (read := hidden.intersection(reads(found))):
             raise _refused(f"The property {name!r} is made from {_named(read)}, which you may not read.")
     for place, ours, theirs in _blocks(before, after):
-        if _looks(theirs, ours, hidden):
+        if _asks_anew(theirs, ours, hidden):
             raise _refused(f"{place} asks about {_named(hidden)}, which you may not read.")
 
 
 def refuse_opening(
     access: AccessRules, caller: Caller, before: Register, after: Register, pairs: Iterable[Pair]
 ) -> None:
-    """The same for a changed register; `pairs` are the new one with each of its schemas."""
+    """The same for a changed register; `pairs` combine it with each of its schemas."""
     if access.is_free(caller):
         return
-    _refuse_other_readers(access, caller, before, after)
+    _refuse_changed_readers(access, caller, before, after)
     for pair in pairs:
         hidden = access.hidden(caller, pair)
         known = _block(before, pair.definition) if pair.schema.id in before.schemas else NOTHING
-        if hidden and _looks(_block(after, pair.definition), known, hidden):
+        if hidden and _asks_anew(_block(after, pair.definition), known, hidden):
             raise _refused(f"The register's authorization asks about {_named(hidden)}, which you may not read.")
 
 
 def refuse_migration(
     access: AccessRules, caller: Caller, steps: Sequence["Step"], pairs: Sequence[Pair], organisations: Collection[str]
 ) -> None:
-    """Forbidden where steps reach what the caller may not read and change: properties, or objects anywhere.
+    """Forbidden if steps touch properties or objects that the caller may not read and change.
 
-    `pairs` is where the schema has objects or could have, `organisations` whose objects they are.
+    `pairs` are where the schema has objects or could have them, `organisations` own these objects.
     """
     if not steps or access.is_free(caller):
         return
@@ -88,7 +165,7 @@ def refuse_migration(
         raise _refused("The migration changes objects that you may not read and change.")
 
 
-def _refuse_other_readers(
+def _refuse_changed_readers(
     access: AccessRules, caller: Caller, before: Register | Schema, after: Register | Schema
 ) -> None:
     if access.reads_all(caller, before) or _readers(before) == _readers(after):
@@ -101,8 +178,8 @@ def _readers(entity: Register | Schema) -> Any:
     return mapping(entity.body.get("authorization")).get("read")
 
 
-def _is_kept(name: str, old: "CompiledSchema", new: "CompiledSchema") -> bool:
-    """Whether a property is the same in both, with what the schema demands of it."""
+def _is_unchanged(name: str, old: "CompiledSchema", new: "CompiledSchema") -> bool:
+    """Whether both schemas have the same property with the same demands."""
     known, found = old.properties[name], new.properties.get(name)
     return (
         found is not None
@@ -116,13 +193,13 @@ def _unique(definition: "CompiledSchema", name: str) -> set[Any]:
     return {one.paths for one in definition.unique if any(path[0] == name for path in one.paths)}
 
 
-def _in(new: "CompiledSchema", old: "CompiledSchema") -> Mapping[str, Any]:
-    """What the new schema says of the old one's properties."""
+def _old_properties(new: "CompiledSchema", old: "CompiledSchema") -> Mapping[str, Any]:
+    """The properties of the old schema as the new one defines them."""
     return {name: value for name, value in new.body["properties"].items() if name in old.body["properties"]}
 
 
 def _blocks(before: Pair, after: Pair) -> Iterator[tuple[str, Block, Block]]:
-    """Each authorization block of a schema, as it was and as it is to be."""
+    """Each authorization block of a schema, before and after the change."""
     old, new = before.definition, after.definition
     yield "The schema's authorization", _block(before.schema, old), _block(after.schema, new)
     for name, found in new.properties.items():
@@ -136,8 +213,8 @@ def _block(entity: Register | Schema, definition: "CompiledSchema") -> Block:
     return read_block(entity.body.get("authorization"), entity.slug, definition)
 
 
-def _looks(after: Block, before: Block, hidden: Collection[str]) -> bool:
-    """Whether a rule that was not there asks about something hidden: what it grants would tell of it."""
+def _asks_anew(after: Block, before: Block, hidden: Collection[str]) -> bool:
+    """Whether a new rule asks about a hidden property: what it grants would reveal the value."""
 
     def known(right: Grantable) -> Sequence[Any]:
         return before.grants.get(right, ())

@@ -1,10 +1,9 @@
-"""Related objects in place of their ids (`_extend`), over as many relations as the names have steps.
+"""Parameters that shape objects: `_unset` leaves properties out, `_extend` puts related objects in place of their ids.
 
     _extend=author            _extend=author.country,lines.product            _extend=author.all
 
-Each object is read with the caller's rights and shown without what is hidden from it; what it may not see stays an id.
-So does an object inside itself: however relations run in circles, there is an end. The names are checked against the
-schemas first, and what would be shown is bounded in steps, in objects and in bytes.
+Related objects are read with the caller's rights; those it may not see stay ids. So does an object inside itself, so
+circular relations end. Names are checked against the schemas first, and steps, objects and bytes are limited.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,37 +12,71 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
+from pentad.platform import Parameter
 from pentad.rooms.registers.definitions.references import EACH
-from pentad.rooms.registers.interface.rest.ask import Ask
+from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.objects.integrity import named, values_at
-from pentad.rooms.registers.presentation import shown
+from pentad.rooms.registers.query.parse import parse_fields
 from pentad.rooms.registers.query.tree import AsOf
-from pentad.rooms.registers.visible import visible
 
 Path = tuple[str, ...]
 Names = tuple[str, ...]
 
+EXTEND: Final = Parameter(
+    "_extend", "Show related objects in place of their ids: relations such as author or author.country, or all."
+)
+UNSET: Final = Parameter("_unset", "Leave out these properties, separated by commas.")
 _ALL: Final = "all"
 _MOST_NAMES: Final = 50
 _MOST_STEPS: Final = 5
 _MOST_RELATED: Final = 1_000
 _MOST_PLACES: Final = 10_000
 _MOST_BYTES: Final = 16 * 1024 * 1024
-_FEWER: Final = "Ask for fewer objects with _limit, or for fewer relations."
+_FEWER: Final = "RestRequest for fewer objects with _limit, or for fewer relations."
 
 
-async def check_names(ask: Ask, pair: Pair, names: Names) -> None:
-    """Refuse names that are no relations, or lead too far."""
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """The relations to follow, and the names to leave out."""
+
+    extend: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.extend or self.unset)
+
+
+async def shaping_of(request: RestRequest, pair: Pair) -> Shaping:
+    """What a request asks for; InvalidInput if a name is not a relation or not a property."""
+    extend, unset = _names(request, "_extend"), _names(request, "_unset")
+    if unset:
+        parse_fields(request.visible_schema(pair), list(unset))
+    if extend:
+        await _check_names(request, pair, extend)
+    return Shaping(extend, unset)
+
+
+async def shape(
+    request: RestRequest, pair: Pair, shaping: Shaping, rows: list[dict[str, Any]], as_of: AsOf | None = None
+) -> list[dict[str, Any]]:
+    """Apply the shaping to objects of a pair."""
+    if shaping.extend:
+        rows = await _extend(request, pair, shaping.extend, rows, as_of)
+    return [_without(row, shaping.unset) for row in rows]
+
+
+async def _check_names(request: RestRequest, pair: Pair, names: Names) -> None:
+    """Refuse names that are not relations or have too many steps."""
     if len(names) > _MOST_NAMES:
         raise LimitExceeded(f"_extend has at most {_MOST_NAMES} names, not {len(names)}.")
-    await _check(ask, pair, names, "", 1)
+    await _check(request, pair, names, "", 1)
 
 
-async def _check(ask: Ask, pair: Pair, names: Names, before: str, step: int) -> None:
+async def _check(request: RestRequest, pair: Pair, names: Names, before: str, step: int) -> None:
     if step > _MOST_STEPS:
         raise LimitExceeded(f"_extend follows at most {_MOST_STEPS} relations in a row.", hint="Shorten the name.")
-    relations = _relations(pair, visible(ask.registers.access, ask.caller, pair).properties)
+    relations = _relations(pair, request.visible_schema(pair).properties)
     wanted, unknown = _split(relations, names)
     for name in unknown:
         guess = did_you_mean(name, relations)
@@ -55,27 +88,29 @@ async def _check(ask: Ask, pair: Pair, names: Names, before: str, step: int) -> 
     for path, below in wanted.items():
         here = f"{before}{_dotted(path)}."
         refs = dict.fromkeys(facts.target for facts in pair.definition.references if facts.path == path)
-        pairs = [found for ref in refs if (found := await ask.registers.catalogue.referred(ask.caller, pair, ref))]
+        pairs = [
+            found for ref in refs if (found := await request.registers.catalogue.referred(request.caller, pair, ref))
+        ]
         for name in below:
-            await _check_any(ask, pairs, name, here, step + 1)
+            await _check_any(request, pairs, name, here, step + 1)
 
 
-async def _check_any(ask: Ask, pairs: Collection[Pair], name: str, before: str, step: int) -> None:
-    """A relation may lead to one of several schemas: one that has the name is enough."""
+async def _check_any(request: RestRequest, pairs: Collection[Pair], name: str, before: str, step: int) -> None:
+    """A relation may lead to one of several schemas; it is enough that one of them has the name."""
     refused = InvalidInput(f"_extend: {(before + name)[:80]!r} is no relation.", hint="Leave it out.")
     for pair in pairs:
         try:
-            return await _check(ask, pair, (name,), before, step)
+            return await _check(request, pair, (name,), before, step)
         except InvalidInput as error:
             refused = error
     raise refused
 
 
-async def extended(
-    ask: Ask, pair: Pair, names: Names, rows: list[dict[str, Any]], as_of: AsOf | None = None
+async def _extend(
+    request: RestRequest, pair: Pair, names: Names, rows: list[dict[str, Any]], as_of: AsOf | None = None
 ) -> list[dict[str, Any]]:
-    """Objects on the wire with those they name put in place, now or as they all were."""
-    related = _Related(ask, as_of)
+    """Objects with related ones in place of their ids, now or at an earlier moment."""
+    related = _RelatedObjects(request, as_of)
     await related.read(pair, names, rows)
     return [related.put(row, pair, names, frozenset({str(row.get("id"))})) for row in rows]
 
@@ -89,11 +124,11 @@ class _Found:
     size: int
 
 
-class _Related:
-    """The objects that some others lead to: all of them read first, a hop for each step, then put in their places."""
+class _RelatedObjects:
+    """The related objects of some rows: first all are read, one query per step, then put in place."""
 
-    def __init__(self, ask: Ask, as_of: AsOf | None) -> None:
-        self._ask = ask
+    def __init__(self, request: RestRequest, as_of: AsOf | None) -> None:
+        self._request = request
         self._as_of = as_of
         self._found: dict[str, _Found] = {}
         self._looked_for: set[str] = set()
@@ -101,7 +136,7 @@ class _Related:
         self._bytes = 0
 
     async def read(self, pair: Pair, names: Names, rows: Iterable[dict[str, Any]]) -> None:
-        """Look for everything the names lead to."""
+        """Read everything the names lead to."""
         waiting = [(row, pair, names) for row in rows]
         done: set[tuple[str, Names]] = set()
         while waiting:
@@ -118,13 +153,14 @@ class _Related:
         self._looked_for.update(uuids)
         if len(self._looked_for) > _MOST_RELATED:
             raise LimitExceeded(f"_extend would show more than {_MOST_RELATED} related objects.", hint=_FEWER)
-        access, caller = self._ask.registers.access, self._ask.caller
-        found = await self._ask.registers.objects.related(caller, uuids, as_of=self._as_of) if uuids else {}
+        if not uuids:
+            return
+        found = await self._request.registers.objects.related(self._request.caller, uuids, as_of=self._as_of)
         for uuid, (pair, stored) in found.items():
-            self._found[uuid] = _Found(pair, shown(access, caller, pair, stored), len(stored.text))
+            self._found[uuid] = _Found(pair, self._request.present(pair, stored), len(stored.text))
 
     def put(self, row: dict[str, Any], pair: Pair, names: Names, inside: frozenset[str]) -> dict[str, Any]:
-        """An object with those it names; `inside` are the ids of those it is shown in, and its own."""
+        """An object with its related ones in place; `inside` holds its own id and those of the objects around it."""
         for path, below in _split(_relations(pair), names)[0].items():
 
             def place(value: Any, below: Names = below) -> Any:
@@ -150,7 +186,7 @@ class _Related:
 
 
 def _relations(pair: Pair, properties: Collection[str] | None = None) -> dict[str, Path]:
-    """Where the relations of a schema are, by their dotted names."""
+    """The paths of a schema's relations by dotted name."""
     paths = (facts.path for facts in pair.definition.references)
     return {_dotted(path): path for path in paths if properties is None or path[0] in properties}
 
@@ -158,7 +194,8 @@ def _relations(pair: Pair, properties: Collection[str] | None = None) -> dict[st
 def _split(relations: Mapping[str, Path], names: Iterable[str]) -> tuple[dict[Path, Names], list[str]]:
     """The relations that names begin with, each with what follows, and the names that begin with none.
 
-    The longest relation counts: a property may have dots in its name. A property with relations in it means all those.
+    The longest relation wins, because a property may have dots in its name. A property that contains relations stands
+    for all of them.
     """
     wanted: dict[Path, dict[str, None]] = {}
     unknown: list[str] = []
@@ -183,14 +220,14 @@ def _dotted(path: Path) -> str:
 
 
 def _uuids(value: Any) -> list[str]:
-    """The objects that what stands at a relation names."""
+    """The uuids in the value of a relation."""
     if isinstance(value, list):
         return [one for member in cast("list[Any]", value) for one in _uuids(member)]
     return [named(value)] if isinstance(value, str) else []
 
 
 def _replaced(node: Any, path: Path, put: Callable[[Any], Any]) -> Any:
-    """A copy with what is at a path replaced; what is elsewhere is shared."""
+    """A copy with the value at a path replaced; everything else is shared."""
     if not path:
         return put(node)
     if isinstance(node, list):
@@ -201,3 +238,27 @@ def _replaced(node: Any, path: Path, put: Callable[[Any], Any]) -> Any:
     if path[0] not in members:
         return cast("Any", node)
     return {**members, path[0]: _replaced(members[path[0]], path[1:], put)}
+
+
+def _names(request: RestRequest, name: str) -> tuple[str, ...]:
+    given = request.http.query_params
+    listed = [*given.getlist(name), *given.getlist(f"{name}[]")]
+    return tuple(dict.fromkeys(one.strip() for text in listed for one in text.split(",") if one.strip()))
+
+
+def _without(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    rest = dict(row)
+    for name in names:
+        if name in rest:
+            del rest[name]
+            continue
+        *parents, last = name.split(".")
+        place = rest
+        for step in parents:
+            if not isinstance(place.get(step), dict):
+                break
+            place[step] = dict(cast("dict[str, Any]", place[step]))
+            place = place[step]
+        else:
+            place.pop(last, None)
+    return rest
