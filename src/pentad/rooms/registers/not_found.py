@@ -1,5 +1,5 @@
-"""That there is no such register, schema or object. How to see those there are, each surface says in its own words: a
-tool's call means nothing to somebody with a browser or a shell.
+"""NotFound for registers, schemas and objects, with a hint in the words of each interface: the call of a tool does not
+help in a browser or a shell.
 """
 
 from typing import Literal
@@ -11,7 +11,7 @@ Kind = Literal["registers", "schemas", "objects"]
 
 
 class Missing(NotFound):
-    """Not found; the hint is for callers of the tools. `place` is the register and schema to look into."""
+    """Its hint is for callers of the tools. `place` is the register and schema in which to look."""
 
     def __init__(self, message: str, kind: Kind, place: tuple[int, int] | None = None) -> None:
         where = "" if place is None else f", register={place[0]}, schema={place[1]}"
@@ -32,7 +32,7 @@ class Missing(NotFound):
 
 
 def missing_object(pair: Pair, ref: int | str) -> Missing:
-    """No such object of a pair, named as the caller named it: the same words whether it is absent or hidden."""
+    """An object of a pair, named as the caller named it: the same text whether it is absent or hidden."""
     return Missing(
         f"Object {str(ref)[:80]!r} not found in {pair.label}.", "objects", (pair.register.id, pair.schema.id)
     )

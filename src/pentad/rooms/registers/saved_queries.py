@@ -1,24 +1,37 @@
-"""Saved queries: a question with a name and an address, `openregister://queries/{id}`, asked anew whenever it is read.
+"""Saved queries: a query with a title and a resource, `openregister://queries/{id}`, run anew on every read.
 
-A query belongs to who saved it; nobody else can tell that it exists, but for admins of the room. It is read with the
-reader's own rights. `live.py` watches whether its answer changes.
+A query belongs to the caller who saved it; only administrators of the room can see it too. Readers read it with their
+own rights.
+
+`LiveQueries` notifies the followers of a query when its result changes. Every process with an open room watches for
+changes, a moment later and off the writer, so that a burst of changes costs one comparison. Only the process that
+replaces the result's digest in the store notifies, so followers get one notification however many processes saw the
+change. A result is compared as the owner may see it now, with at most the rights it had when saving the query.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Mapping
+import logging
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pentad.access.owners import OwnerNow
+from pentad.kernel.background import Background
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, PentadError
 from pentad.kernel.ids import opaque_id
+from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import Principal
-from pentad.mcp.changes import list_changed, resource_updated
+from pentad.mcp.changes import CHANNEL, list_changed, resource_updated
 from pentad.rooms.registers.models import Audience, Caller, Pair, StoredObject
+from pentad.rooms.registers.objects.meanings import schema_of
 from pentad.rooms.registers.presentation import present, query_of
+from pentad.search.documents import EMBEDDED
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -26,18 +39,26 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.objects.objects import Objects
 
 MOST_QUERIES: Final = 100
-_MOST_TITLE: Final = 200
+_LONGEST_TITLE: Final = 200
 _MOST_BYTES: Final = 64 * 1024
 _SELECT: Final = "SELECT id, principal, title, register, schema, query, digest, created_at FROM saved_queries"
 _INSERT: Final = (
     "INSERT INTO saved_queries (id, principal, title, register, schema, query, digest, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_COALESCE_SECONDS: Final = 0.1
+_SWEEP_SECONDS: Final = 300.0
+"""On PostgreSQL all queries are compared this often: a broken connection can lose a signal."""
+_RETRY_SECONDS: Final = 5.0
+_PAIR: Final = re.compile(r"resource openregister://objects/(\d{1,18})/(\d{1,18})(?:\n|\Z)")
+_MOST_ATTEMPTS: Final = 5
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SavedQuery:
-    """`query` is what was asked for, in the JSON of the objects tool; `scopes` are the rights its owner had then."""
+    """`query` is the JSON of the objects tool; `scopes` are the rights the owner had when saving it."""
 
     id: str
     principal: str
@@ -56,7 +77,7 @@ class SavedQuery:
 
     @property
     def saved_owner(self) -> Principal:
-        """Who saved it, with the rights of then."""
+        """The owner with the rights it had when saving the query."""
         return Principal(self.principal, self.principal, self.scopes, user=self.user)
 
     def wire(self) -> dict[str, Any]:
@@ -67,7 +88,7 @@ class SavedQuery:
 
 
 class SavedQueries:
-    """Saving, listing, forgetting and asking."""
+    """Saves, lists, deletes and runs queries."""
 
     def __init__(
         self, database: Database, clock: Clock, catalogue: "Catalogue", objects: "Objects", access: "AccessRules"
@@ -79,10 +100,10 @@ class SavedQueries:
         self._access = access
 
     async def create(self, caller: Caller, pair: Pair, title: str, query: Mapping[str, Any]) -> SavedQuery:
-        """Save a query of a pair; it is asked once now, so a mistake in it is told at once."""
+        """Save a query on a pair. It runs once now, so that a mistake in it is reported at once."""
         name = title.strip()
-        if not 0 < len(name) <= _MOST_TITLE:
-            raise InvalidInput(f"A saved query has a title of 1 to {_MOST_TITLE} characters.")
+        if not 0 < len(name) <= _LONGEST_TITLE:
+            raise InvalidInput(f"A saved query has a title of 1 to {_LONGEST_TITLE} characters.")
         if "cursor" in query:
             raise InvalidInput("A saved query has no cursor: it is always asked from its beginning.")
         scopes, user = caller.principal.scopes, caller.principal.user
@@ -116,7 +137,7 @@ class SavedQueries:
         return _saved(row)
 
     async def delete(self, caller: Caller, query_id: str) -> None:
-        """Forget a query; whoever follows it hears of it once more."""
+        """Delete a query; its followers get a last notification."""
         known = await self.get(caller, query_id)
 
         def work(transaction: Transaction) -> None:
@@ -128,13 +149,13 @@ class SavedQueries:
         await self._database.write(work)
 
     async def result(self, caller: Caller, query_id: str) -> dict[str, Any]:
-        """What the query finds now, as the caller may see it."""
+        """What the query finds now for the caller, with its id and title."""
         known = await self.get(caller, query_id)
         answer = await self.answer(caller, known)
         return {"id": known.id, "title": known.title, "uri": known.uri, **answer}
 
     async def answer(self, caller: Caller, saved: SavedQuery) -> dict[str, Any]:
-        """The answer itself."""
+        """What the query finds now for the caller."""
         pair = await self._catalogue.pair(caller, saved.register, saved.schema)
         query = query_of(self._access, caller, pair, saved.query)
         found = await self._objects.find(caller, pair, query)
@@ -145,25 +166,113 @@ class SavedQueries:
         return {**answer, "facets": found.facets} if found.facets else answer
 
     async def of_pair(self, register: int, schema: int) -> list[SavedQuery]:
-        """Every query that a change of a pair may concern."""
+        """The saved queries on a pair."""
         sql = f"{_SELECT} WHERE schema = ? AND register = ? ORDER BY id"
         return await self._database.read(lambda rows: [_saved(row) for row in rows.all(sql, schema, register)])
 
     async def pairs(self) -> set[tuple[int, int]]:
-        """Where there are saved queries: registers and schemas."""
+        """The registers and schemas that have saved queries."""
         sql = "SELECT DISTINCT register, schema FROM saved_queries"
         return await self._database.read(lambda rows: {(int(row[0]), int(row[1])) for row in rows.all(sql)})
 
     async def list(self, caller: Caller) -> list[SavedQuery]:
-        """The caller's own queries, oldest first; all of them for an admin."""
+        """The caller's own queries, oldest first; all queries for an administrator."""
         everything = caller.principal.may("registers", "admin")
         where, params = ("", ()) if everything else (" WHERE principal = ?", (caller.principal.id,))
         sql = f"{_SELECT}{where} ORDER BY created_at, id"
         return await self._database.read(lambda rows: [_saved(row) for row in rows.all(sql, *params)])
 
 
+class LiveQueries:
+    """Watches the results of saved queries in one process. `start` and `stop` it with the room."""
+
+    def __init__(self, database: Database, saved: SavedQueries, owner_now: OwnerNow) -> None:
+        self._database = database
+        self._owner_now = owner_now
+        self._saved = saved
+        self._changed: set[tuple[int, int]] = set()
+        self._embedded: set[int] = set()
+        self._wake = asyncio.Event()
+        self._background = Background()
+        self._ends: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        self._ends = [
+            self._database.listen(CHANNEL, self._on_change),
+            self._database.listen(EMBEDDED, self._on_vectors),
+        ]
+        self._background.start(self._watch(), "registers-live-queries")
+
+    async def stop(self) -> None:
+        for end in self._ends:
+            end()
+        await self._background.stop()
+
+    def _on_change(self, payload: str) -> None:
+        if (pair := _PAIR.match(payload)) is not None:
+            self._changed.add((int(pair[1]), int(pair[2])))
+            self._wake.set()
+
+    def _on_vectors(self, collection: str) -> None:
+        if (schema := schema_of(collection)) is not None:
+            self._embedded.add(schema)
+            self._wake.set()
+
+    async def _watch(self) -> None:
+        sweep = _SWEEP_SECONDS if self._database.dialect == "postgres" else None
+        while True:
+            try:
+                async with asyncio.timeout(sweep):
+                    await self._wake.wait()
+                await asyncio.sleep(_COALESCE_SECONDS)
+                self._wake.clear()
+                pairs, self._changed = self._changed, set()
+                schemas, self._embedded = self._embedded, set()
+            except TimeoutError:
+                pairs, schemas = None, set[int]()
+            await self._compare_all(pairs, schemas)
+
+    async def _compare_all(self, pairs: set[tuple[int, int]] | None, schemas: set[int]) -> None:
+        """Compare the queries on these pairs and schemas; all queries if `pairs` is None."""
+        try:
+            if pairs is None or schemas:
+                everywhere = await self._saved.pairs()
+                pairs = {one for one in everywhere if pairs is None or one in pairs or one[1] in schemas}
+            for register, schema in pairs:
+                for saved in await self._saved.of_pair(register, schema):
+                    await self._compare(saved)
+        except PentadError as error:
+            put_off(error, "Comparing saved queries")
+            self._changed |= pairs or set()
+            self._embedded |= schemas
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._wake.set)
+        except Exception:  # noqa: BLE001  nobody would notice that the watch ended
+            _log.exception("Comparing saved queries failed.")
+
+    async def _compare(self, saved: SavedQuery) -> None:
+        """Notify the followers if the result changed. If another process stored a digest first, compare again."""
+        known = saved.digest
+        for _ in range(_MOST_ATTEMPTS):
+            digest = await self._digest(saved)
+            if digest == known:
+                return
+            done, known = await self._database.write(lambda tx, old=known, new=digest: _replace(tx, saved, old, new))
+            if done:
+                return
+
+    async def _digest(self, saved: SavedQuery) -> bytes:
+        """The digest of the current result; a query that fails has a digest of its error."""
+        owner = await self._database.read(lambda rows: self._owner_now(rows, saved.saved_owner))
+        if owner is None:
+            return digest_of({"error": "owner is gone"})
+        try:
+            return digest_of(await self._saved.answer(Caller(owner), saved))
+        except PentadError as error:
+            return digest_of({"error": error.code})
+
+
 def digest_of(answer: Mapping[str, Any]) -> bytes:
-    """What tells one answer from another."""
+    """Two results differ if their digests do."""
     return hashlib.sha256(msgspec.json.encode(answer)).digest()
 
 
@@ -178,3 +287,15 @@ def _saved(row: Row) -> SavedQuery:
         query_id, principal, title, register, schema, asked["query"], frozenset(asked["scopes"]), asked.get("user"),
         bytes(digest), created,
     )  # fmt: skip
+
+
+def _replace(transaction: Transaction, saved: SavedQuery, old: bytes, new: bytes) -> tuple[bool, bytes]:
+    """Replace the digest and notify. Returns whether nothing is left to do, and the digest in the store."""
+    stored = transaction.value("SELECT digest FROM saved_queries WHERE id = ?", saved.id)
+    if stored is None:
+        return True, new
+    if bytes(stored) != old:
+        return False, bytes(stored)
+    transaction.run("UPDATE saved_queries SET digest = ? WHERE id = ?", new, saved.id)
+    resource_updated(transaction, saved.uri)
+    return True, new

@@ -1,13 +1,13 @@
-"""Authorization blocks as written into registers, schemas and properties: read once, asked often. Pure.
+"""Authorization blocks of registers, schemas and properties. Pure.
 
     {"read": ["public"], "update": ["writer", {"group": "authenticated", "match": {"assignee": {"$eq": "$userId"}}}]}
 
-The first four rights are about objects; `define` is about the register or schema itself, so it names groups alone, and
-properties have none. Otherwise a grant names a group and, optionally, conditions on the object. This module knows what
-a block means for given groups and data; who has which groups, and what follows from owner, administrator and tenant,
-is `access.py`'s.
+The rights create, read, update and delete are about objects. `define` is about the register or schema itself: it names
+only groups, and properties do not have it. A grant names a group and, optionally, conditions on the object. This module
+says what a block means for given groups and data; `rules.py` knows who has which groups, and the rules for owners,
+administrators and organisations.
 
-Conditions compare as filters do: where the schema says that a property is a date-time, by when that is.
+Conditions compare like filters: a property that the schema declares as date-time is compared as a point in time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,73 +34,73 @@ _MOST_GRANTS: Final = 100
 _MISSING: Final = object()
 
 Variables = Mapping[str, str]
-"""What `$userId` and `$organisation` stand for while a block is asked."""
+"""The values of `$userId` and `$organisation`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One comparison with a property of the object, by the path of its name."""
+    """Compares one property of an object with a value."""
 
     path: Path
     comparison: Comparison
     value: Any
 
     def holds(self, data: Mapping[str, Any], variables: Variables) -> bool:
-        """Whether an object meets the condition; typed, so 1 is neither "1" nor true, and null is like missing."""
+        """Whether an object meets the condition. Typed: 1 is neither "1" nor true; null counts as missing."""
         found = _at(data, self.path)
-        wanted = _filled(self.value, variables)
+        expected = _substituted(self.value, variables)
         match self.comparison:
             case "exists":
-                return (found is not _MISSING and found is not None) is bool(wanted)
+                return (found is not _MISSING and found is not None) is bool(expected)
             case "eq":
-                return _same(found, wanted)
+                return _same(found, expected)
             case "ne":
-                return not _same(found, wanted)
+                return not _same(found, expected)
             case "in":
-                return any(_same(found, one) for one in wanted)
+                return any(_same(found, one) for one in expected)
             case "nin":
-                return not any(_same(found, one) for one in wanted)
+                return not any(_same(found, one) for one in expected)
             case _:
-                return _ordered(found, wanted, self.comparison)
+                return _ordered(found, expected, self.comparison)
 
     @property
     def names_caller(self) -> bool:
-        """Whether it is another condition for each caller."""
-        return _filled(self.value, {"$userId": ""}) != self.value
+        """Whether the condition depends on the caller."""
+        return _substituted(self.value, {"$userId": ""}) != self.value
 
     def as_filter(self, variables: Variables) -> Filter:
         """The same condition for the store."""
         if self.path[0] == SELF:  # the store would take it for metadata
             return And(()) if self.holds({}, variables) else Or(())
-        wanted = _filled(self.value, variables)
+        expected = _substituted(self.value, variables)
         match self.comparison:
             case "exists":
-                return Exists(self.path, bool(wanted))
+                return Exists(self.path, bool(expected))
             case "in":
-                return In(self.path, tuple(wanted), False)
+                return In(self.path, tuple(expected), False)
             case "nin":
-                return Not(In(self.path, tuple(wanted), False))
+                return Not(In(self.path, tuple(expected), False))
             case "ne":
-                return Not(Compare(self.path, "eq", wanted))
+                return Not(Compare(self.path, "eq", expected))
             case _:
-                return Compare(self.path, self.comparison, wanted)
+                return Compare(self.path, self.comparison, expected)
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A group, and what an object must be like for it."""
+    """A group, and the conditions under which it has the right."""
 
     group: str
     match: tuple[Condition, ...] = ()
 
-    def looks_at(self, names: Collection[str]) -> bool:
+    def asks_about(self, names: Collection[str]) -> bool:
         """Whether a condition asks about one of these properties."""
         return any(condition.path[0] in names for condition in self.match)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one register, schema or property says. A right it does not name is not its business."""
+    """The block of a register, schema or property. It restricts only the rights it names."""
 
     grants: Mapping[Grantable, tuple[Grant, ...]]
 
@@ -108,11 +108,11 @@ class Block:
         return right in self.grants
 
     def given(self, right: Grantable, groups: frozenset[str]) -> tuple[Grant, ...]:
-        """The grants of a right that some group of the caller has."""
+        """The grants of a right to one of the caller's groups."""
         return tuple(grant for grant in self.grants.get(right, ()) if grant.group in groups)
 
     def gives_all(self, right: Grantable, groups: frozenset[str]) -> bool:
-        """Whether it leaves a right to the caller whatever an object is like."""
+        """Whether the caller has the right on every object, as far as this block is concerned."""
         return not self.speaks_of(right) or any(not grant.match for grant in self.given(right, groups))
 
 
@@ -122,9 +122,9 @@ NOTHING: Final = Block({})
 def read_block(
     raw: Any, where: str, known: Known | None = None, *, strict: bool = False, of_property: bool = False
 ) -> Block:
-    """A block from its JSON, for objects of a known schema. Raises InvalidInput saying what is wrong and where.
+    """A block from its JSON, for objects of a known schema; InvalidInput says what is wrong and where.
 
-    Only if `strict`, that a date-time is compared with what is no time is wrong too; it is true of no object.
+    With `strict`, comparing a date-time with something else is an error; otherwise it is true of no object.
     """
     if not raw:
         return NOTHING
@@ -156,7 +156,7 @@ def read_block(
 
 
 def is_public(raw: Any) -> bool:
-    """Whether a block lets everybody read, some objects at least."""
+    """Whether a block lets everybody read at least some objects."""
     listed = cast("dict[str, Any]", raw).get("read") if isinstance(raw, dict) else None
     groups = [
         cast("dict[str, Any]", one).get("group") if isinstance(one, dict) else one
@@ -166,7 +166,7 @@ def is_public(raw: Any) -> bool:
 
 
 def any_of(grants: Sequence[Grant], variables: Variables) -> Filter | None:
-    """The objects some grant reaches: None when one of them reaches all."""
+    """Matches the objects of any of the grants; None matches all."""
     if any(not grant.match for grant in grants):
         return None
     parts = [And(tuple(condition.as_filter(variables) for condition in grant.match)) for grant in grants]
@@ -195,19 +195,19 @@ class _Reader:
             raise InvalidInput(f"{self.where}: a rule has a group (text) and a match (object), nothing else.")
         conditions = [
             condition
-            for name, wanted in cast("dict[str, Any]", match).items()
-            for condition in self._conditions(name, wanted)
+            for name, expected in cast("dict[str, Any]", match).items()
+            for condition in self._conditions(name, expected)
         ]
         return Grant(group, tuple(conditions))
 
-    def _conditions(self, name: str, wanted: Any) -> list[Condition]:
+    def _conditions(self, name: str, expected: Any) -> list[Condition]:
         at = self._place(name)
-        if not isinstance(wanted, dict):
-            return [self._condition(at, "in" if isinstance(wanted, list) else "eq", wanted)]
-        if not wanted:
+        if not isinstance(expected, dict):
+            return [self._condition(at, "in" if isinstance(expected, list) else "eq", expected)]
+        if not expected:
             raise InvalidInput(f"{self.where}: match.{name} says nothing.", hint='Write {"status": {"$eq": "open"}}.')
         found: list[Condition] = []
-        for written, value in cast("dict[str, Any]", wanted).items():
+        for written, value in cast("dict[str, Any]", expected).items():
             comparison = written.removeprefix("$")
             if comparison not in COMPARISONS:
                 raise InvalidInput(
@@ -218,7 +218,7 @@ class _Reader:
         return found
 
     def _place(self, name: str) -> Target:
-        """What a name means in the schema. A block may name what only other schemas have: no object here has it."""
+        """The property in the schema. A register's block may name properties that only other schemas have."""
         plain = Target(name, tuple(name.split(".")), None)
         if self.known is None or plain.path[0] == SELF:
             return plain
@@ -244,7 +244,7 @@ class _Reader:
         return Condition(at.path, comparison, value)
 
     def _timed(self, at: Target, comparison: Comparison, value: Any) -> Condition:
-        """A condition on a date-time. What is not a time is neither before, nor after, nor the same as any."""
+        """A condition on a date-time. A value that is not a time is neither before, after nor equal to any."""
         times: list[Instant | None] = []
         for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
             try:
@@ -261,10 +261,10 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _filled(value: Any, variables: Variables) -> Any:
+def _substituted(value: Any, variables: Variables) -> Any:
     if isinstance(value, str):
         return variables.get(value, value)
-    return [_filled(one, variables) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+    return [_substituted(one, variables) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _at(data: Mapping[str, Any], path: Path) -> Any:
@@ -286,26 +286,26 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else "other"
 
 
-def _same(found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, Instant):
-        return isinstance(found, str) and key_of(found) == wanted.key
-    kind = _kind(wanted)
-    return _kind(found) == kind and (kind == "null" or found == wanted)
+def _same(found: Any, expected: Any) -> bool:
+    if isinstance(expected, Instant):
+        return isinstance(found, str) and key_of(found) == expected.key
+    kind = _kind(expected)
+    return _kind(found) == kind and (kind == "null" or found == expected)
 
 
-def _ordered(found: Any, wanted: Any, comparison: Comparison) -> bool:
-    if isinstance(wanted, Instant):
-        found, wanted = key_of(found) if isinstance(found, str) else None, wanted.key
-    if _kind(found) != _kind(wanted):
+def _ordered(found: Any, expected: Any, comparison: Comparison) -> bool:
+    if isinstance(expected, Instant):
+        found, expected = key_of(found) if isinstance(found, str) else None, expected.key
+    if _kind(found) != _kind(expected):
         return False
     if isinstance(found, str):
-        found, wanted = found.encode("utf-8"), wanted.encode("utf-8")
+        found, expected = found.encode("utf-8"), expected.encode("utf-8")
     match comparison:
         case "gt":
-            return found > wanted
+            return found > expected
         case "gte":
-            return found >= wanted
+            return found >= expected
         case "lt":
-            return found < wanted
+            return found < expected
         case _:
-            return found <= wanted
+            return found <= expected

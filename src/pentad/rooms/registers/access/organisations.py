@@ -1,8 +1,7 @@
-"""Organisations as tenants: which there are, and who belongs to which.
+"""Organisations are tenants. A principal belongs to one organisation, or to the default one.
 
-A principal belongs to one organisation; whoever is in none shares the default one. Every object read asks for the
-caller's, so memberships are held in memory: loaded when the room opens, again when any process says they changed, and
-again when they are old, because a signal can be lost while a connection is down.
+Every object read needs the caller's organisation, so memberships are held in memory: loaded when the room opens, when
+any process signals a change, and when they are old, because a signal can be lost while a connection is down.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ _CHANNEL: Final = "registers.members"
 _OLD_SECONDS: Final = 30.0
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _COLUMNS: Final = "id, slug, title, created_at"
-_EMPTIED: Final = {
+_HINTS: Final = {
     "objects": "Purge or move them first.",
     "registers": "Delete them, or give them to another organisation.",
     "schemas": "Delete them, or give them to another organisation.",
@@ -46,7 +45,7 @@ class Organisation:
 
 
 class Organisations:
-    """Keeps tenants and their members."""
+    """The organisations and their members."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -55,7 +54,7 @@ class Organisations:
         self._loaded_at = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loading: asyncio.Task[None] | None = None
-        self._outdated = False
+        self._is_outdated = False
         self._stop = database.listen(_CHANNEL, lambda _payload: self._reload())
 
     async def load(self) -> None:
@@ -75,7 +74,7 @@ class Organisations:
             await asyncio.gather(self._loading, return_exceptions=True)
 
     def of(self, principal: Principal) -> str:
-        """The organisation of a principal. Also asked on the store's threads, inside units of work."""
+        """The organisation of a principal. The store's threads call this too, inside units of work."""
         now = self._clock.monotonic()
         if now - self._loaded_at > _OLD_SECONDS and self._loop is not None:
             self._loaded_at = now
@@ -85,22 +84,17 @@ class Organisations:
             own = self._members.get(principal.user)
         return own or DEFAULT
 
-    async def settled(self) -> None:
-        """Wait until what was heard of is known."""
-        if self._loading is not None:
-            await asyncio.shield(self._loading)
-
     def _reload(self) -> None:
-        """Read again; what changes while it is being read is read once more."""
+        """Load again; after a change during loading, load once more."""
         if self._loading is None or self._loading.done():
             self._loading = asyncio.get_running_loop().create_task(self._load_until_current())
         else:
-            self._outdated = True
+            self._is_outdated = True
 
     async def _load_until_current(self) -> None:
-        self._outdated = True
-        while self._outdated:
-            self._outdated = False
+        self._is_outdated = True
+        while self._is_outdated:
+            self._is_outdated = False
             try:
                 await self.load()
             except PentadError as error:
@@ -108,18 +102,18 @@ class Organisations:
                 return
 
     async def members(self, caller: Caller, ref: str) -> list[str]:
-        """The principals of a tenant."""
+        """The principals in an organisation."""
         require_admin(caller)
 
         def read(rows: Rows) -> list[Row]:
-            found = _found(rows, ref)
+            found = _find(rows, ref)
             sql = "SELECT principal FROM organisation_members WHERE organisation = ? ORDER BY principal"
             return rows.all(sql, found.id)
 
         return [row[0] for row in await self._database.read(read)]
 
     async def list(self, caller: Caller, limit: int = 100, offset: int = 0) -> list[Organisation]:
-        """All organisations for an administrator, the own one for others."""
+        """All organisations for an administrator, otherwise the caller's own."""
         own = None if caller.principal.may("registers", "admin") else self.of(caller.principal)
 
         def read(rows: Rows) -> list[Row]:
@@ -134,7 +128,7 @@ class Organisations:
         return [Organisation(*row) for row in await self._database.read(read)]
 
     async def create(self, caller: Caller, slug: str, title: str) -> Organisation:
-        """A new tenant without members."""
+        """Create an organisation without members."""
         require_admin(caller)
         if not _SLUG.fullmatch(slug) or slug == DEFAULT:
             raise InvalidInput(
@@ -154,14 +148,14 @@ class Organisations:
         return made
 
     async def delete(self, caller: Caller, ref: str) -> None:
-        """Remove a tenant that owns nothing any more."""
+        """Delete an organisation that owns nothing."""
         require_admin(caller)
 
         def delete(transaction: Transaction) -> None:
-            found = _found(transaction, ref)
+            found = _find(transaction, ref)
             for table in ("objects", "registers", "schemas"):
                 if transaction.value(f"SELECT 1 FROM {table} WHERE organisation = ? LIMIT 1", found.id):  # noqa: S608  own names
-                    raise Conflict(f"Organisation {found.slug!r} still has {table}.", hint=_EMPTIED[table])
+                    raise Conflict(f"Organisation {found.slug!r} still has {table}.", hint=_HINTS[table])
             transaction.run("DELETE FROM organisations WHERE id = ?", found.id)
             transaction.signal(_CHANNEL)
 
@@ -169,13 +163,13 @@ class Organisations:
         await self.load()
 
     async def add_member(self, caller: Caller, ref: str, principal: str) -> None:
-        """Put a principal into a tenant, out of the one it was in. Objects it made stay where they are."""
+        """Move a principal into an organisation. Objects it created stay where they are."""
         require_admin(caller)
         if not principal or len(principal) > 300:
             raise InvalidInput("Name the principal to add.", hint="E.g. user:ada or key:01J....")
 
         def write(transaction: Transaction) -> None:
-            found = _found(transaction, ref)
+            found = _find(transaction, ref)
             transaction.run(
                 "INSERT INTO organisation_members (principal, organisation) VALUES (?, ?)"
                 " ON CONFLICT (principal) DO UPDATE SET organisation = excluded.organisation",
@@ -188,11 +182,11 @@ class Organisations:
         await self.load()
 
     async def remove_member(self, caller: Caller, ref: str, principal: str) -> None:
-        """Back to the default organisation."""
+        """Move a principal back to the default organisation."""
         require_admin(caller)
 
         def write(transaction: Transaction) -> None:
-            found = _found(transaction, ref)
+            found = _find(transaction, ref)
             sql = "DELETE FROM organisation_members WHERE principal = ? AND organisation = ?"
             if not transaction.run(sql, principal, found.id):
                 raise NotFound(f"{principal[:80]!r} is no member of {found.slug!r}.")
@@ -202,7 +196,7 @@ class Organisations:
         await self.load()
 
 
-def _found(rows: Rows, ref: str) -> Organisation:
+def _find(rows: Rows, ref: str) -> Organisation:
     row = rows.one(f"SELECT {_COLUMNS} FROM organisations WHERE id = ? OR slug = ?", ref, ref)  # noqa: S608  own columns
     if row is None:
         raise NotFound(f"Organisation {ref[:80]!r} not found.")
@@ -210,7 +204,7 @@ def _found(rows: Rows, ref: str) -> Organisation:
 
 
 def require_admin(caller: Caller) -> None:
-    """Refuse everybody but administrators of the room, before anything else is said."""
+    """Refuse everybody but administrators of the room."""
     if not caller.principal.may("registers", "admin"):
         raise Forbidden(
             f"{caller.principal.name!r} may not manage organisations.", hint="It needs the scope registers:admin."

@@ -220,7 +220,9 @@ def _asks_anew(after: Block, before: Block, hidden: Collection[str]) -> bool:
         return before.grants.get(right, ())
 
     return any(
-        grant.looks_at(hidden) and grant not in known(right) for right, given in after.grants.items() for grant in given
+        grant.asks_about(hidden) and grant not in known(right)
+        for right, given in after.grants.items()
+        for grant in given
     )
 
 

@@ -1,16 +1,26 @@
-"""The record of webhook deliveries, which owners see as the webhook's log.
+"""Deliveries of webhooks: their log in the store, and the messages they carry.
 
-A change becomes one delivery for each webhook that wants it, in the transaction that moves the webhook's position, so
-it is recorded exactly once. If the process that sends it dies, another sends it again under the same message id.
+A change becomes one delivery for each matching webhook, in the transaction that moves the webhook's position, so it is
+recorded exactly once. If the sending process dies, another sends the delivery again under the same message id.
 Deliveries may overtake one another: `seq` in the message gives the order.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import NotFound
-from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.kernel.ports import Rows, Transaction
+from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.objects import store
+from pentad.rooms.registers.objects.chronicle import ERASED
+from pentad.rooms.registers.webhooks.targets import EVENTS
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.access.rules import AccessRules
+    from pentad.rooms.registers.catalogue.catalogue import Catalogue
 
 State = Literal["waiting", "delivered", "failed"]
 
@@ -22,7 +32,7 @@ _SELECT: Final = "SELECT id, webhook, seq, attempt, state, status, problem, due_
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One change for one webhook. `attempt` counts the tries so far, `at` is when it last changed."""
+    """One change for one webhook. `attempt` counts the attempts so far, `at` is when it last changed."""
 
     id: int
     webhook: str
@@ -36,7 +46,7 @@ class Delivery:
 
     @property
     def message_id(self) -> str:
-        """The same for every try, so receivers can drop what they have."""
+        """The same for every attempt, so that receivers can drop duplicates."""
         return f"msg_{self.id}"
 
     def wire(self) -> dict[str, Any]:
@@ -48,7 +58,7 @@ class Delivery:
         return {name: value for name, value in wire.items() if value is not None}
 
 
-def make_out(transaction: Transaction, webhook: str, seqs: list[int], now: float) -> None:
+def add_deliveries(transaction: Transaction, webhook: str, seqs: list[int], now: float) -> None:
     """Queue changes for a webhook."""
     transaction.run_many(
         "INSERT INTO webhook_deliveries (webhook, seq, attempt, state, due_at, at) VALUES (?, ?, 0, 'waiting', ?, ?)",
@@ -56,13 +66,13 @@ def make_out(transaction: Transaction, webhook: str, seqs: list[int], now: float
     )
 
 
-def due(rows: Rows, webhook: str, now: float, most: int) -> list[Delivery]:
-    """What is to be sent to a webhook now."""
+def due_deliveries(rows: Rows, webhook: str, now: float, most: int) -> list[Delivery]:
+    """The deliveries to send to a webhook now."""
     found = rows.all(
         f"{_SELECT} WHERE webhook = ? AND state = 'waiting' AND due_at <= ? ORDER BY due_at, id LIMIT ?",
         webhook, now, most,
     )  # fmt: skip
-    return [_delivery(row) for row in found]
+    return [Delivery(*row) for row in found]
 
 
 def next_due(rows: Rows, webhook: str) -> float | None:
@@ -71,8 +81,8 @@ def next_due(rows: Rows, webhook: str) -> float | None:
     return None if found is None else float(found)
 
 
-def settle(transaction: Transaction, delivery: Delivery) -> None:
-    """Write down what became of a try."""
+def update_delivery(transaction: Transaction, delivery: Delivery) -> None:
+    """Store the result of an attempt."""
     transaction.run(
         "UPDATE webhook_deliveries SET attempt = ?, state = ?, status = ?, problem = ?, due_at = ?, at = ? "
         "WHERE id = ?",
@@ -80,8 +90,8 @@ def settle(transaction: Transaction, delivery: Delivery) -> None:
     )  # fmt: skip
 
 
-def again(transaction: Transaction, webhook: str, delivery_id: int, now: float) -> Delivery:
-    """Send a delivery once more, from its first try."""
+def restart_delivery(transaction: Transaction, webhook: str, delivery_id: int, now: float) -> Delivery:
+    """Send a delivery once more, from its first attempt."""
     changed = transaction.run(
         "UPDATE webhook_deliveries SET state = 'waiting', attempt = 0, due_at = ?, at = ? "
         "WHERE id = ? AND webhook = ?",
@@ -90,15 +100,15 @@ def again(transaction: Transaction, webhook: str, delivery_id: int, now: float) 
     row = transaction.one(f"{_SELECT} WHERE id = ?", delivery_id)
     if not changed or row is None:
         raise NotFound(f"The webhook has no delivery {delivery_id}.", hint="Its log lists the deliveries.")
-    return _delivery(row)
+    return Delivery(*row)
 
 
-def withdraw(transaction: Transaction, delivery_id: int) -> None:
-    """Delete a delivery whose owner may no longer know of the change; the log must not mention it either."""
+def delete_delivery(transaction: Transaction, delivery_id: int) -> None:
+    """Delete a delivery if the owner may no longer know of the change: the log must not mention it either."""
     transaction.run("DELETE FROM webhook_deliveries WHERE id = ?", delivery_id)
 
 
-def give_up(transaction: Transaction, webhook: str, problem: str, now: float) -> None:
+def fail_waiting(transaction: Transaction, webhook: str, problem: str, now: float) -> None:
     """Fail every delivery that still waits for a webhook."""
     transaction.run(
         "UPDATE webhook_deliveries SET state = 'failed', problem = ?, at = ? WHERE webhook = ? AND state = 'waiting'",
@@ -106,18 +116,83 @@ def give_up(transaction: Transaction, webhook: str, problem: str, now: float) ->
     )  # fmt: skip
 
 
-def forget_old(transaction: Transaction, now: float) -> None:
+def delete_old(transaction: Transaction, now: float) -> None:
     transaction.run("DELETE FROM webhook_deliveries WHERE state <> 'waiting' AND at < ?", now - KEPT_SECONDS)
 
 
-def log_of(rows: Rows, webhook: str, limit: int, before: int | None) -> list[Delivery]:
+def delivery_log(rows: Rows, webhook: str, limit: int) -> list[Delivery]:
     """The deliveries of one webhook, newest first."""
-    found = rows.all(
-        f"{_SELECT} WHERE webhook = ? AND id < ? ORDER BY id DESC LIMIT ?",
-        webhook, 2**62 if before is None else before, limit,
+    found = rows.all(f"{_SELECT} WHERE webhook = ? ORDER BY id DESC LIMIT ?", webhook, limit)
+    return [Delivery(*row) for row in found]
+
+
+class MessageBuilder:
+    """Builds messages that hold no more than the webhook's owner may read, now and as the object was then."""
+
+    def __init__(self, catalogue: "Catalogue", access: "AccessRules") -> None:
+        self._catalogue = catalogue
+        self._access = access
+
+    def may_know(self, rows: Rows, owner: Caller, uuid: str, seq: int) -> bool:
+        """Whether the owner of a webhook may know of a change."""
+        if self._access.is_free(owner):
+            return True
+        return self._hidden(rows, owner, uuid, _state_after(rows, uuid, seq)) is not None
+
+    def build(self, rows: Rows, owner: Caller, seq: int) -> bytes | None:
+        """The event, who caused it, and the object as the change left it; None if the owner may not know of it."""
+        row = rows.one(
+            "SELECT uuid, register, schema, version, action, at, principal, agent, reason FROM object_changes "
+            "WHERE seq = ?",
+            seq,
+        )
+        if row is None:
+            return msgspec.json.encode({"type": "object.forgotten", "seq": seq})
+        uuid, register, schema, version, action, at, principal, agent, reason = row
+        state = _state_after(rows, uuid, seq)
+        hidden = self._hidden(rows, owner, uuid, state)
+        if hidden is None:
+            return None
+        about: dict[str, Any] = {
+            "seq": seq, "uuid": uuid, "register": register, "schema": schema, "version": version,
+            "principal": principal, "agent": agent, "reason": reason,
+            "uri": f"openregister://objects/{register}/{schema}/{uuid}",
+            "object": None if state is None else _without(state, hidden),
+        }  # fmt: skip
+        return msgspec.json.encode({"type": EVENTS.get(action, action), "timestamp": iso(at), "data": about})
+
+    def _hidden(self, rows: Rows, owner: Caller, uuid: str, state: str | None) -> frozenset[str] | None:
+        """The properties to leave out of a state; None if the owner may not know of the object."""
+        if self._access.is_free(owner):
+            return frozenset()
+        held = store.held_by_uuid(rows, [uuid]).get(uuid)
+        if held is None:
+            return None
+        now = held.stored
+        pair = self._catalogue.pairs_in(rows)(now.register, now.schema)
+        if not self._access.sees_both(owner, pair.register, pair.schema):
+            return None
+        hidden = frozenset[str]()
+        for one in (now,) if state is None else (now, now.altered(text=state)):
+            if not self._access.sees_object(owner, pair, one):
+                return None
+            hidden |= self._access.hidden(owner, pair, one.data, one.owner)
+        return hidden
+
+
+def _state_after(rows: Rows, uuid: str, seq: int) -> str | None:
+    """The data after a change: what the next change replaced, or the current data; None if it was purged."""
+    text = rows.value(
+        "SELECT before FROM object_changes WHERE uuid = ? AND seq > ? AND before IS NOT NULL ORDER BY seq LIMIT 1",
+        uuid, seq,
     )  # fmt: skip
-    return [_delivery(row) for row in found]
+    if text is None:
+        text = rows.value("SELECT data FROM objects WHERE uuid = ?", uuid)
+    return None if text is None or text.startswith(ERASED) else text
 
 
-def _delivery(row: Row) -> Delivery:
-    return Delivery(*row)
+def _without(state: str, hidden: frozenset[str]) -> Any:
+    if not hidden:
+        return msgspec.Raw(state.encode())
+    data: dict[str, Any] = msgspec.json.decode(state)
+    return {name: value for name, value in data.items() if name not in hidden}

@@ -1,6 +1,6 @@
-"""A webhook: an address, the events it wants, and the secret that signs its deliveries.
+"""A webhook: a URL, the events it gets, and the secret that signs its deliveries. With the SQL of webhooks.
 
-The secret and the values of headers are shown once, when they are set, and never again; in the store they are sealed.
+The secret is shown once, when it is set, and header values never; the store seals both.
 """
 
 import re
@@ -31,7 +31,7 @@ EVENTS: Final[Mapping[str, str]] = {
     "unlock": "object.unlocked",
     "purge": "object.purged",
 }
-"""The action a change has in the history, and the event a webhook knows it by."""
+"""Actions of the history and their event names."""
 
 _MOST_HEADERS: Final = 20
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -42,9 +42,9 @@ SELECT: Final = "SELECT id, principal, body, position, created_at, updated_at FR
 
 
 class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """What a webhook's owner decides, as it is stored; `failures` and `problem` are what became of it.
+    """The settings of a webhook as they are stored; `failures` and `problem` are its delivery state.
 
-    `scopes` and `user` say who the owner was when deciding it; none are written down for an administrator.
+    `scopes` and `user` are those of the owner when it last changed the webhook; `scopes` is None for an administrator.
     """
 
     url: str
@@ -63,7 +63,7 @@ class Target(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
 
 
 class _Type(NamedTuple):
-    """What a field may hold: by msgspec's rules, and in words."""
+    """The type of a field for msgspec, and in words."""
 
     form: Any
     words: str
@@ -91,7 +91,7 @@ _TYPES: Final[Mapping[str, _Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A registered address. `position` is the place in the feed up to which deliveries were made out."""
+    """A registered URL. `position` is the place in the feed up to which deliveries are recorded."""
 
     id: str
     principal: str
@@ -102,12 +102,12 @@ class Webhook:
 
     @property
     def saved_owner(self) -> Principal:
-        """Who is told, with the rights of when the webhook was decided: the most it may ever be told."""
+        """The owner with the rights it had when it last changed the webhook. It never gets more."""
         scopes = ("registers:*",) if self.target.scopes is None else self.target.scopes
         return Principal(self.principal, self.principal, frozenset(scopes), user=self.target.user)
 
-    def wants(self, action: str, register: int, schema: int) -> bool:
-        """Whether a change is for it."""
+    def matches(self, action: str, register: int, schema: int) -> bool:
+        """Whether it gets a change."""
         return (
             self.target.register in (None, register)
             and self.target.schema in (None, schema)
@@ -115,7 +115,7 @@ class Webhook:
         )
 
     def wire(self, *, with_secret: bool = False) -> dict[str, Any]:
-        """What anybody may see again: no secret, and of headers only their names."""
+        """Without the secret, and with names instead of values of headers."""
         target = self.target
         wire: dict[str, Any] = {
             "id": self.id, "url": target.url, "events": target.events, "register": target.register,
@@ -135,7 +135,7 @@ def webhook_from(row: Row, box: SecretBox) -> Webhook:
 
 
 def enabled_webhooks(rows: Rows, box: SecretBox) -> list[Webhook]:
-    """Every webhook that is switched on; there are never many."""
+    """All enabled webhooks; there are never many."""
     return [webhook for webhook in webhooks_of(rows, box) if webhook.target.enabled]
 
 
@@ -145,7 +145,7 @@ def find_webhook(rows: Rows, webhook_id: str, box: SecretBox) -> Webhook | None:
 
 
 def one_webhook(rows: Rows, webhook_id: str, box: SecretBox, owner: str | None = None) -> Webhook:
-    """A webhook: anybody's, or only one that the `owner` has."""
+    """A webhook; NotFound if it is not the `owner`'s, when one is given."""
     found = find_webhook(rows, webhook_id, box)
     if found is None or owner not in (None, found.principal):
         raise NotFound(f"There is no webhook {webhook_id[:60]!r}.", hint="List the webhooks to see their ids.")
@@ -153,7 +153,7 @@ def one_webhook(rows: Rows, webhook_id: str, box: SecretBox, owner: str | None =
 
 
 def webhooks_of(rows: Rows, box: SecretBox, owner: str | None = None) -> list[Webhook]:
-    """Everybody's webhooks, or those of an owner, oldest first."""
+    """All webhooks, or those of an owner, oldest first."""
     where, whose = ("", ()) if owner is None else (" WHERE principal = ?", (owner,))
     return [webhook_from(row, box) for row in rows.all(f"{SELECT}{where} ORDER BY created_at, id", *whose)]
 
@@ -169,7 +169,7 @@ def store_target(transaction: Transaction, webhook_id: str, target: Target, at: 
 
 
 def read_target(given: Mapping[str, Any]) -> Target:
-    """What is asked for, each field of the type it must have; the first that is not is named."""
+    """A target from JSON; InvalidInput names the first field of a wrong type."""
     for name, value in given.items():
         wanted = _TYPES.get(name)
         if wanted is None:
@@ -183,7 +183,7 @@ def read_target(given: Mapping[str, Any]) -> Target:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in words, without saying what it holds: it may be a secret."""
+    """The type of a value in words. The value itself may be a secret, so it is not quoted."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true or false"
     kinds = ((str, "a text"), ((int, float), "a number"), (list, "a list"), (dict, "an object"))
@@ -191,7 +191,7 @@ def kind_of(value: Any) -> str:
 
 
 def check_target(target: Target) -> None:
-    """Refuse what could never be delivered."""
+    """Refuse a target that could never get a delivery."""
     parse_url(target.url)
     known = [*EVENTS.values(), "*"]
     for event in target.events:

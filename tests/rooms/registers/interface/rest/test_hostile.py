@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from pentad.rooms.registers.interface.rest.routes import TABLE
 from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.routes import TABLE
 from tests.rooms.registers.site import Object, Site
 
 pytestmark = pytest.mark.anyio
