@@ -199,8 +199,8 @@ def _refusal(status: int, answer: dict[str, Any]) -> PentadError:
 async def _import(
     settings: "Settings", source: BinaryIO, name: str, register: str, schema: str, options: dict[str, Any]
 ) -> dict[str, Any]:
+    from pentad.rooms.registers.transfer.formats import format_named
     from pentad.rooms.registers.transfer.imports import ImportOptions
-    from pentad.rooms.registers.transfer.rows import format_named
 
     kind = format_named(name)
     async with _open(settings) as (room, caller):
@@ -230,7 +230,7 @@ async def _download(client: "Client", name: str, register: str, schema: str, ask
 async def _write(
     settings: "Settings", file: BinaryIO, name: str, register: str, schema: str, asked: dict[str, Any]
 ) -> None:
-    from pentad.rooms.registers.transfer.rows import format_named
+    from pentad.rooms.registers.transfer.formats import format_named
 
     kind = format_named(name)
     async with _open(settings) as (room, caller):

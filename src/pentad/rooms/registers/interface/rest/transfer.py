@@ -14,8 +14,8 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, is_yes
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, format_named
 from pentad.rooms.registers.transfer.imports import ImportOptions
-from pentad.rooms.registers.transfer.rows import MEDIA_TYPES, format_named
 
 
 async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:

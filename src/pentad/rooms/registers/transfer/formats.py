@@ -1,7 +1,7 @@
-"""What every file format gives and takes: numbered rows in, chunks of bytes out.
+"""File formats: their names, and the rows their readers yield.
 
-A reader yields `RawRow`s one by one and holds no more than one of them; whatever is wrong with the file as a whole is
-an InvalidInput, whatever is wrong with one row is a problem of that row.
+A reader yields one `RawRow` at a time. An error of the whole file is an InvalidInput; an error of one row is a problem
+of that row.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ _ALIASES: Final[dict[str, Format]] = {"ndjson": "jsonl", "excel": "xlsx", "tsv":
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong in one row: the column (or the JSON path) and a sentence."""
+    """An error in one row: the column (or the JSON path) and a sentence."""
 
     row: int
     column: str
@@ -40,7 +40,7 @@ class Problem:
 
 @dataclass(slots=True)
 class RawRow:
-    """One object as a file has it. `number` is the row or line a person sees; `uuid` and `version` may be named."""
+    """One object in a file. `number` is the row or line a person sees; the file may name `uuid` and `version`."""
 
     number: int
     data: dict[str, Any]
@@ -53,27 +53,27 @@ Reader = Callable[[BinaryIO, Schema, str | None], Iterator[RawRow]]
 
 
 def format_named(name: str) -> Format:
-    """The format a person means by a name or by a file's ending."""
-    wanted = name.strip().lower().rpartition(".")[2]
+    """The format for a name or for the ending of a file name."""
+    kind = name.strip().lower().rpartition(".")[2]
     for known in FORMATS:
-        if wanted == known:
+        if kind == known:
             return known
-    if wanted in _ALIASES:
-        return _ALIASES[wanted]
-    meant = did_you_mean(wanted, [*FORMATS, *_ALIASES])
-    raise InvalidInput(f"There is no format {wanted[:40]!r}.", hint=meant or f"The formats are {', '.join(FORMATS)}.")
+    if kind in _ALIASES:
+        return _ALIASES[kind]
+    guess = did_you_mean(kind, [*FORMATS, *_ALIASES])
+    raise InvalidInput(f"There is no format {kind[:40]!r}.", hint=guess or f"The formats are {', '.join(FORMATS)}.")
 
 
 def reader_of(kind: Format) -> Reader:
-    """The reader of a format, imported when it is wanted: a spreadsheet library is heavy."""
+    """The reader of a format. Imports it on demand."""
     if kind == "csv":
-        from pentad.rooms.registers.transfer.csv_rows import read_csv
+        from pentad.rooms.registers.transfer.csv_format import read_csv
 
         return read_csv
     if kind == "xlsx":
-        from pentad.rooms.registers.transfer.excel_rows import read_excel
+        from pentad.rooms.registers.transfer.excel_format import read_excel
 
         return read_excel
-    from pentad.rooms.registers.transfer.json_rows import read_json, read_jsonl
+    from pentad.rooms.registers.transfer.json_format import read_json, read_jsonl
 
     return read_json if kind == "json" else read_jsonl

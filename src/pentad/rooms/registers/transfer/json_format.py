@@ -1,6 +1,6 @@
 """JSON (one array of objects) and JSON Lines, read object by object however large the file is.
 
-An object may come as plain data or as Pentad shows it, with `id` and `@self`; then it keeps its identity.
+An object may be plain data, or have `id` and `@self` as in an export; then it keeps its identity.
 """
 
 import codecs
@@ -14,7 +14,7 @@ import msgspec
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.rooms.registers.transfer.cells import Schema
-from pentad.rooms.registers.transfer.rows import MOST_ROW_BYTES, Problem, RawRow
+from pentad.rooms.registers.transfer.formats import MOST_ROW_BYTES, Problem, RawRow
 
 _CHUNK: Final = 1 << 16
 _BLANKS: Final = " \t\r\n"
@@ -25,7 +25,7 @@ _EXPECTED: Final = "Write the file as one array of objects, or as JSON Lines wit
 
 
 def read_jsonl(source: BinaryIO, schema: Schema, encoding: str | None) -> Iterator[RawRow]:
-    """One object a line; empty lines are passed over."""
+    """One object a line; empty lines are skipped."""
     number = 0
     while line := source.readline(MOST_ROW_BYTES + 1):
         number += 1
@@ -70,22 +70,22 @@ def _identified(number: int, data: dict[str, Any], schema: Schema) -> RawRow:
 
 
 def _elements(source: BinaryIO, encoding: str) -> Iterator[str]:
-    """The texts of an array's elements. An element must be an object: only then is its end certain."""
+    """The texts of an array's elements. Elements must be objects: a number could go on in the next chunk."""
     text = _Text(source, encoding)
-    if text.next_sign() != "[":
+    if text.next_character() != "[":
         raise InvalidInput("The JSON is not an array.", hint=_EXPECTED)
     text.drop(1)
-    if text.next_sign() == "]":
+    if text.next_character() == "]":
         return
     while True:
-        if text.next_sign() != "{":
+        if text.next_character() != "{":
             raise InvalidInput("The array holds something that is not an object, or ends too early.", hint=_EXPECTED)
         yield text.element()
-        sign = text.next_sign()
+        character = text.next_character()
         text.drop(1)
-        if sign == "]":
+        if character == "]":
             return
-        if sign != ",":
+        if character != ",":
             raise InvalidInput("The array ends too early, or lacks a comma.", hint=_EXPECTED)
 
 
@@ -102,8 +102,8 @@ class _Text:
         self._start = 0
         self._ended = False
 
-    def next_sign(self) -> str:
-        """The next character that is not blank, left where it is; empty at the end."""
+    def next_character(self) -> str:
+        """The next character that is not blank, without consuming it; empty at the end."""
         while True:
             while self._start < len(self._window):
                 if self._window[self._start] not in _BLANKS:
@@ -147,7 +147,7 @@ class _Text:
 
 
 class JsonWriter:
-    """Objects to one array, or to lines."""
+    """Writes objects to one array, or one a line."""
 
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
@@ -160,7 +160,7 @@ class JsonWriter:
         self._buffer.write(separator + msgspec.json.encode(cells) + (b"\n" if self._lines else b""))
 
     def taken(self) -> bytes:
-        """What was written since it was last asked."""
+        """What was written since the last call."""
         part = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()

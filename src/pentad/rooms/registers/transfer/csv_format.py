@@ -1,7 +1,7 @@
-"""CSV as people really have it: with or without a byte order mark, with commas, semicolons or tabs.
+"""CSV with or without a byte order mark, separated by commas, semicolons, tabs or bars.
 
-A cell that a spreadsheet program would run as a formula is written with an apostrophe in front, the way such programs
-themselves mark text, and loses it again when it is read; numbers stay numbers.
+A cell that a spreadsheet program would run as a formula gets an apostrophe in front, as such programs mark text
+themselves, and loses it when it is read again. Numbers stay numbers.
 """
 
 import csv
@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.rooms.registers.transfer.cells import Schema
-from pentad.rooms.registers.transfer.rows import MOST_CELL_CHARACTERS, RawRow
+from pentad.rooms.registers.transfer.formats import MOST_CELL_CHARACTERS, RawRow
 from pentad.rooms.registers.transfer.tables import NumberedCells, rows_of_table
 
 _DANGEROUS: Final = re.compile(r"'*[=+\-@\t\r]")
@@ -46,7 +46,7 @@ def _cells(source: BinaryIO, encoding: str | None) -> Iterator[NumberedCells]:
     except csv.Error as error:
         raise _unreadable(error) from None
     finally:
-        text.detach()  # the stream belongs to whoever opened it
+        text.detach()  # the caller closes the stream
 
 
 def _unreadable(error: csv.Error) -> InvalidInput:
@@ -64,7 +64,7 @@ def _encoding(source: BinaryIO) -> str:
 
 
 def _separator(text: io.TextIOWrapper) -> str:
-    """The separator the header row uses most outside quotation marks; the text is left at its beginning."""
+    """The separator that the header row uses most outside quotation marks. Rewinds the text."""
     header = text.readline(_LONGEST_HEADER)
     text.seek(0)
     bare = re.sub(r'"[^"]*"', "", header)
@@ -72,7 +72,7 @@ def _separator(text: io.TextIOWrapper) -> str:
 
 
 def guarded(cell: Any) -> Any:
-    """The cell as it is safe to open in a spreadsheet program."""
+    """The cell, safe to open in a spreadsheet program."""
     return f"'{cell}" if isinstance(cell, str) and _DANGEROUS.match(cell) else cell
 
 
@@ -82,7 +82,7 @@ def unguarded(cell: str) -> str:
 
 
 class CsvWriter:
-    """Rows to bytes, a part at a time. Starts with a byte order mark: without it spreadsheet programs guess wrong."""
+    """Writes rows, a part at a time. Starts with a byte order mark, or spreadsheets guess the encoding wrong."""
 
     def __init__(self, headers: Sequence[str]) -> None:
         self._buffer = io.StringIO(newline="")
@@ -94,7 +94,7 @@ class CsvWriter:
         self._writer.writerow([guarded("true" if c is True else "false" if c is False else c) for c in cells])
 
     def taken(self) -> bytes:
-        """What was written since it was last asked."""
+        """What was written since the last call."""
         text = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()
