@@ -1,4 +1,4 @@
-"""What the registers room offers. What only an HTTP server or the demo needs is imported when they ask for it."""
+"""The registers room. Imports what only an HTTP server or the demo needs on demand."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pentad.jobs.job import Again, Job, JobRun, Retries
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.registers.interface.resources import RESOURCES, listing
-from pentad.rooms.registers.interface.subscription_access import GUARDS, hears
+from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_notified
 from pentad.rooms.registers.interface.tools import TOOLS
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.verbs import VERBS
@@ -29,7 +29,7 @@ async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
 
 
 def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
-    """REST, and the OpenRegister profile of MCP; OpenRegister lets pages of every origin call the latter."""
+    """REST, and the OpenRegister profile of MCP, which pages of every origin may call, as in OpenRegister."""
     from pentad.rooms.registers.interface.openregister import PREFIXES, OpenRegisterEndpoint
     from pentad.rooms.registers.interface.rest.routes import rest_routes
 
@@ -68,7 +68,7 @@ ROOM = Room(
     resources=RESOURCES,
     listing=listing,
     guards=GUARDS,
-    hears=hears,
+    hears=may_be_notified,
     jobs=JOBS,
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),

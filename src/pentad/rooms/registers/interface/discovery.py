@@ -1,7 +1,7 @@
-"""The discovery API: what the room can do, told in two steps that cost a model few tokens.
+"""The discovery API: what the room can do, in two documents that cost a model few tokens.
 
-The first document is public and names ten capabilities; the second tells one of them, with its endpoints and what
-there is right now. Endpoints come from the table the real routes are made from: nothing is told that does not answer.
+The first document is public and lists ten capabilities; the second describes one of them, with its endpoints and its
+current content. Endpoints come from the table of the real routes, so every endpoint listed exists.
 """
 
 import re
@@ -56,9 +56,9 @@ def discovery_routes(registers: Registers, table: Sequence[RestRoute]) -> list[B
     routes: list[BaseRoute] = []
     for prefix in PREFIXES:
         first, second = _endpoints(registers, table, prefix)
-        shown = prefix == PREFIXES[0]
-        routes.append(Route(prefix + _PATH, first, include_in_schema=shown))
-        routes.append(Route(prefix + _PATH + "/{capability}", second, include_in_schema=shown))
+        described_here = prefix == PREFIXES[0]
+        routes.append(Route(prefix + _PATH, first, include_in_schema=described_here))
+        routes.append(Route(prefix + _PATH + "/{capability}", second, include_in_schema=described_here))
     return routes
 
 
@@ -82,14 +82,14 @@ def overview(prefix: str) -> dict[str, Any]:
 
 
 def endpoints(table: Sequence[RestRoute], capability: str, prefix: str) -> list[dict[str, Any]]:
-    """What a capability's routes are, as they are."""
+    """The endpoints of a capability."""
     return [_endpoint(row, prefix) for row in table if row.capability == capability]
 
 
 def _endpoint(row: RestRoute, prefix: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"method": row.method, "path": prefix + row.path, "description": row.summary}
+    endpoint: dict[str, Any] = {"method": row.method, "path": prefix + row.path, "description": row.summary}
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "type": "string", "required": True, "description": _WORDS.get(name, name)}
+        {"name": name, "in": "path", "type": "string", "required": True, "description": _PATH_VARIABLES.get(name, name)}
         for name in _VARIABLE.findall(row.path)
     ]
     parameters += [
@@ -103,14 +103,14 @@ def _endpoint(row: RestRoute, prefix: str) -> dict[str, Any]:
         for one in row.parameters
     ]
     if parameters:
-        told["parameters"] = parameters
+        endpoint["parameters"] = parameters
     if row.body is not None:
         fields = ", ".join(field.alias or name for name, field in row.body.model_fields.items())
-        told["body"] = (row.body.__doc__ or "").split("\n")[0] + (f" Fields: {fields}." if fields else "")
-    return told
+        endpoint["body"] = (row.body.__doc__ or "").split("\n")[0] + (f" Fields: {fields}." if fields else "")
+    return endpoint
 
 
-_WORDS: Final = {
+_PATH_VARIABLES: Final = {
     "register": "Register by id, uuid or slug.",
     "schema": "Schema by id, uuid or slug.",
     "id": "The id; uuid or slug where the thing has one.",
@@ -126,28 +126,28 @@ def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) ->
     @described(Operation("One capability: its endpoints, and what there is right now.", "discovery"))
     async def second(request: Request) -> Response:
         try:
-            return await _tell(registers, table, prefix, request)
+            return await _describe(registers, table, prefix, request)
         except PentadError as error:
             return json_response({"error": noted(error, "discovery").sentence()}, error.http_status)
-        except Exception as error:  # noqa: BLE001  the document promises this shape, and nothing of the inside
+        except Exception as error:  # noqa: BLE001  the document promises this shape for every failure
             return json_response({"error": unforeseen(error, "discovery").message}, 500)
 
     return first, second
 
 
-async def _tell(registers: Registers, table: Sequence[RestRoute], prefix: str, request: Request) -> Response:
+async def _describe(registers: Registers, table: Sequence[RestRoute], prefix: str, request: Request) -> Response:
     caller = caller_of(request)
     if caller.principal.kind == "anonymous":
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Basic or Bearer.")
     check_right(caller.principal, ROOM, "read")
-    wanted = request.path_params["capability"]
-    found = next((one for one in CAPABILITIES if one.id == wanted), None)
+    name = request.path_params["capability"]
+    found = next((one for one in CAPABILITIES if one.id == name), None)
     if found is None:
         known = [one.id for one in CAPABILITIES]
-        return json_response({"error": f"Unknown capability: {wanted[:100]}", "available": known}, 404)
-    look = _CONTEXTS.get(found.id)
+        return json_response({"error": f"Unknown capability: {name[:100]}", "available": known}, 404)
+    read_context = _CONTEXTS.get(found.id)
     body: dict[str, Any] = {"id": found.id, "name": found.name, "description": found.description}
-    body["context"] = await look(registers, caller) if look is not None else {}
+    body["context"] = await read_context(registers, caller) if read_context is not None else {}
     body["endpoints"] = endpoints(table, found.id, prefix)
     return json_response(body)
 

@@ -1,12 +1,13 @@
-"""The OpenRegister profile: its JSON-RPC endpoint as its document promises it, chosen by path alone.
+"""The OpenRegister profile: its JSON-RPC endpoint as documented, and its resources. The path selects it.
 
-Every answer is HTTP 200, errors included; only notifications (202) and missing credentials (401, the HTTP front's) are
-not. The order of checks is the original's: JSON, envelope, notification, `initialize`, session, method. What differs is
-what the original gets wrong: sessions slide and belong to their principal, wrong types are errors of the protocol, and
-nothing internal is ever told.
+Every answer is HTTP 200, errors included, except for notifications (202) and missing credentials (401, from the HTTP
+front). The order of checks is OpenRegister's: JSON, envelope, notification, `initialize`, session, method. Three faults
+of the original are corrected: sessions slide and belong to their principal, wrong types are protocol errors, and
+internal details stay internal.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from pentad.kernel.clock import Randomness
-from pentad.kernel.errors import DeadlineExceeded, LimitExceeded, PentadError
+from pentad.kernel.errors import DeadlineExceeded, LimitExceeded, NotFound, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.kernel.json import check_bounds
 from pentad.mcp.exchange import HttpExchange
@@ -31,13 +32,17 @@ from pentad.mcp.wire_errors import (
     ProtocolError,
 )
 from pentad.rooms.registers.access.rules import ROOM
-from pentad.rooms.registers.interface.openregister_resources import TEMPLATES, list_resources, read_resource
-from pentad.rooms.registers.interface.openregister_tools import TOOLS, call_tool
-from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.interface.openregister_tools import LIST_LIMIT, TOOLS, call_tool
+from pentad.rooms.registers.interface.resources import SCHEME, pair_entries
+from pentad.rooms.registers.models import Caller, StoredObject
+from pentad.rooms.registers.presentation import present
+from pentad.rooms.registers.query.tree import Query
 
 if TYPE_CHECKING:
     from pentad.mcp.dispatcher import Record
     from pentad.rooms.registers.service import Registers
+
+_log = logging.getLogger("pentad.registers")
 
 PREFIXES: Final = ("/api", "/index.php/apps/openregister/api")
 _ENDPOINT: Final = "openregister"
@@ -49,12 +54,47 @@ _INSTRUCTIONS: Final = (
     " data. Use the tools registers, schemas and objects (action list, get, create, update or delete) to manage them,"
     " and the openregister:// resources to browse."
 )
+_JSON: Final = "application/json"
+_STATIC: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "uri": f"{SCHEME}registers",
+        "name": "All Registers",
+        "description": "All registers you have access to.",
+        "mimeType": _JSON,
+    },
+    {
+        "uri": f"{SCHEME}schemas",
+        "name": "All Schemas",
+        "description": "All schemas you have access to.",
+        "mimeType": _JSON,
+    },
+)
+_TEMPLATES: Final[tuple[dict[str, Any], ...]] = (
+    {
+        "uriTemplate": f"{SCHEME}registers/{{id}}",
+        "name": "Register",
+        "description": "A single register by its ID.",
+        "mimeType": _JSON,
+    },
+    {
+        "uriTemplate": f"{SCHEME}schemas/{{id}}",
+        "name": "Schema",
+        "description": "A single schema by its ID.",
+        "mimeType": _JSON,
+    },
+    {
+        "uriTemplate": f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}",
+        "name": "Object",
+        "description": "A single object by register ID, schema ID and UUID.",
+        "mimeType": _JSON,
+    },
+)
 
 Answer = Callable[[Mapping[str, Any], Caller], Awaitable[Any]]
 
 
-def session_id(randomness: Randomness) -> str:
-    """32 letters and digits, as the original has them: 190 bits."""
+def new_session_id(randomness: Randomness) -> str:
+    """32 letters and digits, as in OpenRegister: 190 bits."""
     found = bytearray()
     while len(found) < _ID_LENGTH:
         found += bytes(_ALPHABET[byte % len(_ALPHABET)] for byte in randomness.token_bytes(40) if byte < _UNBIASED)
@@ -69,7 +109,7 @@ class OpenRegisterEndpoint:
         self._registers = registers
         self._record = record
         self._limits = platform.limits
-        self._sessions = SessionBook(platform.database, platform.clock, platform.limits, make_id=session_id)
+        self._sessions = SessionBook(platform.database, platform.clock, platform.limits, make_id=new_session_id)
         self._methods: dict[str, Answer] = {
             "ping": self._ping,
             "tools/list": self._list_tools,
@@ -83,10 +123,10 @@ class OpenRegisterEndpoint:
         """One message."""
         request_id: RequestId | None = None
         try:
-            message = self._parsed(exchange.body)
+            message = self._parse(exchange.body)
             given = message.get("id")
             request_id = given if isinstance(given, str | int) and not isinstance(given, bool) else None
-            method = _checked_method(message, given, request_id)
+            method = _method_of(message, given, request_id)
             if given is None:
                 await exchange.reply(202, b"")
                 return
@@ -97,24 +137,24 @@ class OpenRegisterEndpoint:
             session = await self._session(exchange)
             await exchange.reply(200, await self._answer(exchange, session, method, message, request_id))
         except ProtocolError as error:
-            await exchange.reply(200, _refusal(error, request_id))
+            await exchange.reply(200, _encode_error(error, request_id))
 
     async def get(self, exchange: HttpExchange) -> None:
-        """There is no stream here, as in the original."""
+        """There is no stream here, as in OpenRegister."""
         error = ProtocolError(INVALID_REQUEST, "POST JSON-RPC messages here; streams are on /mcp.")
-        await exchange.reply(405, _refusal(error, None), (b"allow", b"POST, DELETE"))
+        await exchange.reply(405, _encode_error(error, None), (b"allow", b"POST, DELETE"))
 
     async def delete(self, exchange: HttpExchange) -> None:
-        """End the session; the original has no way to do that."""
+        """End the session; OpenRegister has no way to do that."""
         try:
             session = await self._session(exchange)
         except ProtocolError as error:
-            await exchange.reply(200, _refusal(error, None))
+            await exchange.reply(200, _encode_error(error, None))
             return
         await self._sessions.end(session)
         await exchange.reply(204, b"")
 
-    def _parsed(self, body: bytes) -> dict[str, Any]:
+    def _parse(self, body: bytes) -> dict[str, Any]:
         try:
             check_bounds(body, depth=self._limits.json_depth, keys=self._limits.json_keys)
             message = msgspec.json.decode(body)
@@ -131,16 +171,16 @@ class OpenRegisterEndpoint:
     async def _initialize(self, exchange: HttpExchange, message: Mapping[str, Any], request_id: RequestId) -> None:
         given = message.get("params")
         params = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-        revision = _agreed(params.get("protocolVersion"))
+        revision = _negotiate(params.get("protocolVersion"))
         info = params.get("clientInfo")
         client: dict[str, Any] = {"clientInfo": info if isinstance(info, dict) else {}}
         try:
             session = await self._sessions.begin(exchange.principal.id, _ENDPOINT, revision, client)
         except PentadError as error:
             raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {noted(error, 'initialize').sentence()}") from None
-        except Exception as error:  # noqa: BLE001  the document promises this code and this beginning, whatever went wrong
-            hidden = unforeseen(error, "initialize")
-            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {hidden.sentence()}") from None
+        except Exception as error:  # noqa: BLE001  the document promises this code and prefix for every failure
+            public = unforeseen(error, "initialize")
+            raise ProtocolError(INTERNAL_ERROR, f"Initialize failed: {public.sentence()}") from None
         body = {
             "protocolVersion": revision.name,
             "capabilities": {"tools": {"listChanged": False}, "resources": {"subscribe": False, "listChanged": False}},
@@ -172,7 +212,7 @@ class OpenRegisterEndpoint:
             if answer is None:
                 raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
             async with asyncio.timeout(self._limits.tool_seconds or None):
-                result = await answer(_params(message), caller)
+                result = await answer(_params_of(message), caller)
             outcome = "error" if isinstance(result, dict) and result.get("isError") else "ok"  # pyright: ignore[reportUnknownMemberType]  plain JSON
             return reply(request_id, msgspec.json.encode(result))
         except Exception as error:  # noqa: BLE001  nothing but a protocol error may leave
@@ -180,9 +220,11 @@ class OpenRegisterEndpoint:
             outcome = str(refused.code)
             raise refused from None
         finally:
-            self._note(method, message, outcome, started, caller)
+            self._record_call(method, message, outcome, started, caller)
 
-    def _note(self, method: str, message: Mapping[str, Any], outcome: str, started: float, caller: Caller) -> None:
+    def _record_call(
+        self, method: str, message: Mapping[str, Any], outcome: str, started: float, caller: Caller
+    ) -> None:
         params = message.get("params")
         name = cast("dict[str, Any]", params).get("name") if isinstance(params, dict) else None
         is_call = method == "tools/call"
@@ -215,21 +257,21 @@ class OpenRegisterEndpoint:
         return await call_tool(self._registers, caller, params)
 
     async def _list_resources(self, _params: Mapping[str, Any], caller: Caller) -> Any:
-        return {"resources": await list_resources(self._registers, caller) if _reads(caller) else []}
+        return {"resources": await _resources(self._registers, caller) if _reads(caller) else []}
 
     async def _list_templates(self, _params: Mapping[str, Any], caller: Caller) -> Any:
-        return {"resourceTemplates": list(TEMPLATES) if _reads(caller) else []}
+        return {"resourceTemplates": list(_TEMPLATES) if _reads(caller) else []}
 
     async def _read_resource(self, params: Mapping[str, Any], caller: Caller) -> Any:
-        return {"contents": [await read_resource(self._registers, caller, params)]}
+        return {"contents": [await _resource(self._registers, caller, params)]}
 
 
 def _reads(caller: Caller) -> bool:
-    """Whether lists hold anything for the caller: each of the tools can read."""
+    """Whether the caller sees tools and resources at all."""
     return caller.principal.may(ROOM, "read")
 
 
-def _checked_method(message: Mapping[str, Any], given: Any, request_id: RequestId | None) -> str:
+def _method_of(message: Mapping[str, Any], given: Any, request_id: RequestId | None) -> str:
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not method:
         raise ProtocolError(INVALID_REQUEST, "Invalid JSON-RPC 2.0 request")
@@ -238,7 +280,7 @@ def _checked_method(message: Mapping[str, Any], given: Any, request_id: RequestI
     return method
 
 
-def _params(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _params_of(message: Mapping[str, Any]) -> Mapping[str, Any]:
     params = message.get("params")
     if params is None or params == []:
         return {}
@@ -247,8 +289,8 @@ def _params(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return cast("dict[str, Any]", params)
 
 
-def _agreed(requested: Any) -> Revision:
-    """The original's revision, unless the client knows a later one that has handshakes too."""
+def _negotiate(requested: Any) -> Revision:
+    """OpenRegister's revision, unless the client asks for a later one that still has a handshake."""
     later = isinstance(requested, str) and requested in LEGACY and requested > ASSUMED.name
     return REVISIONS[requested] if later else ASSUMED
 
@@ -258,10 +300,64 @@ def _as_protocol_error(error: Exception, method: str) -> ProtocolError:
         return error
     if isinstance(error, TimeoutError):
         error = DeadlineExceeded(f"{method} took too long.")
-    told = noted(error, method) if isinstance(error, PentadError) else unforeseen(error, method)
-    return ProtocolError(INTERNAL_ERROR, told.sentence())
+    public = noted(error, method) if isinstance(error, PentadError) else unforeseen(error, method)
+    return ProtocolError(INTERNAL_ERROR, public.sentence())
 
 
-def _refusal(error: ProtocolError, request_id: RequestId | None) -> bytes:
-    """An error as the original writes it: code and message, nothing else."""
+def _encode_error(error: ProtocolError, request_id: RequestId | None) -> bytes:
+    """An error as in OpenRegister: code and message, nothing else."""
     return ProtocolError(error.code, error.message).encoded(request_id)
+
+
+async def _resources(registers: "Registers", caller: Caller) -> list[dict[str, Any]]:
+    """The static entries and one for each pair; when the pairs cannot be read, the static ones alone."""
+    try:
+        return [*_STATIC, *await pair_entries(registers, caller)]
+    except Exception:  # noqa: BLE001  the document promises the static entries in any case
+        _log.exception("The pairs of registers and schemas could not be listed")
+        return list(_STATIC)
+
+
+async def _resource(registers: "Registers", caller: Caller, params: Mapping[str, Any]) -> dict[str, Any]:
+    """One resource's contents. A missing entity raises NotFound, which this profile answers with -32603."""
+    uri = params.get("uri")
+    if uri is None or uri == "":
+        raise ProtocolError(INVALID_PARAMS, "Missing required parameter: uri")
+    if not isinstance(uri, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid parameter: uri must be a string")
+    if not uri.startswith(SCHEME):
+        raise ProtocolError(INVALID_PARAMS, f"Invalid URI scheme, expected {SCHEME}")
+    kind, *ids = uri.removeprefix(SCHEME).split("/")
+    found = await _read(registers, caller, kind, ids)
+    return {"uri": uri, "mimeType": _JSON, "text": msgspec.json.encode(found).decode("utf-8")}
+
+
+async def _read(registers: "Registers", caller: Caller, kind: str, ids: list[str]) -> Any:
+    catalogue = registers.catalogue
+    if kind == "registers":
+        if not ids:
+            return [one.wire() for one in await catalogue.list_registers(caller, LIST_LIMIT, 0)]
+        return (await catalogue.get_register(caller, _required(ids[0], "Register"))).wire()
+    if kind == "schemas":
+        if not ids:
+            return [one.wire() for one in await catalogue.list_schemas(caller, LIST_LIMIT, 0)]
+        return (await catalogue.get_schema(caller, _required(ids[0], "Schema"))).wire()
+    if kind == "objects":
+        return await _read_objects(registers, caller, ids)
+    raise ProtocolError(INVALID_PARAMS, f"Unknown resource type: {kind[:100]}")
+
+
+async def _read_objects(registers: "Registers", caller: Caller, ids: list[str]) -> Any:
+    if len(ids) < 2 or not ids[0] or not ids[1]:
+        raise ProtocolError(INVALID_PARAMS, "An objects URI requires register and schema ids")
+    pair = await registers.catalogue.pair(caller, ids[0], ids[1])
+    if len(ids) > 2 and ids[2]:
+        return present(registers.access, caller, pair, await registers.objects.get(caller, pair, ids[2]))
+    found = await registers.objects.find(caller, pair, Query(limit=LIST_LIMIT, count=False))
+    return [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
+
+
+def _required(text: str, what: str) -> str:
+    if not text:
+        raise NotFound(f"{what} not found: the URI names none.")
+    return text

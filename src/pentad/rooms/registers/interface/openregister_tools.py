@@ -1,7 +1,7 @@
-"""The three tools as OpenRegister lists and answers them: bare JSON in a text block, unknown arguments ignored.
+"""The three tools in OpenRegister's format: bare JSON in a text block, unknown arguments ignored.
 
-`register`, `schema` and `id` are declared as the original declares them; integers, uuids and slugs are all accepted.
-A value of the wrong type is the protocol's error; everything else that fails is a result with `isError`.
+`register`, `schema` and `id` are declared as in OpenRegister, but integers, uuids and slugs all work. A value of the
+wrong type is a protocol error; any other failure is a result with `isError`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ import msgspec
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
-from pentad.rooms.registers.models import Caller, Page, Register, Schema, StoredObject
+from pentad.rooms.registers.catalogue.catalogue import Entities
+from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.presentation import present, without_metadata, without_own_id
 from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.service import Registers
 
 LIST_LIMIT: Final = 100
-"""How many rows a list has when the caller names no limit."""
+"""The number of rows in a list if the caller names no limit."""
 
 _ACTIONS: Final = ("list", "get", "create", "update", "delete")
 
@@ -93,7 +94,7 @@ async def call_tool(registers: "Registers", caller: Caller, params: Mapping[str,
         return _failure(noted(error, f"tool {name!r}"))
     except ProtocolError:
         raise
-    except Exception as error:  # noqa: BLE001  a failure inside a tool is a result, and says no more than its number
+    except Exception as error:  # noqa: BLE001  a failure inside a tool is a result that names only an incident number
         return _failure(unforeseen(error, f"tool {name!r}"))
     answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
     return {**answer, "_meta": meta} if meta else answer
@@ -104,14 +105,14 @@ def _text(value: Any) -> dict[str, Any]:
 
 
 def _failure(error: PentadError) -> dict[str, Any]:
-    said: dict[str, Any] = {"error": error.sentence()}
+    body: dict[str, Any] = {"error": error.sentence()}
     if facts := error.facts():
-        said["details"] = facts
-    return {"content": [_text(said)], "isError": True}
+        body["details"] = facts
+    return {"content": [_text(body)], "isError": True}
 
 
-_FURTHEST: Final = 2**62
-"""Past every list, and still a number each store can take."""
+_LARGEST_OFFSET: Final = 2**62
+"""Beyond the end of every list, and still a number that each store accepts."""
 _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "action": ((str,), "a string"),
     "id": ((int, str), "an integer or a string"),
@@ -134,11 +135,11 @@ def _check_types(arguments: Mapping[str, Any]) -> None:
 
 
 Answered = tuple[Any, dict[str, Any] | None]
-"""The JSON of a result, and what `_meta` says about it."""
+"""The JSON of a result, and its `_meta`."""
 
 
 class _Tools:
-    """One call of one of the three."""
+    """One call of a tool."""
 
     def __init__(self, registers: "Registers", caller: Caller, arguments: Mapping[str, Any]) -> None:
         self._registers = registers
@@ -153,7 +154,8 @@ class _Tools:
             raise InvalidInput(f"Unknown action: {action[:200]}")
         if name == "objects":
             return await self._objects(action)
-        return await (self._registers_tool(action) if name == "registers" else self._schemas_tool(action))
+        catalogue = self._registers.catalogue
+        return await self._entity_action(action, catalogue.registers if name == "registers" else catalogue.schemas)
 
     def _required(self, name: str) -> Any:
         value = self._arguments.get(name)
@@ -162,43 +164,26 @@ class _Tools:
         return value
 
     def _window(self) -> tuple[int, int]:
-        """The limit and offset of a list: at most so many rows, however many are asked for."""
+        """The limit and offset of a list."""
         limit, offset = self._arguments.get("limit"), self._arguments.get("offset") or 0
-        return min(LIST_LIMIT if limit is None else limit, LARGEST_LIMIT), min(offset, _FURTHEST)
+        return min(LIST_LIMIT if limit is None else limit, LARGEST_LIMIT), min(offset, _LARGEST_OFFSET)
 
-    async def _registers_tool(self, action: str) -> Answered:
-        catalogue, caller = self._registers.catalogue, self._caller
+    async def _entity_action(self, action: str, entities: Entities[Any]) -> Answered:
         match action:
             case "list":
-                limit, offset = self._window()
-                return _page(await catalogue.list_registers(caller, limit, offset))
+                page = await entities.list(self._caller, *self._window())
+                rows = [entity.wire() for entity in page.items]
+                return rows, _truncation(len(rows), page.offset, page.total)
             case "get":
-                return (await catalogue.get_register(caller, self._required("id"))).wire(), None
+                found = await entities.get(self._caller, self._required("id"))
             case "create":
-                return (await catalogue.create_register(caller, self._required("data"))).wire(), None
+                found = await entities.create(self._caller, self._required("data"))
             case "update":
-                ref, data = self._required("id"), self._required("data")
-                return (await catalogue.update_register(caller, ref, data)).wire(), None
+                found = await entities.update(self._caller, self._required("id"), self._required("data"))
             case _:
-                await catalogue.delete_register(caller, ref := self._required("id"))
+                await entities.delete(self._caller, ref := self._required("id"))
                 return {"deleted": True, "id": ref}, None
-
-    async def _schemas_tool(self, action: str) -> Answered:
-        catalogue, caller = self._registers.catalogue, self._caller
-        match action:
-            case "list":
-                limit, offset = self._window()
-                return _page(await catalogue.list_schemas(caller, limit, offset))
-            case "get":
-                return (await catalogue.get_schema(caller, self._required("id"))).wire(), None
-            case "create":
-                return (await catalogue.create_schema(caller, self._required("data"))).wire(), None
-            case "update":
-                ref, data = self._required("id"), self._required("data")
-                return (await catalogue.update_schema(caller, ref, data)).wire(), None
-            case _:
-                await catalogue.delete_schema(caller, ref := self._required("id"))
-                return {"deleted": True, "id": ref}, None
+        return found.wire(), None
 
     async def _objects(self, action: str) -> Answered:
         caller, objects = self._caller, self._registers.objects
@@ -224,16 +209,11 @@ class _Tools:
         limit, offset = self._window()
         found = await self._registers.objects.find(self._caller, pair, Query(limit=limit, offset=offset))
         rows = [present(self._registers.access, self._caller, pair, StoredObject(*row)) for row in found.rows]
-        return rows, _cut(len(rows), offset, found.total or 0)
+        return rows, _truncation(len(rows), offset, found.total or 0)
 
 
-def _page(page: Page[Register] | Page[Schema]) -> Answered:
-    rows = [entity.wire() for entity in page.items]
-    return rows, _cut(len(rows), page.offset, page.total)
-
-
-def _cut(given: int, offset: int, total: int) -> dict[str, Any] | None:
-    """What `_meta` says when there is more than was given."""
-    if offset + given >= total or not given:
+def _truncation(count: int, offset: int, total: int) -> dict[str, Any] | None:
+    """The `_meta` of an incomplete list."""
+    if offset + count >= total or not count:
         return None
-    return {"pentad/truncated": True, "pentad/total": total, "pentad/next_offset": offset + given}
+    return {"pentad/truncated": True, "pentad/total": total, "pentad/next_offset": offset + count}

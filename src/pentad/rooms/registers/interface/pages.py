@@ -1,6 +1,10 @@
-"""What people see of the registers: which there are, what their schemas say, the objects of one, and one object with
-its history. Everything is asked for as the visitor, so what is hidden from them is not on their pages either."""
+"""The console's pages: registers, schemas, the objects of a pair, and one object with its history.
 
+Everything is read as the visitor, so pages hide what the visitor may not see.
+"""
+
+import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -25,14 +29,16 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.rooms.registers.definitions.properties import Property
-from pentad.rooms.registers.interface.page_values import json_shown, shown_value
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
 from pentad.rooms.registers.objects.reports import Change
 from pentad.rooms.registers.presentation import present, query_of
 from pentad.rooms.registers.query.tree import Query
 from pentad.rooms.registers.service import Registers
 
-_AT_ONCE: Final = 25
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_WIDEST_NUMBER: Final = 1_000
+_MOST_VALUES: Final = 50
+_PAGE_SIZE: Final = 25
 _MOST_LISTED: Final = 200
 _MOST_COUNTED: Final = 50
 _MOST_CHANGES: Final = 20
@@ -42,7 +48,7 @@ _COUNT: Final = Query(limit=0)
 
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
-    """Every register the visitor may see."""
+    """The registers that the visitor may see."""
     found = await registers.catalogue.list_registers(_caller(visit), _MOST_LISTED)
     rows = [
         (Cell(one.title or one.slug, Place((one.id,))), _described(one), str(len(one.schemas)), when(one.updated_at))
@@ -50,7 +56,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     ]
     columns = ("Register", "What it holds", Column("Schemas", True), _CHANGED)
     blocks: list[Block] = [
-        Table(columns, rows, "There is no register yet, or none for you."),
+        Table(columns, rows, "You have no registers yet. Create one with the registers tool."),
         _listed(len(rows), found.total, "register"),
         Links([Cell("All schemas", Place(("schemas",)))]),
     ]
@@ -58,7 +64,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
 
 
 async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
-    """Every schema the visitor may see, whether or not a register uses it."""
+    """The schemas that the visitor may see, in a register or not."""
     found = await registers.catalogue.list_schemas(_caller(visit), _MOST_LISTED)
     rows = [
         (Cell(one.title or one.slug, Place(("schemas", one.id))), _described(one), one.version, when(one.updated_at))
@@ -67,22 +73,22 @@ async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
     table = Table(
         ("Schema", "What it describes", Column("Version", short=True), _CHANGED),
         rows,
-        "There is no schema yet, or none for you.",
+        "You have no schemas yet. Create one with the schemas tool.",
     )
     return Sheet("Schemas", [table, _listed(len(rows), found.total, "schema")])
 
 
 async def one_schema(registers: Registers, visit: Visit) -> Sheet:
-    """A schema as it was written."""
+    """One schema and its JSON."""
     schema = await registers.catalogue.get_schema(_caller(visit), visit.path["schema"])
     facts = Facts([("Slug", schema.slug), ("Version", schema.version), ("Changed", when(schema.updated_at))])
-    written = Code(json_shown(prune(schema.wire())))
+    written = Code(_json(prune(schema.wire())))
     trail = [Cell("Schemas", Place(("schemas",)))]
     return Sheet(schema.title or schema.slug, [facts, written], lead=_described(schema), trail=trail)
 
 
 async def one_register(registers: Registers, visit: Visit) -> Sheet:
-    """A register with its schemas and how many objects there are of each."""
+    """A register with its schemas and the number of objects of each."""
     caller = _caller(visit)
     register = await registers.catalogue.get_register(caller, visit.path["register"])
     rows: list[tuple[Text, ...]] = []
@@ -102,7 +108,7 @@ async def one_register(registers: Registers, visit: Visit) -> Sheet:
     columns = ("Objects of", "What they are", Column("Objects", True))
     return Sheet(
         register.title or register.slug,
-        [Table(columns, rows, "It has no schema yet, or none for you."), facts],
+        [Table(columns, rows, "It has no schemas that you can see."), facts],
         lead=_described(register),
     )
 
@@ -112,10 +118,10 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     caller = _caller(visit)
     pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
     words, cursor = visit.asked(), visit.query.get("cursor") or None
-    asked: dict[str, Any] = {"limit": _AT_ONCE, "search": words or None, "cursor": cursor}
+    asked: dict[str, Any] = {"limit": _PAGE_SIZE, "search": words or None, "cursor": cursor}
     query = query_of(registers.access, caller, pair, {name: value for name, value in asked.items() if value})
     found = await registers.objects.find(caller, pair, query)
-    main = _main(registers, caller, pair)
+    main = _list_properties(registers, caller, pair)
     rows = [_row(registers, caller, pair, StoredObject(*row), main) for row in found.rows]
     here, title = (pair.register.id, pair.schema.id), pair.schema.title or pair.schema.slug
     table = Table(
@@ -128,26 +134,27 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
         Place(here, {"q": words, "cursor": found.cursor}) if found.cursor else None,
         Place(here, {"q": words}) if cursor else None,
     )
-    about = Section("Its schema", [*_schema_blocks(pair.schema, _seen(registers, caller, pair))], folded=True)
+    properties = _visible_properties(registers, caller, pair)
+    about = Section("Its schema", _schema_blocks(pair.schema, properties), folded=True)
     blocks: list[Block] = [SearchBox(f"Search {title}", words), table, pager, about]
     return Sheet(title, blocks, lead=_described(pair.schema), trail=[_register_cell(pair.register)])
 
 
 async def one_object(registers: Registers, visit: Visit) -> Sheet:
-    """An object: what it says, and what happened to it."""
+    """An object and its history."""
     caller = _caller(visit)
     pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
     return await _object_sheet(registers, caller, pair, await registers.objects.get(caller, pair, visit.path["id"]))
 
 
 async def object_anywhere(registers: Registers, visit: Visit) -> Sheet:
-    """An object that is only known by its uuid, as references name it."""
+    """An object by its uuid alone, for links from references."""
     caller = _caller(visit)
     return await _object_sheet(registers, caller, *await registers.objects.find_by_uuid(caller, visit.path["uuid"]))
 
 
 async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str]]:
-    """How many registers and schemas there are for the visitor, and how many objects where that is soon counted."""
+    """The number of registers and schemas that the visitor may see, and of objects if there are few pairs."""
     caller, catalogue = _caller(visit), registers.catalogue
     known = [
         ("registers", f"{(await catalogue.list_registers(caller, 0)).total:,}"),
@@ -181,7 +188,7 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
     data = {
         name: value for name, value in wire.items() if name != "@self" and not (name == "id" and value == stored.uuid)
     }
-    facts = [(_label(pair, name), shown_value(value)) for name, value in data.items()]
+    facts = [(_label(pair, name), _value(value)) for name, value in data.items()]
     about = [
         ("Uuid", stored.uuid),
         ("Version", str(stored.version)),
@@ -207,7 +214,7 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
             Facts(facts),
             Section("History", [Table(columns, rows)]),
             Section("About the object", [Facts(about)]),
-            Section("The object as JSON", [Code(json_shown(wire))], folded=True),
+            Section("The object as JSON", [Code(_json(wire))], folded=True),
         ],
         trail=[
             _register_cell(pair.register),
@@ -217,19 +224,21 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
 
 
 async def _change(registers: Registers, caller: Caller, pair: Pair, one: Change) -> tuple[str, ...]:
-    """One line of the history, with what it changed as far as that can be told."""
-    said: list[str] = []
+    """One line of the history, with the differences if they are known."""
+    differences: list[str] = []
     if one.action in _CHANGING and one.version > 1:
         try:
-            said = (await registers.history.diff(caller, pair, one.uuid, one.version - 1, one.version))["changes"]
+            differences = (await registers.history.diff(caller, pair, one.uuid, one.version - 1, one.version))[
+                "changes"
+            ]
         except PentadError:
-            said = []  # one of the two is a deletion, or was purged
+            differences = []  # one of the two versions is a deletion, or was purged
     who = (one.principal, one.agent or "", one.reason or "")
-    return (str(one.version), one.action, when(one.at), *who, " ".join(said[:5]))
+    return (str(one.version), one.action, when(one.at), *who, " ".join(differences[:5]))
 
 
 async def _count(registers: Registers, caller: Caller, pair: Pair) -> int | None:
-    """How many objects of a pair the visitor may see; None where it may not look, or where it is gone meanwhile."""
+    """The number of objects of a pair that the visitor may see; None if it may not, or the pair is gone."""
     try:
         return (await registers.objects.find(caller, pair, _COUNT)).total
     except PentadError:
@@ -254,18 +263,18 @@ def _listed(count: int, total: int, what: str) -> Pager:
     return Pager(f"{some}{total:,} {what}{'' if total == 1 else 's'}")
 
 
-def _seen(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
-    """The properties the visitor may know of."""
+def _visible_properties(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
+    """The properties that the visitor may know of."""
     hidden = registers.access.hidden(caller, pair)
     return [one for name, one in pair.definition.properties.items() if name not in hidden]
 
 
-def _main(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
-    """The properties a list shows: plain values, those that are required first."""
+def _list_properties(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
+    """The properties for the columns of a list: plain values, required ones first."""
     named = pair.definition.headings.get("name")
     plain = [
         one
-        for one in _seen(registers, caller, pair)
+        for one in _visible_properties(registers, caller, pair)
         if one.kind and one.visible and not one.hide_on_collection and one.name != named
     ]
     return sorted(plain, key=lambda one: not one.required)[:_MOST_COLUMNS]
@@ -277,7 +286,7 @@ def _row(
     wire = present(registers.access, caller, pair, stored)
     name = str(wire["@self"].get("name") or stored.uuid)
     link = Place((pair.register.id, pair.schema.id, stored.uuid))
-    return (Cell(name, link), *(shown_value(wire.get(one.name)) for one in main), when(stored.updated_at))
+    return (Cell(name, link), *(_value(wire.get(one.name)) for one in main), when(stored.updated_at))
 
 
 def _label(pair: Pair, name: str) -> str:
@@ -294,5 +303,51 @@ def _schema_blocks(schema: Schema, properties: Sequence[Property]) -> list[Block
 
 
 def _type(one: Property) -> str:
-    told = " or ".join(one.types) or "anything"
-    return f"{told} ({one.format})" if one.format else told
+    types = " or ".join(one.types) or "anything"
+    return f"{types} ({one.format})" if one.format else types
+
+
+def _value(value: Any) -> Text:
+    """A property's value for people: references and URLs are links, objects are JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return _list(cast("list[Any]", value))
+    return _json(value) if isinstance(value, dict) else _number(value)
+
+
+def _json(value: Any) -> str:
+    """JSON with line breaks."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except ValueError:
+        return "This value has a number too large to show here."
+
+
+def _text(text: str) -> Text:
+    if _UUID.fullmatch(text):
+        return Cell(text, Place(("objects", text)))
+    return Cell(text, text) if text.startswith(("http://", "https://")) else text
+
+
+def _list(values: Sequence[Any]) -> Text:
+    if len(values) == 1:
+        return _value(values[0])
+    if all(isinstance(one, str | int | float) for one in values):
+        rest = f" and {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+        return ", ".join(_plain(one) for one in values[:_MOST_VALUES]) + rest
+    return _json(list(values))
+
+
+def _plain(value: str | float) -> str:
+    return value if isinstance(value, str) else _number(value)
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER:
+        return "a very large number"
+    return str(value)

@@ -1,7 +1,7 @@
-"""What the room lets clients read by address: registers, schemas, pairs, objects, and saved queries.
+"""MCP resources: registers, schemas, pairs, objects and saved queries.
 
-Every object address takes `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>`, and then reads as it was.
-Pairs and saved queries exist only at run time, so they are listed from the store.
+The URIs of objects take `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>` to read an earlier state. Pairs
+and saved queries exist only at run time, so they are listed from the store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,12 +23,12 @@ E = TypeVar("E")
 
 SCHEME: Final = "openregister://"
 _JSON: Final = "application/json"
-_AT_ONCE: Final = 100
+_PAGE_SIZE: Final = 100
 _MOST_LISTED: Final = 10_000
 
 
-async def _everything(read: Callable[[Caller, int, int], Awaitable[Page[E]]], caller: Caller) -> list[E]:
-    """All pages of a list of registers or schemas, one after another."""
+async def _all_pages(read: Callable[[Caller, int, int], Awaitable[Page[E]]], caller: Caller) -> list[E]:
+    """All pages of a list of registers or schemas."""
     found: list[E] = []
     while True:
         page = await read(caller, 1000, len(found))
@@ -38,7 +38,7 @@ async def _everything(read: Callable[[Caller, int, int], Awaitable[Page[E]]], ca
 
 
 async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, Any]]:
-    """One list entry for each register and schema that belong together; a schema that is gone is skipped."""
+    """A list entry for each register with each of its schemas; schemas that are gone are skipped."""
     return [
         {
             "uri": pair.uri,
@@ -51,7 +51,7 @@ async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, A
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
-    """Pairs first, then the caller's saved queries; a page at a time."""
+    """Lists pairs, then the caller's saved queries, a page at a time."""
     registers: Registers = call.service
     caller = Caller.of(call)
     entries = await pair_entries(registers, caller)
@@ -60,12 +60,12 @@ async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
             {
                 "uri": f"{SCHEME}queries/{saved.id}",
                 "name": saved.title,
-                "description": "What a saved query finds now; subscribe to hear when that changes.",
+                "description": "What a saved query finds now. Subscribe to be notified when that changes.",
                 "mimeType": _JSON,
             }
         )
     start = _position(cursor)
-    following = start + _AT_ONCE
+    following = start + _PAGE_SIZE
     return ResourcePage(entries[start:following], str(following) if following < len(entries) else None)
 
 
@@ -80,14 +80,14 @@ def _position(cursor: str | None) -> int:
 @resource(f"{SCHEME}registers", name="All Registers", mime_type=_JSON)
 async def all_registers(call: Call[Registers]) -> str:
     """All registers you have access to."""
-    found = await _everything(call.service.catalogue.list_registers, Caller.of(call))
+    found = await _all_pages(call.service.catalogue.list_registers, Caller.of(call))
     return _text([prune(one.wire()) for one in found])
 
 
 @resource(f"{SCHEME}schemas", name="All Schemas", mime_type=_JSON)
 async def all_schemas(call: Call[Registers]) -> str:
     """All schemas you have access to."""
-    found = await _everything(call.service.catalogue.list_schemas, Caller.of(call))
+    found = await _all_pages(call.service.catalogue.list_schemas, Caller.of(call))
     return _text([prune(one.wire()) for one in found])
 
 
@@ -109,7 +109,7 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
     registers, caller = call.service, Caller.of(call)
     name, as_of = split_moment(schema)
     pair = await registers.catalogue.pair(caller, register, name)
-    found = await registers.objects.find(caller, pair, Query(limit=_AT_ONCE, as_of=as_of))
+    found = await registers.objects.find(caller, pair, Query(limit=_PAGE_SIZE, as_of=as_of))
     rows = [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
     body: dict[str, Any] = {"results": rows, "total": found.total}
     return _text({**body, "cursor": found.cursor} if found.cursor else body)
@@ -135,7 +135,7 @@ RESOURCES: Final = (all_registers, all_schemas, one_register, one_schema, pair_o
 
 
 def split_moment(last: str) -> tuple[str, AsOf | None]:
-    """The last part of an address without its query, and the moment the query names."""
+    """The last part of a URI without its query, and the moment in the query."""
     name, mark, query = last.partition("?")
     if not mark:
         return name, None

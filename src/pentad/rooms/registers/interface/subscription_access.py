@@ -1,8 +1,8 @@
-"""Who may follow an address: those who may read it. It is checked when they subscribe and before each notification.
+"""Who may subscribe to a resource: callers who may read it. Checked on subscribing and before each notification.
 
-The check looks at what is there now, so losing the right ends the notifications. If something is gone, or a list
-changed, the announcement says who may hear of it. A change among the objects of a pair is for those who may see one of
-the objects that changed: callers from whom no rule hides anything hear of it at once, others cost a look-up.
+The check looks at the current state, so losing the right ends the notifications. If something is gone, or a list
+changed, the signal carries its audience. A change among the objects of a pair is for callers who may see one of the
+changed objects: if no rule hides anything from a caller, it is notified at once; otherwise the objects are looked up.
 """
 
 from collections.abc import Mapping
@@ -30,38 +30,38 @@ from pentad.rooms.registers.service import Registers
 Variables = Mapping[str, str]
 
 
-async def _register(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
+async def _register(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
     await registers.catalogue.get_register(Caller(principal), at["id"])
 
 
-async def _schema(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
+async def _schema(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
     await registers.catalogue.get_schema(Caller(principal), at["id"])
 
 
-async def _pair(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
+async def _pair(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
     schema, _ = split_moment(at["schema"])
     await registers.catalogue.pair(Caller(principal), at["register"], schema)
 
 
-async def _object(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
+async def _object(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
     caller = Caller(principal)
     ref, _ = split_moment(at["id"])
     pair = await registers.catalogue.pair(caller, at["register"], at["schema"])
 
     def look(rows: Rows) -> bool:
-        """Whether it may be followed: it lives, or has been deleted since it was."""
+        """Whether it may be followed: it exists, or was deleted after the subscription."""
         held = named_object(rows, registers.access, caller, pair, ref)
-        return held is not None and (told or not held.stored.is_deleted)
+        return held is not None and (notifying or not held.stored.is_deleted)
 
     if not await registers.platform.database.read(look):
         raise missing(pair, ref)
 
 
-async def _saved_query(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
+async def _saved_query(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
     caller = Caller(principal)
     saved = await registers.saved.get(caller, at["id"])
     pair = await registers.catalogue.pair(caller, saved.register, saved.schema)
-    if told:
+    if notifying:
         owner = await registers.platform.database.read(
             lambda rows: registers.platform.owner_now(rows, saved.saved_owner)
         )
@@ -70,26 +70,23 @@ async def _saved_query(registers: Registers, principal: Principal, at: Variables
 
 
 def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair) -> bool:
-    """Whether nothing the owner of a query sees is hidden from the caller, which may be a lesser key of the owner's.
+    """Whether the caller, which may be a key of the owner with fewer rights, sees everything that the owner sees.
 
-    The owner's answer is the one that is compared, so what only the owner sees must not be told to the key.
+    Only the owner's result is compared, so a caller who sees less must not learn that it changed.
     """
     rule = access.row_filter(caller, pair)
     same = rule is None or rule == access.row_filter(owner, pair)
     return same and access.hidden(caller, pair) <= access.hidden(owner, pair)
 
 
-async def hears(registers: Registers, principal: Principal, audience: str) -> bool:
-    """Whether a follower is of the audience that a change was announced for.
-
-    A follower of a pair hears of changes to objects it may see. Where rules hide none from it, that needs no look-up.
-    """
-    wanted = read_audience(audience)
-    if isinstance(wanted, Audience):
-        return registers.access.is_of(principal, wanted)
+async def may_be_notified(registers: Registers, principal: Principal, audience: str) -> bool:
+    """Whether a follower belongs to the audience of a change, or may see one of the objects that changed."""
+    change = read_audience(audience)
+    if isinstance(change, Audience):
+        return registers.access.is_of(principal, change)
     caller = Caller(principal)
-    pair = await registers.catalogue.pair(caller, wanted.register, wanted.schema)
-    return await registers.history.notices(caller, pair, Span(wanted.xact, wanted.after, wanted.last))
+    pair = await registers.catalogue.pair(caller, change.register, change.schema)
+    return await registers.history.notices(caller, pair, Span(change.xact, change.after, change.last))
 
 
 GUARDS: Final[Mapping[str, Guard]] = {

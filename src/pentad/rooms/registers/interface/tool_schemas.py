@@ -1,7 +1,7 @@
-"""What `tools/list` says about the three tools' arguments: as short as a model can still act on.
+"""The input schemas of the three tools in `tools/list`, as short as a model can still use.
 
-Every client pays for these texts in every conversation, so they are written by hand; a test holds them to the models
-that do the checking and to a budget.
+Every client pays for these texts in every conversation, so they are written by hand. A test compares them with the
+models that validate arguments, and limits their size.
 """
 
 from typing import Any, Final
@@ -98,4 +98,4 @@ LIST_ANSWER: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT},
 }
-"""What an answer may look like: a list says `results`, everything else is an object of its own."""
+"""The output schema: a list has `results`, every other answer is an object."""
