@@ -1,88 +1,90 @@
-"""Fills the room for `pentad demo`: three registers somebody could really have, with a history somebody made.
+"""Fills the room for `pentad demo`: the loans of a museum, the trees of a city, and the tickets of a repair workshop.
 
-Everything goes through the service, as a caller would do it, so the demo shows nothing the room cannot do. What is
-written is the same every time; a register that is there already is left alone.
+`demo_registers.json` holds three registers with their schemas and the steps of their history. The steps go through the
+service like any caller's, so the demo shows nothing that the room cannot do. A register that exists is left alone.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
 
 from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import Principal
-from pentad.rooms.registers.models import Caller, Operation, Pair
+from pentad.rooms.registers.models import Caller, Operation
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.service import Registers
 
-_SEED: Final = 1936
 _OWNER: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
-    """A register, its schemas in the order they refer to one another, and what happened in it."""
+class DemoObject(msgspec.Struct):
+    """An object in a step, by its number within its schema. `version` is the one to revert to."""
 
-    register: Mapping[str, Any]
-    schemas: Sequence[Mapping[str, Any]]
-    tell: "Callable[[Scene], Awaitable[None]]"
+    number: int
+    data: dict[str, Any] | None = None
+    version: int | None = None
 
 
-@dataclass(slots=True)
-class Scene:
-    """What a story writes with. `chance` gives every run the same choices."""
+class DemoStep(msgspec.Struct):
+    """One action on some objects. In the data, `{"$object": [schema, number]}` refers to another object."""
 
-    registers: "Registers"
-    caller: Caller
-    pairs: dict[str, Pair]
-    chance: Random = field(default_factory=lambda: Random(_SEED))  # noqa: S311  for choices, not for secrets
+    action: Literal["create", "patch", "delete", "revert"]
+    schema: str
+    objects: list[DemoObject]
+    agent: str | None = None
+    reason: str = "demo data"
 
-    def by(self, agent: str, reason: str) -> "Scene":
-        """The same scene, acted by an agent for a stated reason."""
-        return replace(self, caller=replace(self.caller, agent=agent, reason=reason))
 
-    async def create(self, schema: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-        """The uuids of new objects, in order."""
-        operations = [Operation("create", row) for row in rows]
-        outcomes = await self.registers.objects.bulk(self.caller, self.pairs[schema], operations, atomic=True)
-        return [str(outcome.uuid) for outcome in outcomes]
+class DemoRegister(msgspec.Struct):
+    """A register, its schemas in the order they refer to one another, and its history."""
 
-    async def change(self, schema: str, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Merge changes into objects, by uuid."""
-        operations = [Operation("patch", dict(patch), uuid) for uuid, patch in changes.items()]
-        await self.registers.objects.bulk(self.caller, self.pairs[schema], operations, atomic=True)
-
-    async def delete(self, schema: str, uuids: Sequence[str]) -> None:
-        operations = [Operation("delete", ref=uuid) for uuid in uuids]
-        await self.registers.objects.bulk(self.caller, self.pairs[schema], operations, atomic=True)
-
-    async def revert(self, schema: str, uuid: str, version: int) -> None:
-        """Bring an object back to what it was at a version."""
-        await self.registers.history.revert(self.caller, self.pairs[schema], uuid, version=version)
+    register: dict[str, Any]
+    schemas: list[dict[str, Any]]
+    steps: list[DemoStep]
 
 
 async def fill_demo(registers: "Registers") -> None:
-    """Write the three registers, those that are not there yet."""
-    from pentad.rooms.registers.demo_stories import museum, trees, workshop
+    """Write the registers that do not exist yet."""
+    from importlib.resources import files  # slow to import
 
+    text = (files("pentad.rooms.registers.interface") / "demo_registers.json").read_bytes()
+    for story in msgspec.json.decode(text, type=list[DemoRegister]):
+        try:
+            await registers.catalogue.get_register(Caller(_OWNER), story.register["slug"])
+        except NotFound:
+            await _write(registers, story)
+
+
+async def _write(registers: "Registers", story: DemoRegister) -> None:
     caller = Caller(_OWNER, reason="demo data")
-    for story in (museum.STORY, trees.STORY, workshop.STORY):
-        if not await _exists(registers, caller, str(story.register["slug"])):
-            await _tell(registers, caller, story)
+    slugs = [(await registers.catalogue.create_schema(caller, schema)).slug for schema in story.schemas]
+    register = await registers.catalogue.create_register(caller, {**story.register, "schemas": slugs})
+    uuids: dict[tuple[str, int], str] = {}
+    for step in story.steps:
+        caller = Caller(_OWNER, step.agent, reason=step.reason)
+        pair = await registers.catalogue.pair(caller, register.slug, step.schema)
+        names = [(step.schema, one.number) for one in step.objects]
+        if step.action == "revert":
+            for name, one in zip(names, step.objects, strict=True):
+                await registers.history.revert(caller, pair, uuids[name], version=one.version)
+            continue
+        operations = [
+            Operation(step.action, one.data and _resolved(one.data, uuids), uuids.get(name))
+            for name, one in zip(names, step.objects, strict=True)
+        ]
+        outcomes = await registers.objects.bulk(caller, pair, operations, atomic=True)
+        uuids.update(zip(names, (str(outcome.uuid) for outcome in outcomes), strict=True))
 
 
-async def _exists(registers: "Registers", caller: Caller, slug: str) -> bool:
-    try:
-        await registers.catalogue.get_register(caller, slug)
-    except NotFound:
-        return False
-    return True
-
-
-async def _tell(registers: "Registers", caller: Caller, story: Story) -> None:
-    catalogue = registers.catalogue
-    slugs = [(await catalogue.create_schema(caller, schema)).slug for schema in story.schemas]
-    register = await catalogue.create_register(caller, {**story.register, "schemas": slugs})
-    pairs = {slug: await catalogue.pair(caller, register.slug, slug) for slug in slugs}
-    await story.tell(Scene(registers, caller, pairs))
+def _resolved(data: Mapping[str, Any], uuids: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+    """The data with uuids in place of references to other objects of the demo."""
+    found = dict(data)
+    for name, value in data.items():
+        match value:
+            case {"$object": [str(schema), int(number)]}:
+                found[name] = uuids[schema, number]
+            case _:
+                pass
+    return found
