@@ -130,7 +130,7 @@ class Register(_Entity):
 
 @dataclass(frozen=True, slots=True)
 class Schema(_Entity):
-    """Describes objects of one kind. `changes` counts its versions, so that compiled forms can be told apart."""
+    """Describes objects of one kind. `changes` counts its versions and shows whether a compiled form is stale."""
 
     changes: int
     created_at: float

@@ -105,7 +105,7 @@ class SavedQueries:
         if not 0 < len(name) <= _LONGEST_TITLE:
             raise InvalidInput(f"A saved query has a title of 1 to {_LONGEST_TITLE} characters.")
         if "cursor" in query:
-            raise InvalidInput("A saved query has no cursor: it is always asked from its beginning.")
+            raise InvalidInput("A saved query has no cursor: it always starts at the first row.")
         scopes, user = caller.principal.scopes, caller.principal.user
         text = msgspec.json.encode({"query": dict(query), "scopes": sorted(scopes), "user": user}).decode()
         if len(text) > _MOST_BYTES:
@@ -282,9 +282,9 @@ def _may_see(caller: Caller, row: Row) -> bool:
 
 def _saved(row: Row) -> SavedQuery:
     query_id, principal, title, register, schema, text, digest, created = row
-    asked: dict[str, Any] = msgspec.json.decode(text)
+    stored: dict[str, Any] = msgspec.json.decode(text)
     return SavedQuery(
-        query_id, principal, title, register, schema, asked["query"], frozenset(asked["scopes"]), asked.get("user"),
+        query_id, principal, title, register, schema, stored["query"], frozenset(stored["scopes"]), stored.get("user"),
         bytes(digest), created,
     )  # fmt: skip
 

@@ -142,20 +142,20 @@ class Catalogue:
             current = view.register(ref)
             self._access.check_define(caller, current)
             entries.check_version(current, if_version)
-            wanted = entries.apply_fields(current, fields, merge=merge)
-            wanted = self._checks.with_slug_and_organisation(tx, caller, "register", wanted, current, data)
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            proposed = self._checks.with_slug_and_organisation(tx, caller, "register", proposed, current, data)
             if fields.get("schemas") is not None:
                 unseen = set(current.schemas).difference(view.with_visible_schemas(current).schemas)
-                wanted = replace(wanted, schemas=(*_schema_ids(view, fields["schemas"]), *sorted(unseen)))
-            if wanted == current:
+                proposed = replace(proposed, schemas=(*_schema_ids(view, fields["schemas"]), *sorted(unseen)))
+            if proposed == current:
                 return view.with_visible_schemas(current)
-            read_block(wanted.body.get("authorization"), "authorization")
-            self._checks.refuse_opening(tx, caller, current, wanted)
-            if wanted.version == current.version:
-                wanted = replace(wanted, version=entries.next_version(current.version))
-            wanted = replace(wanted, updated_at=max(now, current.updated_at))
-            store.update_register(tx, wanted)
-            return view.with_visible_schemas(self._changed(tx, wanted, current))
+            read_block(proposed.body.get("authorization"), "authorization")
+            self._checks.refuse_opening(tx, caller, current, proposed)
+            if proposed.version == current.version:
+                proposed = replace(proposed, version=entries.next_version(current.version))
+            proposed = replace(proposed, updated_at=max(now, current.updated_at))
+            store.update_register(tx, proposed)
+            return view.with_visible_schemas(self._changed(tx, proposed, current))
 
         return await self._write(update)
 
@@ -218,18 +218,18 @@ class Catalogue:
             current = self.schema_in(tx, caller, ref)
             self._access.check_define(caller, current)
             entries.check_version(current, if_version)
-            wanted = entries.apply_fields(current, fields, merge=merge)
-            wanted = self._checks.with_slug_and_organisation(tx, caller, "schema", wanted, current, data)
-            if wanted == current:
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            proposed = self._checks.with_slug_and_organisation(tx, caller, "schema", proposed, current, data)
+            if proposed == current:
                 return current
-            self._checks.refuse_unseen(tx, caller, wanted, composed(current))
-            if wanted.version == current.version:
-                wanted = replace(wanted, version=entries.next_version(current.version))
-            wanted = replace(wanted, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            self._checks.refuse_unseen(tx, caller, proposed, composed(current))
+            if proposed.version == current.version:
+                proposed = replace(proposed, version=entries.next_version(current.version))
+            proposed = replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
             hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
             allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
-            self._evolution.apply(tx, caller, current, wanted, migration, now, hidden, allow, seen)
-            return self._changed(tx, wanted, current)
+            self._evolution.apply(tx, caller, current, proposed, migration, now, hidden, allow, seen)
+            return self._changed(tx, proposed, current)
 
         return await self._write(update)
 
@@ -248,11 +248,11 @@ class Catalogue:
         def look(rows: Rows) -> "EvolutionReport":
             current = self.schema_in(rows, caller, ref)
             self._access.check_define(caller, current)
-            wanted = entries.apply_fields(current, fields, merge=merge)
-            self._checks.refuse_unseen(rows, caller, wanted, composed(current))
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
             hidden = hidden_in(self._access, caller, self.pairs_in(rows))
             allow = self._checks.guard(rows, caller)
-            return self._evolution.report(rows, current, wanted, migration, hidden, allow)
+            return self._evolution.report(rows, current, proposed, migration, hidden, allow)
 
         return await self._database.read(look)
 

@@ -54,45 +54,47 @@ class DefinitionChecks:
 
     def choose_organisation(self, rows: Rows, caller: Caller, data: Mapping[str, Any], known: str) -> str:
         """The organisation of a register or schema; administrators may name another one by id or slug."""
-        wanted = data.get("organisation")
-        if not wanted or wanted == known or not self._access.is_free(caller):
+        given = data.get("organisation")
+        if not given or given == known or not self._access.is_free(caller):
             return known
-        found = store.organisation_named(rows, wanted) if isinstance(wanted, str) else None
+        found = store.organisation_named(rows, given) if isinstance(given, str) else None
         if found is None:
-            raise InvalidInput(f"There is no organisation {str(wanted)[:80]!r}.", hint="Give its id or its slug.")
+            raise InvalidInput(f"There is no organisation {str(given)[:80]!r}.", hint="Give its id or its slug.")
         return found
 
     def with_slug_and_organisation(
-        self, rows: Rows, caller: Caller, kind: Kind, wanted: E, current: E, data: Mapping[str, Any]
+        self, rows: Rows, caller: Caller, kind: Kind, proposed: E, current: E, data: Mapping[str, Any]
     ) -> E:
         """The changed entity with the slug and the organisation that the caller asked for."""
         organisation = self.choose_organisation(rows, caller, data, current.organisation)
         seen = partial(self._access.sees, caller)
         slug = chosen_slug(rows, kind, data, current.title, organisation, seen, current)
-        return replace(wanted, slug=slug, body={**wanted.body, "organisation": organisation})
+        return replace(proposed, slug=slug, body={**proposed.body, "organisation": organisation})
 
-    def refuse_unseen(self, rows: Rows, caller: Caller, wanted: Schema, known: Iterable[tuple[str, int | str]]) -> None:
+    def refuse_unseen(
+        self, rows: Rows, caller: Caller, proposed: Schema, known: Iterable[tuple[str, int | str]]
+    ) -> None:
         """Refuse to build a schema on one that its author may not know of, unless it was built on it already."""
         before = list(known)
-        for keyword, ref in composed(wanted):
-            found = parent_of(rows, ref, wanted.organisation)
+        for keyword, ref in composed(proposed):
+            found = parent_of(rows, ref, proposed.organisation)
             if found is not None and (keyword, ref) not in before and not self._access.sees(caller, found):
                 raise unknown_parent(keyword, ref)
 
-    def refuse_opening(self, rows: Rows, caller: Caller, current: Register, wanted: Register) -> None:
+    def refuse_opening(self, rows: Rows, caller: Caller, current: Register, proposed: Register) -> None:
         if self._access.is_free(caller):
             return
-        schemas = [found for key in wanted.schemas if (found := store.find_schema(rows, key)) is not None]
-        pairs = (Pair(wanted, one, self._definitions.of(rows, one)) for one in schemas)
-        refuse_opening(self._access, caller, current, wanted, pairs)
+        schemas = [found for key in proposed.schemas if (found := store.find_schema(rows, key)) is not None]
+        pairs = (Pair(proposed, one, self._definitions.of(rows, one)) for one in schemas)
+        refuse_opening(self._access, caller, current, proposed, pairs)
 
     def guard(self, rows: Rows, caller: Caller) -> Allow:
         """A function that refuses changes of schemas that the caller may not make, for one unit of work."""
 
         def allow(
-            current: Schema, old: "CompiledSchema", wanted: Schema, new: "CompiledSchema", steps: "Sequence[Step]"
+            current: Schema, old: "CompiledSchema", proposed: Schema, new: "CompiledSchema", steps: "Sequence[Step]"
         ) -> None:
-            refuse_widening(self._access, caller, Pair(_NO_REGISTER, current, old), Pair(_NO_REGISTER, wanted, new))
+            refuse_widening(self._access, caller, Pair(_NO_REGISTER, current, old), Pair(_NO_REGISTER, proposed, new))
             if not steps or self._access.is_free(caller):
                 return
             pairs = [

@@ -31,7 +31,7 @@ _OWN_ATTRIBUTES: Final = frozenset({"title", "version", "slug", "schemas"})
 _FIRST_VERSION: Final = "0.0.1"
 _LONGEST_TITLE: Final = 500
 _MOST_NAMED: Final = 10
-_KINDS: Final[dict[str, tuple[type, str]]] = {
+_TYPES: Final[dict[str, tuple[type, str]]] = {
     "description": (str, "a text"),
     "summary": (str, "a text"),
     "slug": (str, "a text"),
@@ -109,9 +109,9 @@ def check_fields(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
     _, unstorable = text_of(dict(data))
     if unstorable is not None:
         raise rejection([unstorable], f"The {kind}")
-    for name, (wanted, words) in _KINDS.items():
+    for name, (type_, words) in _TYPES.items():
         value = data.get(name)
-        if value is not None and not isinstance(value, wanted):
+        if value is not None and not isinstance(value, type_):
             raise _wrong(kind, name, f"must be {words}", value)
     title = data.get("title")
     if title is not None and not (isinstance(title, str) and 0 < len(title.strip()) <= _LONGEST_TITLE):

@@ -74,19 +74,19 @@ class SchemaEvolution:
             catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
-        self, rows: Rows, current: Schema, wanted: Schema, migration: Migration, hidden: Hidden, allow: Allow
+        self, rows: Rows, current: Schema, proposed: Schema, migration: Migration, hidden: Hidden, allow: Allow
     ) -> "EvolutionReport":
         """What a change would mean for the stored objects, after the migration if there is one."""
-        steps, new = _steps(migration), self._definitions.try_out(rows, wanted)
-        allow(current, self._definitions.of(rows, current), wanted, new, steps)
-        return _preflight(rows, new, wanted.id, steps, hidden)[0]
+        steps, new = _steps(migration), self._definitions.try_out(rows, proposed)
+        allow(current, self._definitions.of(rows, current), proposed, new, steps)
+        return _preflight(rows, new, proposed.id, steps, hidden)[0]
 
     def apply(
         self,
         tx: Transaction,
         caller: Caller,
         current: Schema,
-        wanted: Schema,
+        proposed: Schema,
         migration: Migration,
         now: float,
         hidden: Hidden,
@@ -100,23 +100,23 @@ class SchemaEvolution:
         from pentad.rooms.registers.definitions.soundness import refuse_unsound
 
         old = self._definitions.of(tx, current)
-        new = self._definitions.try_out(tx, wanted)
+        new = self._definitions.try_out(tx, proposed)
         refuse_unsound(new)
-        allow(current, old, wanted, new, _steps(migration))
+        allow(current, old, proposed, new, _steps(migration))
         old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
-        catalogue_store.update_schema(tx, wanted)
-        _refuse_misfits(tx, wanted, (old, new), _steps(migration), hidden)
-        for user in self.dependents(tx, wanted):
+        catalogue_store.update_schema(tx, proposed)
+        _refuse_misfits(tx, proposed, (old, new), _steps(migration), hidden)
+        for user in self.dependents(tx, proposed):
             try:
                 self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
             except PentadError:
                 if seen(user):
                     raise
                 raise Conflict(
-                    f"A schema that is made of {wanted.slug!r} stands in the way.", hint="Ask an administrator."
+                    f"A schema that is made of {proposed.slug!r} stands in the way.", hint="Ask an administrator."
                 ) from None
-        self._migrate_objects(tx, caller, wanted, (old, new), _steps(migration), now)
-        synchronise(tx, self._dialect, wanted.id, plan_of(new), discreet=hidden is not None)
+        self._migrate_objects(tx, caller, proposed, (old, new), _steps(migration), now)
+        synchronise(tx, self._dialect, proposed.id, plan_of(new), discreet=hidden is not None)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""

@@ -45,7 +45,7 @@ CAPABILITIES: Final = (
     Capability("files", "Files", "Attachments of objects."),
     Capability("audit", "Audit trails", "Who changed what and why, in a chain that can be verified."),
     Capability("bulk", "Bulk operations", "Many writes at once, and plans to look at before they happen."),
-    Capability("webhooks", "Webhooks", "Addresses that are told of changes, signed."),
+    Capability("webhooks", "Webhooks", "URLs that get a signed request for each change."),
     Capability("chat", "Chat", "Questions in plain words, answered with the objects that match and why."),
     Capability("views", "Views", "Saved queries."),
 )

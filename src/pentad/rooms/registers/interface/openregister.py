@@ -54,40 +54,23 @@ _INSTRUCTIONS: Final = (
     " data. Use the tools registers, schemas and objects (action list, get, create, update or delete) to manage them,"
     " and the openregister:// resources to browse."
 )
-_JSON: Final = "application/json"
-_STATIC: Final[tuple[dict[str, Any], ...]] = (
-    {
-        "uri": f"{SCHEME}registers",
-        "name": "All Registers",
-        "description": "All registers you have access to.",
-        "mimeType": _JSON,
-    },
-    {
-        "uri": f"{SCHEME}schemas",
-        "name": "All Schemas",
-        "description": "All schemas you have access to.",
-        "mimeType": _JSON,
-    },
+
+
+def _entry(uri: str, name: str, description: str, *, key: str = "uri") -> dict[str, str]:
+    return {key: f"{SCHEME}{uri}", "name": name, "description": description, "mimeType": "application/json"}
+
+
+_STATIC: Final = (
+    _entry("registers", "All Registers", "All registers you have access to."),
+    _entry("schemas", "All Schemas", "All schemas you have access to."),
 )
-_TEMPLATES: Final[tuple[dict[str, Any], ...]] = (
-    {
-        "uriTemplate": f"{SCHEME}registers/{{id}}",
-        "name": "Register",
-        "description": "A single register by its ID.",
-        "mimeType": _JSON,
-    },
-    {
-        "uriTemplate": f"{SCHEME}schemas/{{id}}",
-        "name": "Schema",
-        "description": "A single schema by its ID.",
-        "mimeType": _JSON,
-    },
-    {
-        "uriTemplate": f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}",
-        "name": "Object",
-        "description": "A single object by register ID, schema ID and UUID.",
-        "mimeType": _JSON,
-    },
+_TEMPLATES: Final = tuple(
+    _entry(uri, name, description, key="uriTemplate")
+    for uri, name, description in (
+        ("registers/{id}", "Register", "A single register by its ID."),
+        ("schemas/{id}", "Schema", "A single schema by its ID."),
+        ("objects/{register}/{schema}/{id}", "Object", "A single object by register ID, schema ID and UUID."),
+    )
 )
 
 Answer = Callable[[Mapping[str, Any], Caller], Awaitable[Any]]
@@ -329,7 +312,7 @@ async def _resource(registers: "Registers", caller: Caller, params: Mapping[str,
         raise ProtocolError(INVALID_PARAMS, f"Invalid URI scheme, expected {SCHEME}")
     kind, *ids = uri.removeprefix(SCHEME).split("/")
     found = await _read(registers, caller, kind, ids)
-    return {"uri": uri, "mimeType": _JSON, "text": msgspec.json.encode(found).decode("utf-8")}
+    return {"uri": uri, "mimeType": "application/json", "text": msgspec.json.encode(found).decode("utf-8")}
 
 
 async def _read(registers: "Registers", caller: Caller, kind: str, ids: list[str]) -> Any:

@@ -26,49 +26,43 @@ LIST_LIMIT: Final = 100
 _ACTIONS: Final = ("list", "get", "create", "update", "delete")
 
 
-def _schema(what: str, key: dict[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "action": {"type": "string", "enum": list(_ACTIONS), "description": "The operation to perform"},
-            **more,
-            "id": key,
-            "data": {"type": "object", "description": f"The {what}'s content (for create, update)"},
-            "limit": {"type": "integer", "description": "Maximum number of results (for list)"},
-            "offset": {"type": "integer", "description": "Number of results to skip (for list)"},
-        },
-        "required": ["action", *more],
+def _tool(name: str, description: str, identifier: dict[str, Any], **place: dict[str, Any]) -> dict[str, Any]:
+    """The declaration of a tool; `place` are required arguments besides the action."""
+    properties = {
+        "action": {"type": "string", "enum": list(_ACTIONS), "description": "The operation to perform"},
+        **place,
+        "id": identifier,
+        "data": {"type": "object", "description": f"The {name.removesuffix('s')}'s content (for create, update)"},
+        "limit": {"type": "integer", "description": "Maximum number of results (for list)"},
+        "offset": {"type": "integer", "description": "Number of results to skip (for list)"},
     }
+    schema = {"type": "object", "properties": properties, "required": ["action", *place]}
+    return {"name": name, "description": description, "inputSchema": schema}
 
 
-def _number(what: str) -> dict[str, Any]:
-    return {"type": "integer", "description": f"{what} ID (for get, update, delete)"}
+def _id(type_: str, description: str) -> dict[str, Any]:
+    return {"type": type_, "description": description}
 
 
 TOOLS: Final[dict[str, dict[str, Any]]] = {
-    "registers": {
-        "name": "registers",
-        "description": "Manage registers, the data containers that group schemas and objects: list, get, create,"
-        " update, delete.",
-        "inputSchema": _schema("register", _number("Register")),
-    },
-    "schemas": {
-        "name": "schemas",
-        "description": "Manage schemas, the data definitions that describe object structure: list, get, create,"
-        " update, delete.",
-        "inputSchema": _schema("schema", _number("Schema")),
-    },
-    "objects": {
-        "name": "objects",
-        "description": "Manage objects, the data records stored in a register under a schema: list, get, create,"
-        " update, delete. Register and schema are always required.",
-        "inputSchema": _schema(
-            "object",
-            {"type": "string", "description": "Object UUID (for get, update, delete)"},
-            register={"type": "integer", "description": "Register ID"},
-            schema={"type": "integer", "description": "Schema ID"},
-        ),
-    },
+    "registers": _tool(
+        "registers",
+        "Manage registers, the data containers that group schemas and objects: list, get, create, update, delete.",
+        _id("integer", "Register ID (for get, update, delete)"),
+    ),
+    "schemas": _tool(
+        "schemas",
+        "Manage schemas, the data definitions that describe object structure: list, get, create, update, delete.",
+        _id("integer", "Schema ID (for get, update, delete)"),
+    ),
+    "objects": _tool(
+        "objects",
+        "Manage objects, the data records stored in a register under a schema: list, get, create, update, delete."
+        " Register and schema are always required.",
+        _id("string", "Object UUID (for get, update, delete)"),
+        register=_id("integer", "Register ID"),
+        schema=_id("integer", "Schema ID"),
+    ),
 }
 
 

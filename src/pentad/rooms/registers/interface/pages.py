@@ -118,8 +118,8 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     caller = _caller(visit)
     pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
     words, cursor = visit.asked(), visit.query.get("cursor") or None
-    asked: dict[str, Any] = {"limit": _PAGE_SIZE, "search": words or None, "cursor": cursor}
-    query = query_of(registers.access, caller, pair, {name: value for name, value in asked.items() if value})
+    members: dict[str, Any] = {"limit": _PAGE_SIZE, "search": words or None, "cursor": cursor}
+    query = query_of(registers.access, caller, pair, {name: value for name, value in members.items() if value})
     found = await registers.objects.find(caller, pair, query)
     main = _list_properties(registers, caller, pair)
     rows = [_row(registers, caller, pair, StoredObject(*row), main) for row in found.rows]

@@ -41,11 +41,13 @@ class Exporter:
         self._objects = objects
         self._access = access
 
-    async def stream(self, caller: Caller, pair: Pair, kind: Format, asked: Mapping[str, Any]) -> AsyncIterator[bytes]:
-        """The bytes of the file; `asked` may hold the filter, search, sort, fields and as_of of a query."""
-        if unknown := set(asked) - set(_QUERY_PARTS):
+    async def stream(
+        self, caller: Caller, pair: Pair, kind: Format, selection: Mapping[str, Any]
+    ) -> AsyncIterator[bytes]:
+        """The bytes of the file; `selection` may hold the filter, search, sort, fields and as_of of a query."""
+        if unknown := set(selection) - set(_QUERY_PARTS):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_QUERY_PARTS)}.")
-        query = {**asked, "limit": LARGEST_LIMIT, "count": False}
+        query = {**selection, "limit": LARGEST_LIMIT, "count": False}
         fields = query_of(self._access, caller, pair, query).fields
         sheet = _Sheet(kind, pair, fields, self._access.hidden(caller, pair))
         while True:

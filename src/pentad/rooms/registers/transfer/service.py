@@ -37,12 +37,12 @@ class Transfer:
         return await importer.run(caller, pair, source, kind, options or ImportOptions(), progress or _ignore_progress)
 
     def export(
-        self, caller: Caller, pair: Pair, kind: "Format", asked: Mapping[str, Any] | None = None
+        self, caller: Caller, pair: Pair, kind: "Format", selection: Mapping[str, Any] | None = None
     ) -> AsyncIterator[bytes]:
         """The bytes of a file with everything that a query finds."""
         from pentad.rooms.registers.transfer.exports import Exporter
 
-        return Exporter(self._objects, self._access).stream(caller, pair, kind, asked or {})
+        return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {})
 
 
 def _ignore_progress(phase: str, done: int, total: int | None) -> None:

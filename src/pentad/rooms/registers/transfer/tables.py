@@ -122,8 +122,8 @@ def _undeclared(header: str, schema: Schema) -> Column | str:
     if extra is True or (isinstance(extra, Mapping) and extra):
         return Column(header, (header,), {} if extra is True else cast("Schema", extra))
     known = [column.header for column in columns_of(schema)]
-    meant = nearest(header, known)
-    return f"the schema has no such property{f'; did you mean {meant[0]!r}?' if meant else '.'}"
+    similar = nearest(header, known)
+    return f"the schema has no such property{f'; did you mean {similar[0]!r}?' if similar else '.'}"
 
 
 def assemble(cells: Sequence[tuple[Column, Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A webhook: a URL, the events it gets, and the secret that signs its deliveries. With the SQL of webhooks.
 
-The secret is shown once, when it is set, and header values never; the store seals both.
+Only the answer that sets a secret contains it, and no answer contains header values; the store seals both.
 """
 
 import re
@@ -171,12 +171,12 @@ def store_target(transaction: Transaction, webhook_id: str, target: Target, at: 
 def read_target(given: Mapping[str, Any]) -> Target:
     """A target from JSON; InvalidInput names the first field of a wrong type."""
     for name, value in given.items():
-        wanted = _TYPES.get(name)
-        if wanted is None:
+        expected = _TYPES.get(name)
+        if expected is None:
             guess = did_you_mean(name, _TYPES) or f"The fields are {', '.join(_TYPES)}."
             raise InvalidInput(f"A webhook has no field {name[:60]!r}.", hint=guess)
-        if not wanted.fits(value):
-            raise InvalidInput(f"The webhook's {name} is {kind_of(value)}.", hint=f"It must be {wanted.words}.")
+        if not expected.fits(value):
+            raise InvalidInput(f"The webhook's {name} is {kind_of(value)}.", hint=f"It must be {expected.words}.")
     if "url" not in given:
         raise InvalidInput("The webhook has no url.", hint='Give at least {"url": "https://..."}.')
     return msgspec.convert(dict(given), type=Target)

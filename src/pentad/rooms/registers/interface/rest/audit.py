@@ -1,4 +1,4 @@
-"""The history over REST: who changed what, how it looked before, and whether the chain is whole. Nothing changes it."""
+"""The history over REST: who changed what, earlier states, and verification of the chain. It is read-only."""
 
 from typing import Any, Final
 
@@ -13,11 +13,11 @@ from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.objects.reports import Change
 
-_CURSOR: Final = Parameter("_cursor", "Where the last answer ended.")
+_CURSOR: Final = Parameter("_cursor", "The cursor of the last answer.")
 
 
 def audit_row(change: Change) -> dict[str, Any]:
-    """A change under the names OpenRegister's clients know, beside our own."""
+    """A change with the field names of OpenRegister besides our own."""
     wire = change.wire()
     return {**wire, "object": change.uuid, "user": change.principal, "created": wire["at"]}
 
@@ -59,7 +59,7 @@ async def compare(request: RestRequest) -> Response:
     pair = await request.pair()
     first = request.integer("from", 0, 2**53)
     if not first:
-        raise InvalidInput("Say which versions to compare.", hint="Give from=1, and to=3 unless now is meant.")
+        raise InvalidInput("Say which versions to compare.", hint="Give from=1, and to=3 unless you mean now.")
     second = request.integer("to", 0, 2**53) or None
     return json_response(await request.registers.history.diff(request.caller, pair, request.path("id"), first, second))
 
@@ -70,7 +70,12 @@ async def verify(request: RestRequest) -> Response:
     return json_response((await request.registers.history.verify(request.caller, pair, request.path("id"))).wire())
 
 
-_FEED: Final = (PAGING[0], _CURSOR, Parameter("register", "Only here."), Parameter("schema", "Only of this schema."))
+_FEED: Final = (
+    PAGING[0],
+    _CURSOR,
+    Parameter("register", "Only changes in this register."),
+    Parameter("schema", "Only of this schema."),
+)
 _BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer")
 ROUTES: Final = (
     RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED, exact=True),

@@ -1,4 +1,4 @@
-"""Many writes at once, and plans: looked at first, then committed, and undone if need be."""
+"""Bulk writes over REST, and plans: previewed, then committed, and undone if necessary."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -84,7 +84,7 @@ async def validate(request: RestRequest) -> Response:
 
 
 async def make_plan(request: RestRequest) -> Response:
-    """Look at a batch of writes: validation, integrity, cascades and differences, nothing done yet."""
+    """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
     given = body_as(PlanData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
     return json_response(
@@ -98,7 +98,7 @@ async def get_plan(request: RestRequest) -> Response:
 
 
 async def commit_plan(request: RestRequest) -> Response:
-    """Do what a plan says; refused if anything it looked at has changed."""
+    """Commit a plan; refused if anything it depends on has changed."""
     return json_response((await request.registers.plans.commit(request.caller, request.path("id"))).wire())
 
 

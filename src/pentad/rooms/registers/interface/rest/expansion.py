@@ -77,7 +77,7 @@ async def _check(request: RestRequest, pair: Pair, names: Names, before: str, st
     if step > _MOST_STEPS:
         raise LimitExceeded(f"_extend follows at most {_MOST_STEPS} relations in a row.", hint="Shorten the name.")
     relations = _relations(pair, request.visible_schema(pair).properties)
-    wanted, unknown = _split(relations, names)
+    selected, unknown = _split(relations, names)
     for name in unknown:
         guess = did_you_mean(name, relations)
         there = ", ".join(before + one for one in sorted(relations))
@@ -85,7 +85,7 @@ async def _check(request: RestRequest, pair: Pair, names: Names, before: str, st
             f"_extend: {(before + name)[:80]!r} is no relation.{' ' + guess if guess else ''}",
             hint=f"There is {there}." if relations else f"The schema {pair.schema.slug!r} has no relation.",
         )
-    for path, below in wanted.items():
+    for path, below in selected.items():
         here = f"{before}{_dotted(path)}."
         refs = dict.fromkeys(facts.target for facts in pair.definition.references if facts.path == path)
         pairs = [
@@ -140,12 +140,12 @@ class _RelatedObjects:
         waiting = [(row, pair, names) for row in rows]
         done: set[tuple[str, Names]] = set()
         while waiting:
-            asked: dict[tuple[str, Names], None] = {}
-            for row, here, wanted in waiting:
-                for path, below in _split(_relations(here), wanted)[0].items():
-                    asked.update(((uuid, below), None) for value in values_at(row, path) for uuid in _uuids(value))
-            await self._look_for(sorted({uuid for uuid, _ in asked} - self._looked_for))
-            further = [one for one in asked if one[1] and one[0] in self._found and one not in done]
+            found: dict[tuple[str, Names], None] = {}
+            for row, here, selected in waiting:
+                for path, below in _split(_relations(here), selected)[0].items():
+                    found.update(((uuid, below), None) for value in values_at(row, path) for uuid in _uuids(value))
+            await self._look_for(sorted({uuid for uuid, _ in found} - self._looked_for))
+            further = [one for one in found if one[1] and one[0] in self._found and one not in done]
             done.update(further)
             waiting = [(self._found[uuid].wire, self._found[uuid].pair, below) for uuid, below in further]
 
@@ -197,22 +197,22 @@ def _split(relations: Mapping[str, Path], names: Iterable[str]) -> tuple[dict[Pa
     The longest relation wins, because a property may have dots in its name. A property that contains relations stands
     for all of them.
     """
-    wanted: dict[Path, dict[str, None]] = {}
+    selected: dict[Path, dict[str, None]] = {}
     unknown: list[str] = []
     for name in names:
         begun = [one for one in relations if name == one or name.startswith(f"{one}.")]
         if begun:
             first = max(begun, key=len)
-            below = wanted.setdefault(relations[first], {})
+            below = selected.setdefault(relations[first], {})
             if rest := name[len(first) + 1 :]:
                 below[rest] = None
             continue
         inner = list(relations) if name == _ALL else [one for one in relations if one.startswith(f"{name}.")]
         for one in inner:
-            wanted.setdefault(relations[one], {})
+            selected.setdefault(relations[one], {})
         if not inner and name != _ALL:
             unknown.append(name)
-    return {path: tuple(sorted(below)) for path, below in wanted.items()}, unknown
+    return {path: tuple(sorted(below)) for path, below in selected.items()}, unknown
 
 
 def _dotted(path: Path) -> str:

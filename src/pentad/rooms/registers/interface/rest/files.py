@@ -1,4 +1,4 @@
-"""Files of objects over REST: in as a form, raw bytes or base64, out as attachments no browser will run."""
+"""Files of objects over REST: uploaded as a form, raw bytes or base64; downloads are never run by a browser."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _PATH: Final = "/objects/{register}/{schema}/{id}/files"
 
 
 async def _object(request: RestRequest, right: Right) -> str:
-    """The uuid of the object whose files are meant, if the caller has the right on it."""
+    """The uuid of the object in the path, if the caller has the right on it."""
     pair = await request.pair(right)
     stored = await request.registers.objects.get(request.caller, pair, request.path("id"))
     request.registers.access.check_object(request.caller, pair, right, stored)

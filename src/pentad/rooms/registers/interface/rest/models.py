@@ -1,6 +1,6 @@
-"""The bodies REST routes take and give, as models: they write the OpenAPI description and check what is our own.
+"""Models of request and response bodies, for the OpenAPI description and for validation.
 
-A register, a schema and an object are open: fields Pentad does not know are kept, so their models allow more.
+Registers, schemas and objects keep fields that Pentad does not know, so their models allow extra fields.
 """
 
 from typing import Any, Literal
@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
 AsGiven = InstanceOf[dict[str, Any]]
-"""An object that is not copied: there may be thousands in one body, and what reads them changes none."""
+"""A dict that pydantic does not copy: one body may have thousands, and nothing changes them."""
 
 
 class Open(BaseModel):
-    """A JSON object with known fields and room for more."""
+    """A JSON object that allows extra fields."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
@@ -20,7 +20,7 @@ class Open(BaseModel):
 class RegisterData(Open):
     """A register as a caller writes it."""
 
-    title: str = Field(description="What people call it.")
+    title: str = Field(description="A name for people.")
     slug: str | None = Field(None, description="A readable address; made from the title if left out.")
     description: str | None = None
     schemas: list[int | str] = Field(default_factory=list[int | str], description="Schemas by id, uuid or slug.")
@@ -36,7 +36,7 @@ class RegisterAnswer(RegisterData):
 
 
 class SchemaData(Open):
-    """A schema as a caller writes it: JSON Schema 2020-12 for the properties, and what the room adds."""
+    """A schema as a caller writes it: properties in JSON Schema 2020-12, with the room's additions."""
 
     title: str
     slug: str | None = None
@@ -60,7 +60,7 @@ class ObjectData(Open):
 
 
 class ObjectMetadata(Open):
-    """What the server knows about an object."""
+    """An object's metadata."""
 
     id: str
     version: str
@@ -91,29 +91,29 @@ class PageAnswer(BaseModel):
 
 
 class ObjectsAnswer(PageAnswer):
-    """A part of a list of objects, with counts of values where they were asked for."""
+    """A part of a list of objects, with facets if requested."""
 
     facets: dict[str, Any] = Field(default_factory=dict[str, Any])
     cursor: str | None = Field(None, description="Give it as _cursor to go on where this page ends.")
     retrieval: Literal["hybrid", "lexical"] | None = Field(
         None,
-        description="How the words of a hybrid schema were searched; each hit's @self.why says what it owes to what.",
+        description="How a hybrid schema was searched; @self.why of each hit explains its rank.",
     )
-    lexical_because: str | None = Field(None, description="Why only words were compared, where that is so.")
+    lexical_because: str | None = Field(None, description="Why the search compared only words, if it did.")
     no_good_match: bool | None = Field(
-        None, description="True where nothing that a hybrid search found is likely to be what was asked for."
+        None, description="True if no result of a hybrid search is likely to be relevant."
     )
 
 
 class LockData(BaseModel):
-    """For how long, and for what."""
+    """Duration and purpose of a lock."""
 
     duration: int = Field(3600, ge=1, le=86_400, description="Seconds until the lock runs out.")
     process: str | None = Field(None, max_length=200)
 
 
 class RevertData(BaseModel):
-    """Which earlier state to go back to: exactly one of the three."""
+    """The earlier state to restore: exactly one of the three."""
 
     version: int | None = None
     datetime: str | None = None
@@ -135,7 +135,7 @@ class OperationData(BaseModel):
 
 
 class BulkData(BaseModel):
-    """Rows to write, all together or each for itself."""
+    """Rows to write, all or nothing or row by row."""
 
     operations: list[OperationData] = Field(min_length=1, max_length=10_000)
     atomic: bool = True
@@ -157,7 +157,7 @@ class UuidsData(BaseModel):
 
 
 class OutcomesAnswer(BaseModel):
-    """What became of each row."""
+    """The result of each row."""
 
     results: list[dict[str, Any]]
     created: int = 0
@@ -168,7 +168,7 @@ class OutcomesAnswer(BaseModel):
 
 
 class PlanData(BaseModel):
-    """Rows to look at before they are written."""
+    """Rows to preview before they are written."""
 
     register_: int | str = Field(alias="register")
     schema_: int | str = Field(alias="schema")
@@ -220,7 +220,7 @@ class QuestionData(BaseModel):
 
 
 class ViewData(BaseModel):
-    """A query worth keeping."""
+    """A query to save."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 

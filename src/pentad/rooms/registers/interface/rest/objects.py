@@ -173,7 +173,7 @@ async def can_delete_object(request: RestRequest) -> Response:
 
 
 async def revert_object(request: RestRequest) -> Response:
-    """Bring an object back to an earlier state, exactly."""
+    """Restore an earlier state of an object."""
     pair = await request.pair("update")
     given = body_as(RevertData, await request.object())
     if sum(one is not None for one in (given.version, given.datetime, given.audit_trail_id)) != 1:
@@ -206,7 +206,7 @@ async def restore_object(request: RestRequest) -> Response:
 
 
 async def purge_object(request: RestRequest) -> Response:
-    """Remove a deleted object for good, with its files."""
+    """Purge a deleted object and its files."""
     pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
     await request.registers.objects.purge(request.caller, pair, stored.uuid)
     return no_content()

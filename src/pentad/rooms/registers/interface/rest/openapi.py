@@ -1,4 +1,4 @@
-"""A register described to programs: its schemas as JSON Schema, its routes as OpenAPI 3.1."""
+"""The description of a register: its schemas as JSON Schema, its routes as OpenAPI 3.1."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 from pentad.rooms.registers.interface.openregister import PREFIXES
 from pentad.rooms.registers.models import Register, Schema
 
-_OWN_WORDS: Final = frozenset(
+_ROOM_KEYWORDS: Final = frozenset(
     {
         "authorization", "facetable", "inversedBy", "onDelete", "writeBack", "removeAfterWriteBack", "immutable",
         "objectConfiguration", "validateReference", "translatable", "computed", "defaultBehavior", "visible",
@@ -14,13 +14,13 @@ _OWN_WORDS: Final = frozenset(
         "autoTags",
     }
 )  # fmt: skip
-"""Words of the room that mean nothing to JSON Schema."""
-_NAMED_BY_USERS: Final = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
-"""Where the names are not words of anybody's but properties."""
+"""Keywords of the room that JSON Schema does not know."""
+_MAPS_OF_SCHEMAS: Final = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
+"""Keywords whose members are named by users, not by JSON Schema."""
 
 
 def json_schema(schema: Schema) -> dict[str, Any]:
-    """A schema as a JSON Schema document of its own."""
+    """A schema as a JSON Schema document."""
     body = schema.body
     properties: dict[str, Any] = body.get("properties") or {}
     document: dict[str, Any] = {
@@ -133,7 +133,7 @@ def _item(schema: Schema) -> dict[str, Any]:
 
 
 def _plain(property_: Any) -> Any:
-    """A property without the room's own words; a reference to another schema is a uuid on the wire."""
+    """A property without the room's keywords; a reference to another schema is a uuid."""
     if isinstance(property_, list):
         return [_plain(one) for one in cast("list[Any]", property_)]
     if not isinstance(property_, dict):
@@ -143,10 +143,10 @@ def _plain(property_: Any) -> Any:
         return {"type": facts.get("type", "string"), "description": f"The uuid of an object of schema {target}."}
     kept = {
         name: {key: _plain(one) for key, one in cast("dict[str, Any]", value).items()}
-        if name in _NAMED_BY_USERS and isinstance(value, dict)
+        if name in _MAPS_OF_SCHEMAS and isinstance(value, dict)
         else _plain(value)
         for name, value in facts.items()
-        if name not in _OWN_WORDS
+        if name not in _ROOM_KEYWORDS
     }
     if kept.get("required") in (True, False):
         del kept["required"]

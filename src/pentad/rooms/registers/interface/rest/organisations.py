@@ -28,7 +28,7 @@ async def create_organisation(request: RestRequest) -> Response:
 
 
 async def delete_organisation(request: RestRequest) -> Response:
-    """Remove an organisation that owns no objects."""
+    """Delete an organisation that owns nothing."""
     await request.registers.organisations.delete(request.caller, request.path("id"))
     return no_content()
 

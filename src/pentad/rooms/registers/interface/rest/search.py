@@ -222,12 +222,12 @@ async def get_view(request: RestRequest) -> Response:
 
 
 async def read_view(request: RestRequest) -> Response:
-    """RestRequest a saved query now."""
+    """Run a saved query."""
     return json_response(await request.registers.saved.result(request.caller, request.path("id")))
 
 
 async def delete_view(request: RestRequest) -> Response:
-    """Forget a saved query."""
+    """Delete a saved query."""
     await request.registers.saved.delete(request.caller, request.path("id"))
     return no_content()
 

@@ -1,4 +1,4 @@
-"""Whole files over REST: objects out as CSV, Excel, JSON or JSON lines, and in again."""
+"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines."""
 
 import io
 from collections.abc import AsyncIterator, Mapping
@@ -19,7 +19,7 @@ from pentad.rooms.registers.transfer.imports import ImportOptions
 
 
 async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
-    """The register of the path with the schema named; its only one when none is."""
+    """The register in the path with the named schema, or with its only one."""
     catalogue = request.registers.catalogue
     if schema is None:
         register = await catalogue.get_register(request.caller, request.path("id"))
@@ -35,24 +35,24 @@ async def export(request: RestRequest) -> Response:
     """Export the objects of a register's schema as a file."""
     pair = await _pair(request, "read", request.text("schema"))
     kind = format_named(request.text("format") or "csv")
-    chunks = request.registers.transfer.export(request.caller, pair, kind, _asked(request))
-    first = await anext(chunks, b"")  # what is wrong with the question is said before the answer begins
+    chunks = request.registers.transfer.export(request.caller, pair, kind, _selection(request))
+    first = await anext(chunks, b"")  # an error in the query must come before the response starts
     name = f"{pair.register.slug}-{pair.schema.slug}.{kind}"
     headers = {"content-disposition": f'attachment; filename="{name}"', "x-content-type-options": "nosniff"}
     return StreamingResponse(_from(first, chunks), headers=headers, media_type=MEDIA_TYPES[kind])
 
 
-def _asked(request: RestRequest) -> dict[str, Any]:
-    asked: dict[str, Any] = {}
+def _selection(request: RestRequest) -> dict[str, Any]:
+    selection: dict[str, Any] = {}
     if (given := request.text("_filter")) is not None:
         try:
-            asked["filter"] = msgspec.json.decode(given)
+            selection["filter"] = msgspec.json.decode(given)
         except (msgspec.DecodeError, RecursionError):
             raise InvalidInput("_filter is not JSON.", hint='Write {"status": "open"}, URL-encoded.') from None
     for parameter, name in (("_search", "search"), ("_order", "sort"), ("_fields", "fields"), ("_asOf", "as_of")):
         if (value := request.text(parameter)) is not None:
-            asked[name] = value
-    return asked
+            selection[name] = value
+    return selection
 
 
 async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -76,27 +76,27 @@ async def import_(request: RestRequest) -> Response:
 async def _import(
     request: RestRequest, source: BinaryIO, media_type: str, name: str, fields: Mapping[str, str]
 ) -> Response:
-    """Import what was sent; what the URL does not say may be said by fields of the form."""
+    """Import a file. Parameters are in the URL or in fields of the form."""
 
-    def said(parameter: str) -> str:
+    def option(parameter: str) -> str:
         return request.text(parameter) or fields.get(parameter, "")
 
-    pair = await _pair(request, "create", said("schema") or None)
-    kind = format_named(said("format") or _kind_of(media_type, name))
-    key = tuple(part.strip() for part in said("key").split(",") if part.strip())
-    options = ImportOptions(key=key, partial=is_yes(said("partial")), dry_run=is_yes(said("dry_run")))
+    pair = await _pair(request, "create", option("schema") or None)
+    kind = format_named(option("format") or _kind_of(media_type, name))
+    key = tuple(part.strip() for part in option("key").split(",") if part.strip())
+    options = ImportOptions(key=key, partial=is_yes(option("partial")), dry_run=is_yes(option("dry_run")))
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)
 
 
 def _kind_of(media_type: str, name: str) -> str:
-    """The kind of a file by its type, or by how its name ends: clients often know no better type than bytes."""
+    """The format by media type or by file name: many clients send no better type than application/octet-stream."""
     plain = media_type.partition(";")[0].strip().lower()
     for kind, known in MEDIA_TYPES.items():
         if plain == known.partition(";")[0] or name.lower().endswith(f".{kind}"):
             return kind
-    raise InvalidInput("Say what kind of file it is.", hint="Add ?format=csv, xlsx, json or jsonl.")
+    raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
 
 
 _FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]

@@ -14,7 +14,7 @@ from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
 
 
 class WebhookChange(Open):
-    """What of a webhook is to be another."""
+    """The fields of a webhook to change."""
 
     register_: int | str | None = Field(None, alias="register")
     schema_: int | str | None = Field(None, alias="schema")
@@ -23,13 +23,13 @@ class WebhookChange(Open):
 
 
 class WebhookData(WebhookChange):
-    """An address to tell of changes."""
+    """A URL that gets a request for each change."""
 
     url: str
 
 
 async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str, Any]:
-    """The body as it came, if what it names is of the right kind and the caller may have webhooks at all."""
+    """The body, if its fields have the right types and the caller may have webhooks at all."""
     refuse_strangers(request.caller)
     given = await request.object()
     body_as(model, given)
@@ -43,7 +43,7 @@ async def list_webhooks(request: RestRequest) -> Response:
 
 
 async def create_webhook(request: RestRequest) -> Response:
-    """Register an address; the answer holds its signing secret, for the only time."""
+    """Register a URL. Only this answer contains its signing secret."""
     made = await request.registers.webhooks.create(request.caller, await _checked(request, WebhookData))
     return json_response(made.wire(with_secret=True), 201)
 
@@ -66,7 +66,7 @@ async def delete_webhook(request: RestRequest) -> Response:
 
 
 async def list_deliveries(request: RestRequest) -> Response:
-    """Show what was sent and what came of it, newest first."""
+    """List the deliveries of a webhook and their results, newest first."""
     limit, _ = request.window()
     found = await request.registers.webhooks.deliveries(request.caller, request.path("id"), limit)
     return json_response({"results": [one.wire() for one in found]})
