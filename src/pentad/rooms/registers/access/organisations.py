@@ -189,7 +189,7 @@ class Organisations:
             found = _find(transaction, ref)
             sql = "DELETE FROM organisation_members WHERE principal = ? AND organisation = ?"
             if not transaction.run(sql, principal, found.id):
-                raise NotFound(f"{principal[:80]!r} is no member of {found.slug!r}.")
+                raise NotFound(f"{principal[:80]!r} is not a member of {found.slug!r}.")
             transaction.signal(_CHANNEL)
 
         await self._database.write(write)

@@ -174,7 +174,7 @@ class AccessRules:
                     principal,
                     right,
                     f"objects of {pair.schema.slug!r} in {pair.register.slug!r}",
-                    hint="The register does not have the schema; who may define the register can add it.",
+                    hint="The register does not have the schema; callers who may define the register can add it.",
                 )
         elif not self._grants(principal, pair, right, None) and not self._grants(principal, pair, "create", None):
             raise _refused(principal, right, f"objects of {pair.schema.slug!r}")

@@ -124,7 +124,7 @@ def refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pa
     if "#/" in _text(old.properties[name].definition for name in hidden) and old.body["properties"] != _old_properties(
         new, old
     ):
-        raise _refused(f"The change is one of {_named(hidden)} too, which you may not read.")
+        raise _refused(f"The change also affects {_named(hidden)}, which you may not read.")
     for name, found in new.properties.items():
         if name not in hidden and (read := hidden.intersection(reads(found))):
             raise _refused(f"The property {name!r} is made from {_named(read)}, which you may not read.")

@@ -113,7 +113,7 @@ class SchemaEvolution:
                 if seen(user):
                     raise
                 raise Conflict(
-                    f"A schema that is made of {proposed.slug!r} stands in the way.", hint="Ask an administrator."
+                    f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
         self._migrate_objects(tx, caller, proposed, (old, new), _steps(migration), now)
         synchronise(tx, self._dialect, proposed.id, plan_of(new), discreet=hidden is not None)
@@ -259,8 +259,8 @@ def _refuse_misfits(
         _refuse_failing(schema, report, migrated=bool(steps))
     if skipped.may_matter(old, new):
         raise Forbidden(
-            f"Some of what is stored under {schema.slug!r} is not visible to you, and the change may not fit it.",
-            hint="Change what only concerns what you can read, or ask an administrator.",
+            f"Some objects of {schema.slug!r} are not visible to you, or not completely, and the change may not fit them.",
+            hint="Change only what concerns properties you can read, or ask an administrator.",
             details={"rule": "evolution", "schema": schema.id},
         )
 

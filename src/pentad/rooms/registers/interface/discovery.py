@@ -44,7 +44,7 @@ CAPABILITIES: Final = (
     Capability("search", "Search", "Filter, full text, facets and figures over objects."),
     Capability("files", "Files", "Attachments of objects."),
     Capability("audit", "Audit trails", "Who changed what and why, in a chain that can be verified."),
-    Capability("bulk", "Bulk operations", "Many writes at once, and plans to look at before they happen."),
+    Capability("bulk", "Bulk operations", "Many writes at once, and plans to preview before committing."),
     Capability("webhooks", "Webhooks", "URLs that get a signed request for each change."),
     Capability("chat", "Chat", "Questions in plain words, answered with the objects that match and why."),
     Capability("views", "Views", "Saved queries."),
@@ -113,7 +113,7 @@ def _endpoint(row: RestRoute, prefix: str) -> dict[str, Any]:
 _PATH_VARIABLES: Final = {
     "register": "Register by id, uuid or slug.",
     "schema": "Schema by id, uuid or slug.",
-    "id": "The id; uuid or slug where the thing has one.",
+    "id": "The id, or the uuid or slug if it has one.",
     "name": "The file's name.",
 }
 
@@ -123,7 +123,7 @@ def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) ->
     async def first(_request: Request) -> Response:
         return json_response(overview(prefix))
 
-    @described(Operation("One capability: its endpoints, and what there is right now.", "discovery"))
+    @described(Operation("One capability: its endpoints and current content.", "discovery"))
     async def second(request: Request) -> Response:
         try:
             return await _describe(registers, table, prefix, request)

@@ -141,7 +141,7 @@ def split_moment(last: str) -> tuple[str, AsOf | None]:
         return name, None
     given = parse_qs(query, keep_blank_values=True)
     if set(given) != {"asOf"}:
-        raise InvalidInput(f"The address has a query {query[:80]!r}.", hint="Only ?asOf=<time or change:id> is known.")
+        raise InvalidInput(f"The URI has a query {query[:80]!r}.", hint="Only ?asOf=<time or change:id> is known.")
     return name, parse_as_of(given["asOf"][-1])
 
 

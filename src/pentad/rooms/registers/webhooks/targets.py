@@ -201,7 +201,7 @@ def check_target(target: Target) -> None:
                 hint=did_you_mean(event, known) or f"The events are {', '.join(known)}.",
             )
     if not target.events:
-        raise InvalidInput("The webhook wants no events.", hint='Leave out `events`, or write ["*"], for all of them.')
+        raise InvalidInput("The webhook has no events.", hint='Leave out `events`, or write ["*"], for all of them.')
     if not 1 <= target.max_attempts <= 20:
         raise InvalidInput("maxAttempts is from 1 to 20.")
     if not 0.1 <= target.timeout <= 30:

@@ -74,7 +74,7 @@ _FEED: Final = (
     PAGING[0],
     _CURSOR,
     Parameter("register", "Only changes in this register."),
-    Parameter("schema", "Only of this schema."),
+    Parameter("schema", "Only changes to objects of this schema."),
 )
 _BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer")
 ROUTES: Final = (
@@ -90,8 +90,8 @@ ROUTES: Final = (
         "audit",
         compare,
         (
-            Parameter("from", "A version.", "integer", required=True),
-            Parameter("to", "Another; now if left out.", "integer"),
+            Parameter("from", "The first version.", "integer", required=True),
+            Parameter("to", "The other version; by default the current one.", "integer"),
         ),
     ),
 )

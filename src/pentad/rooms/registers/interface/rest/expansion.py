@@ -33,7 +33,7 @@ _MOST_STEPS: Final = 5
 _MOST_RELATED: Final = 1_000
 _MOST_PLACES: Final = 10_000
 _MOST_BYTES: Final = 16 * 1024 * 1024
-_FEWER: Final = "RestRequest for fewer objects with _limit, or for fewer relations."
+_FEWER: Final = "Ask for fewer objects with _limit, or for fewer relations."
 
 
 @dataclass(frozen=True, slots=True)

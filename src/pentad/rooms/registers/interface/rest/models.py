@@ -21,7 +21,7 @@ class RegisterData(Open):
     """A register as a caller writes it."""
 
     title: str = Field(description="A name for people.")
-    slug: str | None = Field(None, description="A readable address; made from the title if left out.")
+    slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
     schemas: list[int | str] = Field(default_factory=list[int | str], description="Schemas by id, uuid or slug.")
     authorization: dict[str, Any] | None = None
@@ -94,7 +94,7 @@ class ObjectsAnswer(PageAnswer):
     """A part of a list of objects, with facets if requested."""
 
     facets: dict[str, Any] = Field(default_factory=dict[str, Any])
-    cursor: str | None = Field(None, description="Give it as _cursor to go on where this page ends.")
+    cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
     retrieval: Literal["hybrid", "lexical"] | None = Field(
         None,
         description="How a hybrid schema was searched; @self.why of each hit explains its rank.",

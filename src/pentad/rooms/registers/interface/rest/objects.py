@@ -24,10 +24,14 @@ PAIR: Final = "/objects/{register}/{schema}"
 ITEM: Final = PAIR + "/{id}"
 _METADATA: Final = frozenset({"id", "uuid", "register", "schema"})
 _JSON_PATCH: Final = "application/json-patch+json"
-KEY: Final = Parameter("Idempotency-Key", "The same key and body get the same answer, done once.", place="header")
+KEY: Final = Parameter(
+    "Idempotency-Key",
+    "Requests with the same key and body are carried out once and get the same answer.",
+    place="header",
+)
 _AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
-_EMPTY: Final = Parameter("_empty", "true: with all metadata, also what is empty.", "boolean")
+_EMPTY: Final = Parameter("_empty", "true: include empty metadata.", "boolean")
 _HOW: Final = (_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY, IF_NONE_MATCH)
 
 
@@ -48,7 +52,7 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
     for name in ("id", "uuid"):
         if name not in pair.definition.properties and (given := body.get(name)) is not None:
             if not isinstance(given, str):
-                raise InvalidInput(f"{name} must be a uuid.", hint="Leave it out to be given one.")
+                raise InvalidInput(f"{name} must be a uuid.", hint="Leave it out to get one.")
             return given
     return None
 

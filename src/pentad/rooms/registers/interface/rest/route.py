@@ -29,8 +29,8 @@ PAGING: Final = (
     Parameter("_offset", "How many to skip.", "integer"),
     Parameter("_page", "Which page, from 1; instead of _offset.", "integer"),
 )
-IF_MATCH: Final = Parameter("If-Match", "The ETag the change is meant for; 412 if it is another now.", place="header")
-IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is it still.", place="header")
+IF_MATCH: Final = Parameter("If-Match", "The ETag of the version you change; 412 if it is not current.", place="header")
+IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is current.", place="header")
 
 
 @dataclass(frozen=True, slots=True)

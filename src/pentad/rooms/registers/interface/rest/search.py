@@ -41,7 +41,7 @@ _FILLER_WORDS: Final = (
 )
 _QUERY: Final = (
     *PAGING,
-    Parameter("_cursor", "Where the last page ended; instead of _offset."),
+    Parameter("_cursor", "The cursor of the last page; instead of _offset."),
     Parameter("_search", "Words to look for in all texts; a hybrid schema is searched by meaning too."),
     Parameter("_order[field]", "asc or desc, for each property to sort by."),
     Parameter("_fields", "Only these properties, separated by commas."),
@@ -243,7 +243,7 @@ SEARCH_ROUTES: Final = (
             Parameter("_search", "The words to look for."),
             *(Parameter(name, "The same as _search.") for name in _SEARCH_NAMES[1:]),
             Parameter("register", "Only in this register."),
-            Parameter("schema", "Only of this schema."),
+            Parameter("schema", "Only objects of this schema."),
             *PAGING,
         ),
         exact=True,

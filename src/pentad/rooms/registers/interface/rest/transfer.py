@@ -123,7 +123,7 @@ ROUTES: Final = (
         (
             _SCHEMA,
             _FORMAT,
-            Parameter("key", "Properties that tell whether a row's object exists already."),
+            Parameter("key", "Properties that identify the existing object of a row."),
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
         ),
