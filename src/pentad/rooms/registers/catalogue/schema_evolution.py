@@ -259,7 +259,7 @@ def _refuse_misfits(
         _refuse_failing(schema, report, migrated=bool(steps))
     if skipped.may_matter(old, new):
         raise Forbidden(
-            f"Some objects of {schema.slug!r} are not visible to you, or not completely, and the change may not fit them.",
+            f"You may not see all data of {schema.slug!r}, and the change may not fit what you cannot see.",
             hint="Change only what concerns properties you can read, or ask an administrator.",
             details={"rule": "evolution", "schema": schema.id},
         )

@@ -20,9 +20,7 @@ _CHUNK: Final = 1 << 16
 _BLANKS: Final = " \t\r\n"
 _SCANNER: Final = json.JSONDecoder()
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ONLY_AN_ID: Final = (
-    "This row may be a part of an object, and would replace all of it. Export without fields, to get @self."
-)
+_ONLY_AN_ID: Final = "This may be only a part of an object, and would replace all of it. Export it without fields."
 _EXPECTED: Final = "Write the file as one array of objects, or as JSON Lines with one object a line."
 
 
