@@ -82,11 +82,18 @@ class DefinitionChecks:
                 raise unknown_parent(keyword, ref)
 
     def refuse_opening(self, rows: Rows, caller: Caller, current: Register, proposed: Register) -> None:
+        """Forbidden if the changed register would reveal to its author what the old one hid."""
         if self._access.is_free(caller):
             return
-        schemas = [found for key in proposed.schemas if (found := store.find_schema(rows, key)) is not None]
-        pairs = (Pair(proposed, one, self._definitions.of(rows, one)) for one in schemas)
-        refuse_opening(self._access, caller, current, proposed, pairs)
+        _refuse_changed_readers(self._access, caller, current, proposed)
+        for key in proposed.schemas:
+            if (schema := store.find_schema(rows, key)) is None:
+                continue
+            pair = Pair(proposed, schema, self._definitions.of(rows, schema))
+            hidden = self._access.hidden(caller, pair)
+            known = _block(current, pair.definition) if schema.id in current.schemas else NOTHING
+            if hidden and _asks_anew(_block(proposed, pair.definition), known, hidden):
+                raise _refused(f"The register's authorization asks about {_named(hidden)}, which you may not read.")
 
     def guard(self, rows: Rows, caller: Caller) -> Allow:
         """A function that refuses changes of schemas that the caller may not make, for one unit of work."""
@@ -94,23 +101,23 @@ class DefinitionChecks:
         def allow(
             current: Schema, old: "CompiledSchema", proposed: Schema, new: "CompiledSchema", steps: "Sequence[Step]"
         ) -> None:
-            refuse_widening(self._access, caller, Pair(_NO_REGISTER, current, old), Pair(_NO_REGISTER, proposed, new))
-            if not steps or self._access.is_free(caller):
+            if self._access.is_free(caller):
+                return
+            _refuse_widening(self._access, caller, Pair(_NO_REGISTER, current, old), Pair(_NO_REGISTER, proposed, new))
+            if not steps:
                 return
             pairs = [
                 Pair(register, current, old)
                 for register in store.all_registers(rows)
                 if current.id in register.schemas or store.has_objects(rows, register.id, current.id)
             ]
-            refuse_migration(self._access, caller, steps, pairs, store.organisations_of(rows, current.id))
+            _refuse_migration(self._access, caller, steps, pairs, store.organisations_of(rows, current.id))
 
         return allow
 
 
-def refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pair) -> None:
+def _refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pair) -> None:
     """Forbidden if the changed schema would reveal to its author what the old one hid."""
-    if access.is_free(caller):
-        return
     _refuse_changed_readers(access, caller, before.schema, after.schema)
     hidden = access.hidden(caller, before)
     if not hidden:
@@ -121,9 +128,8 @@ def refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pa
             raise _refused(f"You may not read {name!r}, so you may not change what the schema says of it.")
     if any(old.body.get(keyword) != new.body.get(keyword) for keyword in _ABOUT_WHOLE_OBJECTS):
         raise _refused(f"The change could ask about {_named(hidden)}, which you may not read.")
-    if "#/" in _text(old.properties[name].definition for name in hidden) and old.body["properties"] != _old_properties(
-        new, old
-    ):
+    has_pointers = "#/" in _text(old.properties[name].definition for name in hidden)
+    if has_pointers and old.body["properties"] != _old_properties(new, old):
         raise _refused(f"The change also affects {_named(hidden)}, which you may not read.")
     for name, found in new.properties.items():
         if name not in hidden and (read := hidden.intersection(reads(found))):
@@ -133,29 +139,13 @@ def refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pa
             raise _refused(f"{place} asks about {_named(hidden)}, which you may not read.")
 
 
-def refuse_opening(
-    access: AccessRules, caller: Caller, before: Register, after: Register, pairs: Iterable[Pair]
-) -> None:
-    """The same for a changed register; `pairs` combine it with each of its schemas."""
-    if access.is_free(caller):
-        return
-    _refuse_changed_readers(access, caller, before, after)
-    for pair in pairs:
-        hidden = access.hidden(caller, pair)
-        known = _block(before, pair.definition) if pair.schema.id in before.schemas else NOTHING
-        if hidden and _asks_anew(_block(after, pair.definition), known, hidden):
-            raise _refused(f"The register's authorization asks about {_named(hidden)}, which you may not read.")
-
-
-def refuse_migration(
+def _refuse_migration(
     access: AccessRules, caller: Caller, steps: Sequence["Step"], pairs: Sequence[Pair], organisations: Collection[str]
 ) -> None:
     """Forbidden if steps touch properties or objects that the caller may not read and change.
 
     `pairs` are where the schema has objects or could have them, `organisations` own these objects.
     """
-    if not steps or access.is_free(caller):
-        return
     for pair in pairs:
         hidden = access.hidden(caller, pair)
         for name in sorted({name for step in steps for name in _touched(step)}):
