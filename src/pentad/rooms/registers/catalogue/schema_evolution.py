@@ -259,7 +259,7 @@ def _refuse_misfits(
         _refuse_failing(schema, report, migrated=bool(steps))
     if skipped.may_matter(old, new):
         raise Forbidden(
-            f"You may not see all data of {schema.slug!r}, and the change may not fit what you cannot see.",
+            f"Some data of {schema.slug!r} is not visible to you, and the change may not fit it.",
             hint="Change only what concerns properties you can read, or ask an administrator.",
             details={"rule": "evolution", "schema": schema.id},
         )
