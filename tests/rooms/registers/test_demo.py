@@ -8,7 +8,7 @@ import pytest
 from pentad.kernel.principal import ANONYMOUS
 from pentad.rooms.registers.demo import fill_demo
 from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.visible import query_of
 from pentad.search.minilm import MiniLM

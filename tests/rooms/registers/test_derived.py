@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
-from pentad.rooms.registers.query.tree import Compare, Query, Sort, Terms
+from pentad.rooms.registers.query.models import Compare, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.visible import query_of

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.query.tree import Compare, Query
+from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.visible import parameters_of, query_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import Register, Schema, StoredObject, projected, prune
 from pentad.rooms.registers.query.metadata import SHOWN
 

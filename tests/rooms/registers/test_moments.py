@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pentad.rooms.registers.query.instants import key_of, text_of_key
+from pentad.rooms.registers.query.datetimes import key_of, text_of_key
 from tests.rooms.registers.site import Site
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from pentad.rooms.registers.entity_access import EVERYBODY, ROOM, EntityRules, M
 from pentad.rooms.registers.missing import Missing, missing_object
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.tree import And, Compare, Filter, Or, filter_paths
+from pentad.rooms.registers.query.models import And, Compare, Filter, Or, filter_paths
 
 _NONE: Final = Or(())
 """True of no object."""

@@ -16,11 +16,10 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.instants import key_of
+from pentad.rooms.registers.query.datetimes import instant, key_of
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.moments import instant
-from pentad.rooms.registers.query.targets import Known, Target, target
-from pentad.rooms.registers.query.tree import And, Compare, Exists, Filter, In, Instant, Not, Or, Path
+from pentad.rooms.registers.query.models import And, Compare, Exists, Filter, In, Instant, Not, Or, Path
+from pentad.rooms.registers.query.query_fields import Known, Target, target
 
 Right = Literal["create", "read", "update", "delete"]
 RIGHTS: Final[tuple[Right, ...]] = ("create", "read", "update", "delete")

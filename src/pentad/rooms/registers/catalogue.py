@@ -33,9 +33,9 @@ from pentad.rooms.registers.catalogue_refusals import (
 from pentad.rooms.registers.catalogue_sight import Sight
 from pentad.rooms.registers.catalogue_store import Ref
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
-from pentad.rooms.registers.objects.drafts import moment
 from pentad.rooms.registers.objects.indexes import are_missing, synchronise
-from pentad.rooms.registers.objects.meanings import Meanings
+from pentad.rooms.registers.objects.pending_changes import moment
+from pentad.rooms.registers.objects.vectors import Meanings
 from pentad.rooms.registers.visible import hidden_in
 from pentad.search.index import SearchIndex
 

@@ -21,7 +21,7 @@ from pentad.rooms.registers.definitions.composition import unknown_parent
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.migration import Step
 
 E = TypeVar("E", Register, Schema)

@@ -16,7 +16,7 @@ from pentad.rooms.registers.models import Schema
 from pentad.rooms.registers.objects.indexes import IndexPlan, plan_of
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 _KEPT: Final = 2_000
 
@@ -70,7 +70,7 @@ class Definitions:
 
     def try_out(self, rows: Rows, schema: Schema) -> "CompiledSchema":
         """Compile a schema that may not be stored like this; InvalidInput says what is wrong with it."""
-        from pentad.rooms.registers.definitions.compiled import compile_schema
+        from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 
         def parent(ref: int | str) -> Mapping[str, Any] | None:
             found = parent_of(rows, ref, schema.organisation)

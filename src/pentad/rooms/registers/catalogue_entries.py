@@ -14,8 +14,7 @@ from pentad.kernel.errors import InvalidInput, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.catalogue_store import Kind, as_uuid, is_slug, next_version, slugified
-from pentad.rooms.registers.definitions.problems import rejection
-from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.definitions.object_validation import rejection, text_of
 from pentad.rooms.registers.models import Register, Schema
 
 E = TypeVar("E", Register, Schema)

@@ -18,13 +18,13 @@ from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.catalogue_definitions import Definitions, composed, parent_of
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
-from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
 from pentad.rooms.registers.objects.indexes import are_missing, plan_of, synchronise
-from pentad.rooms.registers.objects.meanings import Meanings
-from pentad.rooms.registers.objects.refusals import refuse_long
+from pentad.rooms.registers.objects.pending_changes import Draft, Held, after, provenance
+from pentad.rooms.registers.objects.prepare import refuse_long
+from pentad.rooms.registers.objects.vectors import Meanings
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
     from pentad.rooms.registers.definitions.migration import Step
 
@@ -46,7 +46,7 @@ class Evolution:
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
         """A new schema: it must compile and be sound, and gets its indexes."""
-        from pentad.rooms.registers.definitions.soundness import refuse_unsound
+        from pentad.rooms.registers.definitions.schema_validation import refuse_unsound
 
         definition = self._definitions.try_out(tx, schema)
         refuse_unsound(definition)
@@ -97,7 +97,7 @@ class Evolution:
 
         What stands in the way in a schema that is not `seen` is not told.
         """
-        from pentad.rooms.registers.definitions.soundness import refuse_unsound
+        from pentad.rooms.registers.definitions.schema_validation import refuse_unsound
 
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, wanted)
@@ -184,7 +184,7 @@ class Evolution:
 
 
 def _migrated(definition: "CompiledSchema", held: Held, data: dict[str, Any], now: float) -> Draft:
-    from pentad.rooms.registers.definitions.storable import text_of
+    from pentad.rooms.registers.definitions.object_validation import text_of
 
     old = held.stored
     if data == old.data:
@@ -211,7 +211,7 @@ class _Unseen:
 
     def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
         """Whether a change could make a difference to it; of a soft schema only indexes could."""
-        from pentad.rooms.registers.definitions.compatibility import leaves_alone
+        from pentad.rooms.registers.definitions.evolution import leaves_alone
 
         if not self.objects and not self.properties:
             return False

@@ -10,7 +10,7 @@ from pentad.kernel.errors import NotFound
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.compat_tools import LIST_LIMIT
 from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.resources import SCHEME, pair_entries
 from pentad.rooms.registers.showing import shown
 

@@ -13,7 +13,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import noted, unforeseen
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, StoredObject
-from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
+from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
 from pentad.rooms.registers.sent_back import without_metadata, without_own_id
 from pentad.rooms.registers.showing import shown
 

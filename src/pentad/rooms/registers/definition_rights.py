@@ -13,12 +13,12 @@ from pentad.kernel.errors import Forbidden
 from pentad.kernel.json_patch import split_pointer
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.authorization import NOTHING, Block, Grantable, read_block
-from pentad.rooms.registers.definitions.origins import reads
-from pentad.rooms.registers.definitions.shapes import mapping
+from pentad.rooms.registers.definitions.json_values import mapping
+from pentad.rooms.registers.definitions.properties import reads
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.migration import Step
 
 _HINT: Final = "Leave it as it is, or ask an administrator."

@@ -15,9 +15,8 @@ from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.audiences import Audience, read_audience
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.objects.chronicle import Span
-from pentad.rooms.registers.objects.refusals import missing
-from pentad.rooms.registers.objects.targets import named_object
+from pentad.rooms.registers.objects.lookup import missing, named_object
+from pentad.rooms.registers.objects.store import Span
 from pentad.rooms.registers.resources import (
     one_object,
     one_register,

@@ -14,7 +14,7 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 T = TypeVar("T")
 

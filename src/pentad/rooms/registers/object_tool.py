@@ -7,9 +7,9 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.budget import Fitted, answer_of, check_budget, fit_facets, one_of, trimmed
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.object_arguments import ObjectsArguments
-from pentad.rooms.registers.objects.reports import Plan
-from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.query.parse import parse_fields
+from pentad.rooms.registers.objects.plans import Plan
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.sent_back import refuse_metadata
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import outcomes_wire, shown

@@ -26,9 +26,9 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
-from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.page_values import json_shown, shown_value
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.visible import query_of

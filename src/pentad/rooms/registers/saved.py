@@ -25,7 +25,7 @@ from pentad.rooms.registers.visible import query_of
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
     from pentad.rooms.registers.catalogue import Catalogue
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
 
 MOST_QUERIES: Final = 100
 _MOST_TITLE: Final = 200

@@ -9,8 +9,8 @@ from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.files import Files
 from pentad.rooms.registers.live import LiveQueries
 from pentad.rooms.registers.objects.history import History
-from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.plans import Plans
+from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.organisations import Organisations
 from pentad.rooms.registers.saved import SavedQueries
 from pentad.rooms.registers.transfer.service import Transfer

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.definitions.object_validation import text_of
 from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
 
 

@@ -6,13 +6,11 @@ from typing import Any
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.definitions.headings import concealed
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.parameters import parse_parameters
-from pentad.rooms.registers.query.parse import parse_query
-from pentad.rooms.registers.query.parse_aggregate import parse_aggregate
-from pentad.rooms.registers.query.targets import Declared, Known
-from pentad.rooms.registers.query.tree import AggregateQuery, Query
+from pentad.rooms.registers.query.models import AggregateQuery, Query
+from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
+from pentad.rooms.registers.query.query_fields import Declared, Known
+from pentad.rooms.registers.query.url_parameters import parse_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ def visible(access: AccessRules, caller: Caller, pair: Pair) -> Known:
     if not rest:
         raise InvalidInput(f"{pair.label} has no property you may query.", hint="Get objects by their uuid.")
     sources = pair.definition.headings
-    hiding = concealed(sources, hidden)
+    hiding = pair.definition.headings_from(hidden)
     return Visible(rest, {name: source for name, source in sources.items() if name not in hiding}, hiding)
 
 

@@ -33,7 +33,7 @@ from pentad.rooms.registers.deliveries import (
     withdraw,
 )
 from pentad.rooms.registers.models import Caller
-from pentad.rooms.registers.objects.chronicle import feed
+from pentad.rooms.registers.objects.change_log import feed
 from pentad.rooms.registers.webhook_messages import Messages
 from pentad.rooms.registers.webhook_targets import Webhook, enabled_webhooks, find_webhook, store_target
 from pentad.rooms.registers.webhooks import CHANNEL, JOB

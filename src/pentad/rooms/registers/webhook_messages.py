@@ -8,7 +8,7 @@ from pentad.kernel.clock import iso
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects import store
-from pentad.rooms.registers.objects.chronicle import ERASED
+from pentad.rooms.registers.objects.change_log import ERASED
 from pentad.rooms.registers.webhook_targets import EVENTS
 
 if TYPE_CHECKING:

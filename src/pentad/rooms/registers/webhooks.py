@@ -21,7 +21,7 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.access import AccessRules, is_admin
 from pentad.rooms.registers.deliveries import Delivery, again, log_of
 from pentad.rooms.registers.models import Caller
-from pentad.rooms.registers.objects.chronicle import newest
+from pentad.rooms.registers.objects.change_log import newest
 from pentad.rooms.registers.webhook_targets import (
     Target,
     Webhook,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.rooms.registers.definitions.compiled import CompiledSchema, compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema, compile_schema
 
 STORED: dict[str, dict[str, Any]] = {
     "thing": {

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pentad.rooms.registers.query.moments import instant
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.datetimes import instant
+from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,
     Compare,

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,
     Bucket,

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.registers.query.run import aggregate, count, find, matching_ids
-from pentad.rooms.registers.query.tree import AggregateQuery, Having, Query, Scope
+from pentad.rooms.registers.query.execute import aggregate, count, find, matching_ids
+from pentad.rooms.registers.query.models import AggregateQuery, Having, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes

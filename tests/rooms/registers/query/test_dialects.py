@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
-from pentad.rooms.registers.query.run import aggregate, count, find
-from pentad.rooms.registers.query.tree import AggregateQuery, And, Filter, Not, Or, Query, Scope, Some
+from pentad.rooms.registers.query.execute import aggregate, count, find
+from pentad.rooms.registers.query.models import AggregateQuery, And, Filter, Not, Or, Query, Scope, Some
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes

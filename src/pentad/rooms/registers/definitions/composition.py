@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.rooms.registers.definitions.json_schema import required_names
+from pentad.rooms.registers.definitions.json_values import mapping, members
 from pentad.rooms.registers.definitions.references import composed_reference
-from pentad.rooms.registers.definitions.shapes import mapping, members
-from pentad.rooms.registers.definitions.translation import required_names
 
 Parents = Callable[[int | str], Mapping[str, Any] | None]
 

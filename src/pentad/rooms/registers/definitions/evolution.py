@@ -2,6 +2,11 @@
 
 Every suggestion is tried: a step is only proposed when it mends more objects than it breaks. Nothing here changes a
 stored object.
+
+XXX Whether a changed schema can make a difference to parts of objects that its author may not read.
+
+Judged by the definitions alone. If a change that might matter were tried against hidden values, whether it is accepted
+would tell them: an author could find any value by making a bound narrower step by step.
 """
 
 from collections import Counter, defaultdict
@@ -11,10 +16,9 @@ from itertools import islice
 from typing import Any, Final
 
 from pentad.kernel.names import nearest
-from pentad.rooms.registers.definitions.compiled import CompiledSchema
+from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 from pentad.rooms.registers.definitions.migration import Step, migrate
-from pentad.rooms.registers.definitions.problems import Problem
-from pentad.rooms.registers.definitions.suggestions import converted, near_values
+from pentad.rooms.registers.definitions.object_validation import Problem, converted, near_values
 
 SAMPLES: Final = 5
 _INCOMPLETE: Final = "Objects and properties that you may not read were not looked at."
@@ -219,3 +223,45 @@ def _helps(
         before += len(new.problems(migrate(data, steps)))
         after += len(new.problems(migrate(data, [*steps, step])))
     return after < before
+
+
+_TEXTS: Final = frozenset({"title", "description", "summary", "order", "example", "examples", "$comment", "visible"})
+_OF_A_PROPERTY: Final = _TEXTS | {"authorization", "hideOnCollection", "hideOnForm", "deprecated"}
+_OF_A_SCHEMA: Final = _TEXTS | {
+    "id", "uuid", "slug", "version", "uri", "icon", "owner", "organisation", "application", "authorization", "groups",
+    "configuration", "source", "archive", "published", "depublished", "hooks", "searchable", "updated", "created",
+    "deleted", "folder", "immutable",
+}  # fmt: skip
+"""What says nothing about whether an object fits."""
+
+
+def leaves_alone(old: "CompiledSchema", new: "CompiledSchema", unseen: frozenset[str] | None) -> bool:
+    """Whether objects fit the new schema as they fitted the old one, as far as these properties are concerned.
+
+    None stands for whole objects, whatever properties they have.
+    """
+    before, after = old.body, new.body
+    for keyword in (before.keys() | after.keys()) - _OF_A_SCHEMA - {"properties", "required"}:
+        if before.get(keyword) != after.get(keyword):
+            return False
+    if before.get("configuration") != after.get("configuration") and old.unique != new.unique:
+        return False
+    changed = _changed(before.get("properties") or {}, after.get("properties") or {})
+    demanded = new.required - old.required
+    if unseen is not None:
+        return unseen.isdisjoint(changed | demanded)
+    closed = before.get("additionalProperties") is False
+    return not demanded and (not changed or (closed and changed.isdisjoint(old.properties)))
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str]:
+    """The properties that are defined in another way, or no longer, or only now."""
+    return frozenset(
+        name for name in before.keys() | after.keys() if _rules(before.get(name)) != _rules(after.get(name))
+    )
+
+
+def _rules(definition: Any) -> Any:
+    if not isinstance(definition, Mapping):
+        return definition
+    return {keyword: value for keyword, value in definition.items() if keyword not in _OF_A_PROPERTY}  # pyright: ignore[reportUnknownVariableType]  plain JSON

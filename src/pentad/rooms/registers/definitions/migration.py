@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import split_pointer
-from pentad.rooms.registers.definitions.shapes import mapping
-from pentad.rooms.registers.definitions.suggestions import converted
+from pentad.rooms.registers.definitions.json_values import mapping
+from pentad.rooms.registers.definitions.object_validation import converted
 
 StepKind = Literal["rename", "default", "cast", "drop", "enum_map"]
 _NEEDS: Final[dict[StepKind, str | None]] = {

@@ -1,14 +1,18 @@
-"""The facts of a property: what storage, queries, forms and access need to know of it, read from its definition."""
+"""The facts of a property: what storage, queries, forms and access need to know of it, read from its definition.
+
+XXX Which properties a property's value is made from: what it computes, and the templates of its defaults at any depth.
+
+A value made from others tells of them, so whoever may not read one of those may not read it either.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from pentad.rooms.registers.definitions.computed import Computed, read_computed
-from pentad.rooms.registers.definitions.defaults import Default, read_default
+from pentad.rooms.registers.definitions.defaults import Computed, Default, read_computed, read_default
+from pentad.rooms.registers.definitions.json_schema import is_link, required_names, types_of
+from pentad.rooms.registers.definitions.json_values import mapping, members, text
 from pentad.rooms.registers.definitions.references import EACH, Reference, read_reference
-from pentad.rooms.registers.definitions.shapes import mapping, members, text
-from pentad.rooms.registers.definitions.translation import is_link, required_names, types_of
 
 Kind = Literal["text", "number", "boolean", "date", "moment"]
 
@@ -171,3 +175,34 @@ def _types_of_values(node: Mapping[str, Any]) -> set[str]:
     values = [node["const"]] if "const" in node else members(node.get("enum"))
     names = {str: "string", bool: "boolean", int: "number", float: "number"}
     return {names.get(cast("type[Any]", type(value)), "other") for value in values if value is not None}
+
+
+def made_from(properties: Mapping[str, Property]) -> dict[str, frozenset[str]]:
+    """For each property that is made from others, all of them: also those that the others are made from."""
+    direct = {name: frozenset(reads(found)) for name, found in properties.items()}
+    found = {name: sources for name, sources in direct.items() if sources}
+    growing = True
+    while growing:
+        growing = False
+        for name, sources in found.items():
+            whole = sources.union(*(found[source] for source in sources if source in found))
+            growing = growing or whole != sources
+            found[name] = whole
+    return found
+
+
+def reads(found: Property) -> Iterator[str]:
+    """The top-level properties that a property's own definition reads."""
+    if found.computed is not None:
+        yield from found.computed.rule.properties()
+    yield from _defaults(found.definition)
+
+
+def _defaults(node: Mapping[str, Any]) -> Iterator[str]:
+    default = read_default(node)
+    if default is not None and default.template is not None:
+        yield from default.template.properties()
+    for inner in mapping(node.get("properties")).values():
+        yield from _defaults(mapping(inner))
+    if "items" in node:
+        yield from _defaults(mapping(node.get("items")))

@@ -1,20 +1,245 @@
-"""Deleting objects: put aside with everything that has to go or change with them, to be restored or purged later."""
+"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
 
-from collections.abc import Sequence
+XXX What deleting an object means for everything that points at it, computed before anything is done.
+
+CASCADE deletes what points at a deleted object, and so on; SET_NULL and SET_DEFAULT change it; RESTRICT blocks, unless
+it goes too; NO_ACTION leaves it pointing nowhere. Circles end because an object is taken in once.
+
+XXX Deleting objects: put aside with everything that has to go or change with them, to be restored or purged later.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
 import msgspec
 
 from pentad.kernel.clock import iso
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import Conflict, LimitExceeded, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
+from pentad.kernel.schema import pointer
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.objects import locks, store
-from pentad.rooms.registers.objects.deletion_plan import DeletionPlan
-from pentad.rooms.registers.objects.drafts import Draft, Held, after
-from pentad.rooms.registers.objects.refusals import check_version, missing
-from pentad.rooms.registers.objects.steps import Step, Task
-from pentad.rooms.registers.objects.targets import named_object
+from pentad.rooms.registers.definitions.references import EACH
+from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
+from pentad.rooms.registers.models import Locked, Pair, StoredObject
+from pentad.rooms.registers.objects import integrity, locks, store
+from pentad.rooms.registers.objects.lookup import check_version, missing, named_object
+from pentad.rooms.registers.objects.pending_changes import Draft, Held, Reference, Step, Task, after
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """An object a deletion would touch, by which property, and what would happen to it.
+
+    Of objects that the caller may not see there is one entry at most, and it says only that they stand in the way.
+    """
+
+    uuid: str | None
+    register: int | None
+    schema: int | None
+    path: str | None
+    action: str
+    reason: str | None = None
+
+    def wire(self) -> dict[str, Any]:
+        wire = {
+            "uuid": self.uuid, "register": self.register, "schema": self.schema, "property": self.path,
+            "action": self.action, "reason": self.reason,
+        }  # fmt: skip
+        return {name: value for name, value in wire.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionReport:
+    """What deleting an object would do, computed without doing it."""
+
+    uuid: str
+    blockers: list[Affected] = field(default_factory=list[Affected])
+    cascade: list[Affected] = field(default_factory=list[Affected])
+    nullify: list[Affected] = field(default_factory=list[Affected])
+    default: list[Affected] = field(default_factory=list[Affected])
+
+    @property
+    def deletable(self) -> bool:
+        return not self.blockers
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "deletable": self.deletable,
+            "blockers": [affected.wire() for affected in self.blockers],
+            "cascadeTargets": [affected.wire() for affected in self.cascade],
+            "nullifyTargets": [affected.wire() for affected in self.nullify],
+            "defaultTargets": [affected.wire() for affected in self.default],
+        }
+
+
+_MOST_TOGETHER: Final = 10_000
+_HIDDEN: Final = Affected(None, None, None, None, "RESTRICT", "Objects you cannot see point at it.")
+"""All that is told of hidden objects in the way: neither which they are, nor how many, nor where."""
+
+
+@dataclass(slots=True)
+class _Edit:
+    """An object that stays and lets go of what is deleted."""
+
+    held: Held
+    pair: Pair
+    letting_go: list[tuple[Reference, ReferenceFacts]] = field(default_factory=list[tuple[Reference, ReferenceFacts]])
+
+
+class DeletionPlan:
+    """What goes (the object first), what changes, and what stands in the way."""
+
+    def __init__(
+        self, rows: Rows, task: Task, access: AccessRules, pair_of: Callable[[int, int], Pair], root: Held
+    ) -> None:
+        self._rows = rows
+        self._task = task
+        self._access = access
+        self._pair_of = pair_of
+        self._edits: dict[str, _Edit] = {}
+        self._restricted: list[tuple[Held, Reference]] = []
+        self._seen_blockers = 0
+        self.doomed: dict[str, Held] = {root.stored.uuid: root}
+        self.report = DeletionReport(root.stored.uuid)
+        self._spread([root.stored.uuid])
+        self._restrict()
+        self.edits = [draft for edit in self._edits.values() if (draft := self._edited(edit)) is not None]
+
+    def refuse_blocked(self) -> None:
+        """Conflict when something stands in the way."""
+        blockers = self.report.blockers
+        if not blockers:
+            return
+        first = blockers[0]
+        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
+        why = f": {first.reason}" if first.reason else "."
+        said = f"{first.uuid}{more} points at it by {first.path} ({first.action}){why}"
+        raise Conflict(
+            f"Object {self.report.uuid} cannot be deleted: {said if first.uuid else _HIDDEN.reason}",
+            hint="Delete or change what points at it first; can_delete shows all of it.",
+            details={"rule": "DELETION_BLOCKED", "blockers": [one.wire() for one in blockers[:50]]},
+        )
+
+    def _spread(self, wave: Sequence[str]) -> None:
+        while wave:
+            wave = self._follow(wave)
+            if len(self.doomed) > _MOST_TOGETHER:
+                raise LimitExceeded(
+                    f"Deleting {self.report.uuid} would delete more than {_MOST_TOGETHER} others.",
+                    hint="Delete what points at it first, in portions.",
+                )
+
+    def _follow(self, wave: Sequence[str]) -> list[str]:
+        """One step outwards: who points at what goes, and which of them go too."""
+        pointing = store.references_to(self._rows, wave)
+        sources = store.held_by_uuid(self._rows, sorted({source for source, _, _ in pointing} - self.doomed.keys()))
+        following: list[str] = []
+        for uuid, reference, _ in pointing:
+            held = sources.get(uuid)
+            if held is None or held.stored.is_deleted or uuid in self.doomed:
+                continue
+            pair = self._pair_of(held.stored.register, held.stored.schema)
+            facts = next((one for one in pair.definition.references if pointer(one.path) == reference.path), None)
+            if facts is None or facts.on_delete == "NO_ACTION":
+                continue
+            if facts.on_delete == "RESTRICT":
+                self._restricted.append((held, reference))
+            elif facts.on_delete == "CASCADE":
+                self._take_along(pair, held, reference)
+                following.append(uuid)
+            else:
+                self._edits.setdefault(uuid, _Edit(held, pair)).letting_go.append((reference, facts))
+        return following
+
+    def _take_along(self, pair: Pair, held: Held, reference: Reference) -> None:
+        self.doomed[held.stored.uuid] = held
+        try:
+            self._access.check_object(self._task.caller, pair, "delete", held.stored)
+            locks.refuse_locked(held.stored, self._task.caller.principal.id, self._task.now)
+        except Locked as error:
+            self._block(held.stored, reference, "CASCADE", error.message)
+        except PentadError:
+            self._block(held.stored, reference, "CASCADE", "You may not delete it.")
+        else:
+            self.report.cascade.append(_affected(held.stored, reference, "CASCADE"))
+
+    def _restrict(self) -> None:
+        for held, reference in self._restricted:
+            if held.stored.uuid not in self.doomed:
+                self._block(held.stored, reference, "RESTRICT")
+
+    def _edited(self, edit: _Edit) -> Draft | None:
+        """The draft of an object that lets go; None where it goes too, or, with a blocker, would not be valid."""
+        old, definition, now = edit.held.stored, edit.pair.definition, self._task.now
+        if old.uuid in self.doomed:
+            return None
+        data = old.data
+        for reference, facts in edit.letting_go:
+            data = cast("dict[str, Any]", _without(data, facts.path, reference.target, self._substitute(facts)))
+        first, rule = edit.letting_go[0]
+        try:
+            locks.refuse_locked(old, self._task.caller.principal.id, now)
+        except Locked as error:
+            return self._block(old, first, rule.on_delete, error.message)
+        prepared = definition.prepare(data, previous=old.data, now=now, caller_facts={})
+        if prepared.problems:
+            return self._block(old, first, rule.on_delete, prepared.problems[0].sentence())
+        seen = self._access.sees_object(self._task.caller, edit.pair, old)
+        for reference, facts in edit.letting_go if seen else ():
+            listed = self.report.nullify if facts.on_delete == "SET_NULL" else self.report.default
+            listed.append(_affected(old, reference, facts.on_delete))
+        stored = old.altered(
+            version=old.version + 1,
+            text=prepared.text,
+            slug=definition.slug_of(prepared.data),
+            updated_at=after(old.updated_at, now),
+            data=prepared.data,
+        )
+        references = integrity.references_of(definition, prepared.data)
+        return Draft("update", stored, edit.held, references, definition.texts(prepared.data))
+
+    def _substitute(self, facts: ReferenceFacts) -> str | None:
+        """The default a reference falls back to, if that object lives and stays."""
+        if facts.on_delete != "SET_DEFAULT" or not isinstance(facts.default, str):
+            return None
+        uuid = integrity.named(facts.default)
+        return facts.default if uuid not in self.doomed and store.living(self._rows, [uuid]) else None
+
+    def _block(self, stored: StoredObject, reference: Reference, action: str, reason: str | None = None) -> None:
+        """Something stands in the way; who may not see it is not told what it is."""
+        pair = self._pair_of(stored.register, stored.schema)
+        if self._access.sees_object(self._task.caller, pair, stored):
+            self.report.blockers.insert(self._seen_blockers, _affected(stored, reference, action, reason))
+            self._seen_blockers += 1
+        elif _HIDDEN not in self.report.blockers:
+            self.report.blockers.append(_HIDDEN)
+
+
+def _affected(stored: StoredObject, reference: Reference, action: str, reason: str | None = None) -> Affected:
+    return Affected(stored.uuid, stored.register, stored.schema, reference.path, action, reason)
+
+
+def _without(data: Any, path: Sequence[str], target: str, substitute: str | None) -> Any:
+    """The data with one target gone: replaced, taken out of a list, or null."""
+    if not path:
+        return substitute if _means(data, target) else data
+    step, rest = path[0], path[1:]
+    if isinstance(data, list) and step == EACH:
+        items = cast("list[Any]", data)
+        if rest:
+            return [_without(item, rest, target, substitute) for item in items]
+        swapped = [substitute if _means(item, target) else item for item in items]
+        return [new for old, new in zip(items, swapped, strict=True) if new is not None or old is None]
+    if isinstance(data, dict) and step in data:
+        members = cast("dict[str, Any]", data)
+        return {**members, step: _without(members[step], rest, target, substitute)}
+    return cast("Any", data)
+
+
+def _means(value: Any, target: str) -> bool:
+    return isinstance(value, str) and integrity.named(value) == target
 
 
 class Deletion:

@@ -1,10 +1,15 @@
 """The history of objects as callers use it: who did what, what differed, whether it is genuine, and going back.
 
 Going back is a change like any other: a new version with exactly the old data, so that it can be undone too.
+
+XXX Whether an object's history is what really happened: every hash recomputed, every link and time looked at.
+
+Each change's hash covers the one before it, its own facts and the state it led to; the object holds the newest. To
+change, remove or add anything without being seen, one would have to rewrite all that follows, and the object.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -12,24 +17,130 @@ from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.access import AccessRules, is_admin
 from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.definitions.diffing import differences
-from pentad.rooms.registers.definitions.problems import rejection
+from pentad.rooms.registers.definitions.json_diff import differences
+from pentad.rooms.registers.definitions.object_validation import rejection
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.objects import chronicle, store
-from pentad.rooms.registers.objects.drafts import Draft, Held
-from pentad.rooms.registers.objects.objects import Objects
-from pentad.rooms.registers.objects.past_rights import PastRights
-from pentad.rooms.registers.objects.refusals import check_version, missing
-from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.objects.steps import Task
-from pentad.rooms.registers.objects.targets import named_object
-from pentad.rooms.registers.objects.verification import Verification, verified
-from pentad.rooms.registers.objects.write import check_current
-from pentad.rooms.registers.query.moments import moment as moment_of
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.objects import change_log, store
+from pentad.rooms.registers.objects.change_log import ERASED, Change, digest_of
+from pentad.rooms.registers.objects.history_access import PastRights
+from pentad.rooms.registers.objects.lookup import check_version, missing, named_object
+from pentad.rooms.registers.objects.pending_changes import (
+    NO_HASH,
+    Draft,
+    Held,
+    Provenance,
+    Task,
+    digest,
+    link,
+    shared_facts,
+)
+from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.writer import check_current
+from pentad.rooms.registers.query.datetimes import moment as moment_of
+from pentad.rooms.registers.query.models import AsOf
 
 _PORTION: Final = 200
 _MOST_LOOKED_AT: Final = 5_000
+_NEUTRAL: Final = frozenset({"lock", "unlock"})
+_MOST_PROBLEMS: Final = 20
+_HIDDEN: Final = "a change you may not read"
+
+
+@dataclass(slots=True)
+class Verification:
+    """The verdict on one object's history."""
+
+    uuid: str
+    changes: int
+    """How many the caller may know of."""
+    head: str | None
+    """The hash of the newest; None where the caller may not have it."""
+    problems: list[str] = field(default_factory=list[str])
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+    def wire(self) -> dict[str, Any]:
+        head = {} if self.head is None else {"head": self.head}
+        found = {"uuid": self.uuid, "valid": self.valid, "changes": self.changes, **head}
+        return {**found, "problems": self.problems[:_MOST_PROBLEMS]}
+
+    def add(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def verified(
+    uuid: str, history: Sequence[tuple[Change, bool]], held: Held | None, known: Callable[[Change], bool]
+) -> Verification:
+    """Check a whole history, oldest first, against the object as it is; `held` is None for a purged one.
+
+    What is wrong with changes that are not `known` to the caller is said without naming them.
+    """
+    head = history[-1][0].hash.hex() if history else ""
+    verdict = Verification(uuid, sum(known(change) for change, _ in history), head)
+    states = _states(history, held)
+    previous = NO_HASH
+    version, since, deleted = 0, None, False
+    for (change, found_deleted), state in zip(history, states, strict=True):
+        name = f"change {change.seq} ({change.action}, version {change.version})" if known(change) else _HIDDEN
+        if change.hash != _expected(previous, change, state):
+            verdict.add(f"{name}: its hash does not fit what it says or what came before.")
+        previous = change.hash
+        if change.action in _NEUTRAL:
+            if change.version != version:
+                verdict.add(f"{name}: it is not about {_version(name, version)}.")
+            continue
+        if change.version != version + 1:
+            verdict.add(f"{name}: {_version(name, version + 1)} should be here.")
+        erased = change.before is not None and change.before.startswith(ERASED)
+        if change.since != since or (found_deleted != deleted and not erased):
+            verdict.add(f"{name}: what it replaced is not what was there.")
+        version, since, deleted = change.version, change.at, change.action == "delete"
+    _check_end(verdict, history, held, version, since, deleted)
+    return verdict
+
+
+def _version(name: str, version: int) -> str:
+    return "another version" if name == _HIDDEN else f"version {version}"
+
+
+def _check_end(
+    verdict: Verification,
+    history: Sequence[tuple[Change, bool]],
+    held: Held | None,
+    version: int,
+    since: float | None,
+    deleted: bool,
+) -> None:
+    last = history[-1][0] if history else None
+    if held is None:
+        if last is None or last.action != "purge":
+            verdict.problems.append("The object is gone, and no change says so.")
+        return
+    stored = held.stored
+    if last is None or last.hash != held.hash:
+        verdict.problems.append("The object does not hold the hash of its newest change.")
+    if (stored.version, stored.updated_at, stored.is_deleted) != (version, since, deleted):
+        verdict.problems.append("The object's version, time or deletion is not what its history says.")
+
+
+def _states(history: Sequence[tuple[Change, bool]], held: Held | None) -> list[bytes]:
+    """The digest of the state after each change: what the next one that replaced a state found, or what is there."""
+    following = digest("") if held is None else digest(held.stored.text)
+    states: list[bytes] = []
+    for change, _ in reversed(history):
+        states.append(digest("") if change.action == "purge" else following)
+        if change.before is not None and change.action not in _NEUTRAL:
+            following = digest_of(change.before)
+    return states[::-1]
+
+
+def _expected(previous: bytes, change: Change, state: bytes) -> bytes:
+    who = Provenance(change.principal, change.agent, change.session, change.call, change.reason, change.plan)
+    shared = shared_facts(change.register, change.schema, change.version, change.action, change.at, who)
+    return link(previous, change.uuid, shared, state)
 
 
 class History:
@@ -60,7 +171,7 @@ class History:
         def read(rows: Rows) -> int:
             uuid, current = self._named(rows, caller, pair, ref)
             if not self._access.judges_data(caller, pair):
-                return chronicle.count(rows, uuid)
+                return change_log.count(rows, uuid)
             return sum(1 for _ in self._changes(rows, caller, pair, uuid, current, None, _PORTION))
 
         return await self._database.read(read)
@@ -69,7 +180,7 @@ class History:
         """One change by its number."""
 
         def read(rows: Rows) -> Change:
-            found = chronicle.change(rows, self._database.dialect, seq)
+            found = change_log.change(rows, self._database.dialect, seq)
             for change in self._past.told(rows, caller, [found] if found is not None else []):
                 return change
             raise NotFound(f"There is no change {seq}.", hint="The feed of changes has those there are.")
@@ -96,7 +207,7 @@ class History:
             seen: list[Change] = []
             at, looked_at = cursor, 0
             while True:
-                portion, at = chronicle.feed(
+                portion, at = change_log.feed(
                     rows, self._database.dialect, at, register=register, schema=schema, limit=at_once, states=not free
                 )
                 seen += self._past.told(rows, caller, portion)
@@ -104,7 +215,7 @@ class History:
                 if len(seen) >= limit:
                     return seen[:limit], seen[limit - 1].cursor if limit else at
                 if len(portion) < at_once:
-                    return seen, seen[-1].cursor if seen else cursor or chronicle.start()
+                    return seen, seen[-1].cursor if seen else cursor or change_log.start()
                 if looked_at >= _MOST_LOOKED_AT:
                     return seen, at
 
@@ -112,9 +223,9 @@ class History:
 
     async def newest(self) -> str:
         """The cursor behind everything that has happened so far."""
-        return await self._database.read(lambda rows: chronicle.newest(rows, self._database.dialect))
+        return await self._database.read(lambda rows: change_log.newest(rows, self._database.dialect))
 
-    async def notices(self, caller: Caller, pair: Pair, span: chronicle.Span) -> bool:
+    async def notices(self, caller: Caller, pair: Pair, span: store.Span) -> bool:
         """Whether a transaction changed an object of the pair that the caller may see."""
         if (rule := self._access.row_filter(caller, pair)) is None:
             return True
@@ -146,7 +257,7 @@ class History:
         def read(rows: Rows) -> Verification:
             uuid, current = self._named(rows, caller, pair, ref)
             held = store.held_by_uuid(rows, [uuid]).get(uuid)
-            history = chronicle.all_changes_of(rows, self._database.dialect, uuid)
+            history = change_log.all_changes_of(rows, self._database.dialect, uuid)
             verdict = verified(uuid, history, held, self._past.knows(caller, pair, current))
             return replace(verdict, head=None) if self._access.hides_some(caller, pair) else verdict
 
@@ -236,7 +347,7 @@ class History:
         states = self._access.judges_data(caller, pair)
         known = self._past.knows(caller, pair, current)
         while at_once:
-            portion = chronicle.changes_of(
+            portion = change_log.changes_of(
                 rows, self._database.dialect, uuid, limit=at_once, before=before, states=states
             )
             yield from (filter(known, portion) if states else portion)
@@ -246,7 +357,7 @@ class History:
 
     def _version(self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int) -> StoredObject:
         """A version of an object; one that was not the caller's to see is not there, whatever the object is now."""
-        found = chronicle.state_at_version(rows, current, version) if version < 2**62 else None
+        found = change_log.state_at_version(rows, current, version) if version < 2**62 else None
         if found is None or not self._access.sees_past(caller, pair, current, found[0]):
             raise NotFound(
                 f"Object {current.uuid} has no version {version}.",

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Transaction
-from pentad.rooms.registers.query.expressions import LONGEST_INDEXED_TEXT, index_columns, typed_value
-from pentad.rooms.registers.query.tree import Kind, Path
+from pentad.rooms.registers.query.json_sql import LONGEST_INDEXED_TEXT, index_columns, typed_value
+from pentad.rooms.registers.query.models import Kind, Path
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 _MOST_INDEXES: Final = 64
 _SAMPLES: Final = 5

@@ -15,11 +15,11 @@ from pentad.rooms.registers.catalogue_definitions import target as find_target
 from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.objects import store
-from pentad.rooms.registers.objects.drafts import Draft, Reference
+from pentad.rooms.registers.objects.pending_changes import Draft, Reference
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
-    from pentad.rooms.registers.objects.visibility import Visibility
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+    from pentad.rooms.registers.objects.lookup import Visibility
 
 Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
 """Which of some objects may be told of, each with its properties that may not."""

@@ -11,9 +11,7 @@ import msgspec
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.rooms.registers.models import Locked, StoredObject
-from pentad.rooms.registers.objects.drafts import Draft, Held
-from pentad.rooms.registers.objects.reports import ChangeAction
-from pentad.rooms.registers.objects.steps import Task
+from pentad.rooms.registers.objects.pending_changes import ChangeAction, Draft, Held, Task
 
 LONGEST_SECONDS: Final = 7 * 24 * 3600
 

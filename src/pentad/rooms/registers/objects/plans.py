@@ -1,4 +1,11 @@
-"""Plans: a batch of writes looked at before it is done, done as it was looked at, and undone as a whole.
+"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
+
+XXX What a plan shows of the objects it is about: only what its maker may read, when it is made and whenever it is read.
+
+Objects that are hidden from the maker and change along (a reference that is set to null) are no part of the plan: they
+are neither shown nor counted, and that they have changed is no reason to refuse it.
+
+XXX Plans: a batch of writes looked at before it is done, done as it was looked at, and undone as a whole.
 
 The preview is no imitation: the batch is written and the transaction thrown away, so validation, uniqueness,
 references and cascades are those of the real thing. A plan can be committed only while every object it touches is
@@ -6,28 +13,190 @@ still the version it saw; undone only while nobody has changed them since.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import msgspec
 
-from pentad.kernel.clock import Clock
+from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Conflict, LimitExceeded, NotFound, PentadError, VersionMismatch
 from pentad.kernel.ids import opaque_id, uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair
-from pentad.rooms.registers.objects import chronicle, store
+from pentad.rooms.registers.definitions.json_diff import as_patch
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log, store
+from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.objects.deletion import deleted
-from pentad.rooms.registers.objects.drafts import Draft, Held, Reference, moment
 from pentad.rooms.registers.objects.history import History
-from pentad.rooms.registers.objects.objects import Objects
-from pentad.rooms.registers.objects.plan_preview import PlannedOperation, PlanPreviews
-from pentad.rooms.registers.objects.refusals import missing
-from pentad.rooms.registers.objects.reports import Change, Plan
-from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all
-from pentad.rooms.registers.objects.write import News
+from pentad.rooms.registers.objects.lookup import missing
+from pentad.rooms.registers.objects.pending_changes import Draft, Held, Reference, Step, Task, failure_of_all, moment
+from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.writer import News
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A batch of writes that was looked at but not done yet, or was done and can be undone."""
+
+    id: str
+    state: Literal["open", "committed", "undone"]
+    preview: list[dict[str, Any]]
+    created_at: float
+    changed_at: float
+    outcomes: list[Outcome] | None = None
+    """What became of each row, in the answer to commit and undo."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether every row could be committed as things stood when the plan was made."""
+        return all(row.get("error") is None for row in self.preview)
+
+    def wire(self) -> dict[str, Any]:
+        wire: dict[str, Any] = {"id": self.id, "state": self.state, "valid": self.valid}
+        if self.outcomes is None:
+            wire["preview"] = self.preview
+        else:
+            wire["outcomes"] = [
+                {name: value for name, value in msgspec.structs.asdict(outcome).items() if value is not None}
+                for outcome in self.outcomes
+            ]
+        return {**wire, "created": iso(self.created_at), "updated": iso(self.changed_at)}
+
+
+PreviewRow = dict[str, Any]
+_NEW: Final = "created"
+
+
+class PlannedOperation(msgspec.Struct, frozen=True):
+    """One operation as a plan keeps it."""
+
+    register: int
+    schema: int
+    operation: Operation
+
+
+class PlanPreviews:
+    """Makes and reads the previews of plans."""
+
+    def __init__(self, catalogue: Catalogue, access: AccessRules) -> None:
+        self._catalogue = catalogue
+        self._access = access
+
+    def seen(self, rows: Rows, caller: Caller, steps: Sequence[Step]) -> list[Draft]:
+        """The changes of a plan that its maker may know of: of what it makes itself, and of what it can see."""
+        pair_of = self._catalogue.pairs_in(rows)
+        return [
+            draft
+            for step in steps
+            for draft in step.drafts
+            if draft.before is None
+            or self._access.sees_object(caller, pair_of(draft.after.register, draft.after.schema), draft.before.stored)
+        ]
+
+    def made(self, rows: Rows, caller: Caller, steps: Sequence[Step]) -> list[PreviewRow]:
+        """What each row would do: what would become of it, how the data differs, and what else would change."""
+        pair_of = self._catalogue.pairs_in(rows)
+
+        def differing(draft: Draft) -> list[dict[str, Any]]:
+            pair = pair_of(draft.after.register, draft.after.schema)
+            before = None if draft.before is None else draft.before.stored
+            states = [draft.after] if before is None else [before, draft.after]
+            hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
+            return as_patch({} if before is None else _without(before, hidden), _without(draft.after, hidden))
+
+        return [_made(step, self.seen(rows, caller, [step]), differing) for step in steps]
+
+    def read(
+        self,
+        rows: Rows,
+        caller: Caller,
+        planned: Sequence[PlannedOperation],
+        preview: Sequence[PreviewRow],
+        *,
+        is_open: bool,
+    ) -> list[PreviewRow]:
+        """A preview as its maker may read it now."""
+        if self._access.is_free(caller):
+            return list(preview)
+        uuids = {one["uuid"] for row in preview for one in (row, *row.get("also", ())) if one.get("uuid")}
+        held = store.held_by_uuid(rows, sorted(uuids))
+        pair_of = self._catalogue.pairs_in(rows)
+        hidden: dict[str, frozenset[str]] = {}
+        for uuid, found in held.items():
+            pair = pair_of(found.stored.register, found.stored.schema)
+            if self._access.sees_object(caller, pair, found.stored):
+                hidden[uuid] = self._access.hidden(caller, pair, found.stored.data, found.stored.owner)
+        return [
+            self._read(rows, caller, one, row, hidden, is_open=is_open)
+            for one, row in zip(planned, preview, strict=True)
+        ]
+
+    def _read(
+        self, rows: Rows, caller: Caller, planned: PlannedOperation, row: PreviewRow, hidden: dict[str, frozenset[str]],
+        *, is_open: bool,
+    ) -> PreviewRow:  # fmt: skip
+        """One row; if its object cannot be read any more, what it would say of one that does not exist."""
+        uuid = row.get("uuid")
+        if uuid is None or (is_open and row["status"] == _NEW):
+            return row
+        if uuid not in hidden:
+            try:
+                pair = self._catalogue.pair_in(rows, caller, planned.register, planned.schema)
+                error = _missing(pair, planned.operation, uuid)
+            except PentadError as unseen:
+                error = unseen
+            return {"index": row["index"], "action": row["action"], "status": "failed", "error": error.as_json()}
+        also = [_less(one, hidden[one["uuid"]]) for one in row.get("also", ()) if one["uuid"] in hidden]
+        rest = {name: value for name, value in _less(row, hidden[uuid]).items() if name != "also"}
+        return {**rest, "also": also} if also else rest
+
+
+def _made(step: Step, drafts: Sequence[Draft], differing: Any) -> PreviewRow:
+    outcome = step.outcome()
+    row: PreviewRow = {"index": step.index, "action": step.operation.action, "status": outcome.status}
+    if outcome.error is not None:
+        return {**row, "error": outcome.error}
+    row.update(uuid=outcome.uuid, version=outcome.version)
+    for draft in drafts:
+        if draft.after.uuid == outcome.uuid and draft.action != "delete":
+            row["diff"] = differing(draft)
+            break
+    also = [_also(draft, differing) for draft in drafts if draft.after.uuid != outcome.uuid]
+    return {**row, "also": also} if also else row
+
+
+def _also(draft: Draft, differing: Any) -> PreviewRow:
+    found: PreviewRow = {"uuid": draft.after.uuid, "action": draft.action, "schema": draft.after.schema}
+    if draft.action != "delete" and draft.before is not None:
+        found["diff"] = differing(draft)
+    return found
+
+
+def _without(stored: StoredObject, hidden: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in stored.data.items() if name not in hidden} if hidden else stored.data
+
+
+def _less(row: PreviewRow, hidden: frozenset[str]) -> PreviewRow:
+    """A row whose difference says nothing of hidden properties."""
+    if not hidden or "diff" not in row:
+        return row
+    return {**row, "diff": [one for one in row["diff"] if not _touches(one, hidden)]}
+
+
+def _touches(operation: dict[str, Any], hidden: frozenset[str]) -> bool:
+    for pointer in (operation.get("path"), operation.get("from")):
+        if pointer is not None:
+            first = str(pointer).split("/")[1] if str(pointer).startswith("/") else ""
+            if not first or first.replace("~1", "/").replace("~0", "~") in hidden:
+                return True
+    return False
+
+
+def _missing(pair: Pair, operation: Operation, uuid: str) -> PentadError:
+    return missing(pair, uuid if operation.ref is None else operation.ref)
+
 
 MOST_OPERATIONS: Final = 1_000
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
@@ -121,7 +290,7 @@ class Plans:
         def undo(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
             _require(row, "committed", "undone")
-            changes = chronicle.changes_of_plan(tx, self._database.dialect, plan_id)
+            changes = change_log.changes_of_plan(tx, self._database.dialect, plan_id)
             named: dict[str, int] = msgspec.json.decode(row[4])
             versions = {change.uuid: change.version for change, _ in changes}
             self._refuse_moved(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})

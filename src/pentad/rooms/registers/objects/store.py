@@ -1,16 +1,31 @@
 """The SQL of objects, their history, their references and their words. Statements only: nothing is decided here.
 
 Everything is done for many objects at once, in a few statements; writing one is writing a list of one.
+
+XXX New objects and the first line of their history, in SQLite: many of them in one statement.
+
+Running a statement costs more than adding a row, and the thread that writes has to ask for the interpreter back after
+each, while others prepare what is written next: so there are few, and they take long. What the objects of one write
+share is bound once; their history is copied from them inside the store. PostgreSQL has its own fast way, which is
+`run_many`.
+
+XXX The SQL of the history: what happened to an object, what it was like then, and everything that happened, in order.
+
+A change keeps what it replaced. The state at a time is therefore the object as it is, or what the first later change
+replaced. In SQLite changes are committed in the order of their numbers. In PostgreSQL they are not, so the feed goes by
+transaction and stops before the oldest one that is still running: nothing can appear behind a reader's back.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from functools import cache
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
 from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
-from pentad.rooms.registers.objects import loading
-from pentad.rooms.registers.objects.drafts import (
+from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
     Draft,
     Held,
@@ -20,7 +35,7 @@ from pentad.rooms.registers.objects.drafts import (
     link,
     shared_facts,
 )
-from pentad.rooms.registers.query.words import WORDS
+from pentad.rooms.registers.query.search_words import WORDS
 
 T = TypeVar("T")
 
@@ -136,7 +151,7 @@ def write(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: Prove
     _allot(tx, dialect, new)
     hashes = _hashes(drafts, who)
     if dialect == "sqlite" and new and len(new) == len(drafts):
-        loading.insert(tx, new, hashes, who)
+        insert(tx, new, hashes, who)
     else:
         _write_rows(tx, drafts, hashes, who)
     _write_references(tx, drafts)
@@ -269,3 +284,55 @@ def remove(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
     tx.run("DELETE FROM object_references WHERE source = ?", stored.uuid)
     WORDS.delete(tx, dialect, [stored.id])
     tx.run("DELETE FROM objects WHERE id = ?", stored.id)
+
+
+_AT_ONCE: Final = 200
+_INSERT_MANY: Final = (
+    "INSERT INTO objects (register, schema, version, owner, organisation, created_at, updated_at, id, uuid, data, slug,"
+    " hash) VALUES "
+)
+_ROW: Final = "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?, ?, ?, ?, ?)"
+_shared = attrgetter("register", "schema", "version", "owner", "organisation", "created_at", "updated_at")
+_INSERT_CHANGES: Final = (
+    "INSERT INTO object_changes (uuid, register, schema, version, action, at, principal, agent, session, call, reason,"
+    " plan, hash) SELECT uuid, register, schema, version, 'create', updated_at, ?, ?, ?, ?, ?, ?, hash"
+    " FROM objects WHERE id BETWEEN ? AND ? ORDER BY id"
+)
+
+
+def insert(tx: Transaction, new: Sequence[StoredObject], hashes: Sequence[bytes], who: Provenance) -> None:
+    """Write objects whose ids follow one another, each with the hash of its creation."""
+    place = 0
+    for shared, group in groupby(new, key=_shared):
+        members = list(group)
+        for start in range(0, len(members), _AT_ONCE):
+            part = members[start : start + _AT_ONCE]
+            values: list[Value] = [*shared]
+            for stored, hashed in zip(part, hashes[place : place + len(part)], strict=True):
+                values += (stored.id, stored.uuid, stored.text, stored.slug, hashed)
+            tx.run(_statement(len(part)), *values)
+            place += len(part)
+    tx.run(
+        _INSERT_CHANGES, who.principal, who.agent, who.session, who.call, who.reason, who.plan, new[0].id, new[-1].id
+    )
+
+
+@cache
+def _statement(rows: int) -> str:
+    return _INSERT_MANY + ", ".join([_ROW] * rows)
+
+
+class Span(NamedTuple):
+    """Where the history holds what one transaction changed: by its number in PostgreSQL, by place in SQLite."""
+
+    xact: int
+    after: int
+    last: int
+
+
+def written(tx: Transaction, dialect: Dialect, count: int) -> Span:
+    """Where to find the changes this transaction has written; `count` says how many there are."""
+    if dialect == "postgres":
+        return Span(int(tx.value("SELECT pg_current_xact_id()::text::bigint")), 0, 2**62)
+    last = int(tx.value("SELECT coalesce(max(seq), 0) FROM object_changes"))
+    return Span(0, last - count, last)

@@ -12,13 +12,13 @@ from pentad.kernel.ports import Dialect, Rows, Value
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.objects.drafts import Draft
 from pentad.rooms.registers.objects.indexes import UniqueKey
 from pentad.rooms.registers.objects.integrity import Seen
+from pentad.rooms.registers.objects.pending_changes import Draft
 from pentad.rooms.registers.query.conditions import condition
+from pentad.rooms.registers.query.datetimes import key_of, text_of_key
 from pentad.rooms.registers.query.dialects import parts_of
-from pentad.rooms.registers.query.instants import key_of, text_of_key
-from pentad.rooms.registers.query.tree import Kind, Path
+from pentad.rooms.registers.query.models import Kind, Path
 
 Claim = tuple[Any, ...]
 """An organisation and the values that are taken in it."""

@@ -21,10 +21,9 @@ from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
-from pentad.rooms.registers.objects.changing import ChangedObjects
-from pentad.rooms.registers.objects.drafts import Draft, Held, Reference
-from pentad.rooms.registers.objects.steps import Task, restated
-from pentad.rooms.registers.objects.visibility import Visibility
+from pentad.rooms.registers.objects.lookup import Visibility
+from pentad.rooms.registers.objects.pending_changes import Draft, Held, Reference, Task, restated
+from pentad.rooms.registers.objects.prepare import ChangedObjects
 
 _MOST_TOGETHER: Final = 10_000
 

@@ -8,8 +8,8 @@ from pentad.kernel.sql import TRUE, Sql, joined, nested, select
 from pentad.rooms.registers.query.conditions import SIGNS, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
-from pentad.rooms.registers.query.source import Source
-from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, GroupKey, Metric
+from pentad.rooms.registers.query.from_clause import Source
+from pentad.rooms.registers.query.models import Aggregated, AggregateQuery, GroupKey, Metric
 
 
 def aggregated(rows: Rows, parts: Parts, query: AggregateQuery, found: Source) -> Aggregated:

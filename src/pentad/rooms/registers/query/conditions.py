@@ -1,4 +1,6 @@
-"""Filters as SQL conditions.
+"""Patterns of `Like` as both dialects read them.
+
+XXX Filters as SQL conditions.
 
 SQL knows a third truth value and the tree does not: a condition that meets NULL is unknown, which is as good as false
 until it is negated. So negation is carried down to the leaves, and a negated leaf says IS NOT TRUE. Leaves that are not
@@ -6,15 +8,14 @@ negated stay bare, because only a bare comparison is looked up in an index.
 """
 
 import math
-from typing import assert_never
+from typing import Final, assert_never
 
 from pentad.kernel.ports import Value
 from pentad.kernel.sql import FALSE, TRUE, Sql, joined, select
 from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.expressions import bool_value, exists, json_type, typed_value
+from pentad.rooms.registers.query.json_sql import bool_value, exists, json_type, typed_value
 from pentad.rooms.registers.query.metadata import Column, column_of
-from pentad.rooms.registers.query.patterns import like_parameter, small
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.models import (
     And,
     Compare,
     Comparison,
@@ -32,6 +33,28 @@ from pentad.rooms.registers.query.tree import (
     Scalar,
     Some,
 )
+
+_CAPITALS: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+_MEANINGFUL: Final = "%_!"
+
+
+def small(text: str) -> str:
+    """The text with A-Z as a-z and nothing else changed, as `lower` does it in both dialects."""
+    return text.translate(_CAPITALS)
+
+
+def like_parameter(pattern: str) -> str:
+    """The pattern with `!` as the mark of plain characters: a backslash is read differently by each dialect."""
+    written: list[str] = []
+    characters = iter(small(pattern))
+    for character in characters:
+        if character == "\\":
+            plain = next(characters, "\\")
+            written.append(f"!{plain}" if plain in _MEANINGFUL else plain)
+        else:
+            written.append("!!" if character == "!" else character)
+    return "".join(written)
+
 
 SIGNS: dict[Comparison, str] = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 

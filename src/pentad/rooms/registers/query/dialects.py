@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql
+from pentad.rooms.registers.query.models import Bucket, Kind, Path, Scalar
 from pentad.rooms.registers.query.postgres import PostgresParts
 from pentad.rooms.registers.query.sqlite import SqliteParts
-from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
 
 
 class Parts(Protocol):

@@ -10,12 +10,12 @@ from typing import Any, assert_never
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql, nested, select
 from pentad.rooms.registers.query.conditions import parameter, value_of
+from pentad.rooms.registers.query.count_cache import Counts, Tallies
+from pentad.rooms.registers.query.datetimes import seconds_sql, text_of_key
 from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.instants import seconds_sql, text_of_key
+from pentad.rooms.registers.query.from_clause import Source
 from pentad.rooms.registers.query.metadata import SELF, column_of
-from pentad.rooms.registers.query.source import Source
-from pentad.rooms.registers.query.tallies import Counts, Tallies
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.models import (
     And,
     Facet,
     Filter,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.registers.query.tree import Kind, Path
+from pentad.rooms.registers.query.models import Kind, Path
 
 SELF: Final = "@self"
 

@@ -10,9 +10,9 @@ from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql, select
-from pentad.rooms.registers.query.expressions import json_type, postgres_value
-from pentad.rooms.registers.query.instants import key_sql
-from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
+from pentad.rooms.registers.query.datetimes import key_sql
+from pentad.rooms.registers.query.json_sql import json_type, postgres_value
+from pentad.rooms.registers.query.models import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 

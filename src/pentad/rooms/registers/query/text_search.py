@@ -14,12 +14,11 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
-from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
 from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.past import COLUMNS
-from pentad.rooms.registers.query.source import Source, source
-from pentad.rooms.registers.query.tree import Filter, Found, Query, Scope, Why
-from pentad.rooms.registers.query.words import PrefixText, prefix_text, telling_words
+from pentad.rooms.registers.query.from_clause import COLUMNS, Source, source
+from pentad.rooms.registers.query.models import Filter, Found, Query, Scope, Why
+from pentad.rooms.registers.query.pagination import read_cursor, write_cursor
+from pentad.rooms.registers.query.search_words import PrefixText, prefix_text, telling_words
 from pentad.search.documents import Retrieval
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import SearchFields, WordMatch, WordScorer

@@ -15,7 +15,7 @@ from pentad.rooms.registers.access import ROOM
 from pentad.rooms.registers.authorization import Right
 from pentad.rooms.registers.callers import caller_of_request
 from pentad.rooms.registers.models import Pair
-from pentad.rooms.registers.query.tree import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.query.models import DEFAULT_LIMIT, LARGEST_LIMIT
 from pentad.rooms.registers.rest.pages import Tag, etag, tags_in
 from pentad.rooms.registers.service import Registers
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.rest.answers import answer
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.models import PageAnswer

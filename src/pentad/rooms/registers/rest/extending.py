@@ -16,7 +16,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.objects.integrity import named, values_at
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.query.models import AsOf
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.visible import visible

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.query.moments import parse_as_of
+from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.rest.answers import answer, nothing, unchanged
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.bodies import body_as

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.query.parse import parse_search
-from pentad.rooms.registers.query.tree import Found, Query
+from pentad.rooms.registers.query.models import Found, Query
+from pentad.rooms.registers.query.parser import parse_search
 from pentad.rooms.registers.rest.answers import answer
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.bodies import body_as

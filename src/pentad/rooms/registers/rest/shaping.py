@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Pair
-from pentad.rooms.registers.query.parse import parse_fields
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.query.models import AsOf
+from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.rest.extending import check_names, extended
 from pentad.rooms.registers.visible import visible

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.tree import LARGEST_LIMIT
+from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.showing import shown
 from pentad.rooms.registers.transfer.columns import IDENTITY, VERSION, Column, columns_of
 from pentad.rooms.registers.transfer.rows import Format
@@ -18,7 +18,7 @@ from pentad.rooms.registers.visible import query_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
 
 _ASKED: Final = ("filter", "search", "sort", "fields", "as_of")
 

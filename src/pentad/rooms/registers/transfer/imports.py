@@ -18,16 +18,16 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import key_of
-from pentad.rooms.registers.objects.steps import Task, steps_of
-from pentad.rooms.registers.objects.visibility import visibility
-from pentad.rooms.registers.objects.write import News
+from pentad.rooms.registers.objects.lookup import visibility
+from pentad.rooms.registers.objects.pending_changes import Task, steps_of
+from pentad.rooms.registers.objects.writer import News
 from pentad.rooms.registers.transfer.report import ImportReport, Tally, problems_of
 from pentad.rooms.registers.transfer.rows import Format, Problem, RawRow, reader_of
 from pentad.rooms.registers.transfer.spool import Spool
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
 
 Progress = Callable[[Literal["reading", "writing"], int, int | None], None]
 """Called on the event loop with the phase, the rows done, and how many there are if that is known."""

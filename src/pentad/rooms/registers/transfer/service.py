@@ -8,7 +8,7 @@ from pentad.rooms.registers.models import Caller, Pair
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
     from pentad.rooms.registers.transfer.imports import ImportOptions, Progress
     from pentad.rooms.registers.transfer.report import ImportReport
     from pentad.rooms.registers.transfer.rows import Format

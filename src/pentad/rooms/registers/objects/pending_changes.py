@@ -1,0 +1,209 @@
+"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
+
+XXX pending
+the chain of the object's history.
+
+Pure. Times have milliseconds and never repeat for one object, so the time a caller reads off an object finds exactly
+that state again.
+
+XXX One operation on its way through a write: what was asked, and then what became of it.
+
+A task is what all operations of one write share.
+
+XXX UUIDs for many new objects at once: version 7 as `kernel.ids` makes them, with one request for randomness in all.
+
+They ascend, so that every index on them is written at its end.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.errors import PentadError
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+
+ChangeAction = Literal["create", "update", "delete", "restore", "revert", "migrate", "lock", "unlock", "purge"]
+
+NO_HASH: Final = bytes(32)
+"""What the first change of an object is chained to."""
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_SHA256: Final = hashlib.sha256
+
+
+class Reference(NamedTuple):
+    """One object pointing at another by a property."""
+
+    path: str
+    target: str
+
+
+class Held(NamedTuple):
+    """An object as the store has it, with the newest hash of its chain."""
+
+    stored: StoredObject
+    hash: bytes
+
+
+class Carried(NamedTuple):
+    """The objects a property that is not kept named until now, and those it is to name."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+
+
+class Draft(msgspec.Struct):
+    """`references` and `words` are None where they stay as they are.
+
+    `at` is the time of the change where it is not that of the new state: a lock is no new state.
+    """
+
+    action: ChangeAction
+    after: StoredObject
+    before: Held | None = None
+    references: list[Reference] | None = None
+    words: str | None = None
+    at: float | None = None
+    known: frozenset[Reference] | None = None
+    """What the object pointed at before, where that is known: those references are not checked again."""
+    carried: Mapping[str, Carried] | None = None
+    """What was given for properties that are only written into other objects."""
+    link: bytes | None = None
+    """Its hash, where that could be made before the transaction: the thread that writes has enough to do."""
+
+    @property
+    def before_version(self) -> int:
+        return 0 if self.before is None else self.before.stored.version
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who made a change and why, in the order the history keeps it."""
+
+    principal: str
+    agent: str | None
+    session: str | None
+    call: str | None
+    reason: str | None
+    plan: str | None = None
+
+
+def provenance(caller: Caller, plan: str | None = None) -> Provenance:
+    return Provenance(caller.principal.id, caller.agent, caller.session, caller.call, caller.reason, plan)
+
+
+def moment(clock: Clock) -> float:
+    """Now, as times are kept: to the millisecond."""
+    return int(clock.now() * 1000) / 1000
+
+
+def after(previous: float, now: float) -> float:
+    """The time of a change: now, but later than the state it replaces."""
+    return now if now > previous else (round(previous * 1000) + 1) / 1000
+
+
+def digest(text: str) -> bytes:
+    """What the chain knows of a state."""
+    return _SHA256(text.encode()).digest()
+
+
+def shared_facts(register: int, schema: int, version: int, action: str, at: float, who: Provenance) -> bytes:
+    """The facts of a change apart from its object: the same for all new objects of one write."""
+    facts = (
+        register, schema, version, action, at,
+        who.principal, who.agent, who.session, who.call, who.reason, who.plan,
+    )  # fmt: skip
+    return _ENCODE(facts)[1:]
+
+
+def link(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
+    """The hash of a change: of the one before it, its own facts, and the digest of the state it led to."""
+    return _SHA256(b'%b["%b",%b%b' % (previous, uuid.encode(), shared, state)).digest()
+
+
+Status = Literal["created", "updated", "unchanged", "deleted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Who writes where, and when."""
+
+    caller: Caller
+    pair: Pair
+    now: float
+    who: Provenance
+
+
+class Step(msgspec.Struct):
+    """`draft` is there early for new objects; `stored` and `status`, or `error`, at the end."""
+
+    index: int
+    operation: Operation
+    draft: Draft | None = None
+    stored: StoredObject | None = None
+    status: Status = "failed"
+    error: PentadError | None = None
+    drafts: list[Draft] = []
+    """Every change the operation made, cascades included."""
+
+    def fail(self, error: PentadError) -> None:
+        self.error, self.status, self.stored = error, "failed", None
+
+    def succeed(self, status: Status, stored: StoredObject) -> None:
+        self.status, self.stored = status, stored
+
+    def outcome(self) -> Outcome:
+        if self.error is not None:
+            return Outcome(self.index, "failed", None, None, self.error.as_json())
+        if self.stored is None:
+            return Outcome(self.index, self.status, None, None)
+        return Outcome(self.index, self.status, self.stored.uuid, self.stored.version)
+
+
+def steps_of(operations: Sequence[Operation]) -> list[Step]:
+    return [Step(index, operation) for index, operation in enumerate(operations)]
+
+
+def failure_of_all(steps: Sequence[Step]) -> PentadError | None:
+    """What to say when a write of all or nothing has failed: the first reason, and every row that failed."""
+    failed = [step for step in steps if step.error is not None]
+    if not failed:
+        return None
+    first = failed[0].error
+    assert first is not None  # noqa: S101  it is what was filtered for
+    if len(steps) == 1:
+        return first
+    rows = [{"index": step.index, "error": step.error.as_json()} for step in failed[:50] if step.error is not None]
+    details: dict[str, Any] = {**first.details, "failed": len(failed), "rows": rows}
+    return restated(
+        first,
+        f"Nothing was written: {len(failed)} of {len(steps)} rows failed. Row {failed[0].index}: {first.message}",
+        hint=first.hint or "Correct the rows, or send them with atomic=false.",
+        details=details,
+    )
+
+
+def restated(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
+    """An error of the same kind that says more."""
+    other = type(error).__new__(type(error))
+    vars(other).update(vars(error))  # a kind of error may know more than all have
+    PentadError.__init__(other, message, hint=hint, details=details)
+    return other
+
+
+_RANDOMNESS: Final = SystemRandomness()
+_DIGITS: Final = 20
+_VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+def fresh_uuids(now: float, count: int, randomness: Randomness = _RANDOMNESS) -> Iterator[str]:
+    """`count` texts of UUIDs made at `now`, the smallest first."""
+    millis = f"{int(now * 1000) & ((1 << 48) - 1):012x}"
+    head = f"{millis[:8]}-{millis[8:]}-7"
+    noise = randomness.token_bytes(count * _DIGITS // 2).hex()
+    parts = [noise[start : start + _DIGITS] for start in range(0, len(noise), _DIGITS)]
+    return iter(sorted([f"{head}{part[:3]}-{_VARIANTS[part[3]]}{part[4:7]}-{part[7:19]}" for part in parts]))

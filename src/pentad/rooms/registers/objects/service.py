@@ -1,0 +1,323 @@
+"""Objects as callers use them: every write is one transaction, and says what it wrote.
+
+A write that meets a schema that has just changed starts again with the new one; so does one whose unique value another
+writer took at the same moment, to find out who it was.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.mcp.changes import resource_updated
+from pentad.rooms.registers.access import AccessRules, is_admin
+from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log, idempotency, locks, store
+from pentad.rooms.registers.objects.deletion import DeletionReport
+from pentad.rooms.registers.objects.lookup import missing, named_object
+from pentad.rooms.registers.objects.pending_changes import (
+    Draft,
+    Held,
+    Step,
+    Task,
+    after,
+    failure_of_all,
+    moment,
+    provenance,
+    steps_of,
+)
+from pentad.rooms.registers.objects.reader import ObjectReader
+from pentad.rooms.registers.objects.writer import ObjectWriter, StaleDefinition, announce, check_current
+from pentad.search.index import SearchIndex
+
+T = TypeVar("T")
+
+MOST_OPERATIONS: Final = 10_000
+_TRIES: Final = 4
+
+
+class Objects(ObjectReader):
+    """Reads and writes objects for a caller."""
+
+    def __init__(
+        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, index: SearchIndex
+    ) -> None:
+        super().__init__(database, clock, catalogue, access, index)
+        self.writer = ObjectWriter(database.dialect, catalogue, access)
+
+    async def create(
+        self,
+        caller: Caller,
+        pair: Pair,
+        data: Mapping[str, Any],
+        *,
+        uuid: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:
+        """A new object."""
+        return await self._one(caller, pair, Operation("create", dict(data), uuid=uuid), idempotency_key)
+
+    async def replace(
+        self,
+        caller: Caller,
+        pair: Pair,
+        ref: int | str,
+        data: Mapping[str, Any],
+        *,
+        if_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:
+        """The object with other data in place of all it had."""
+        operation = Operation("update", dict(data), ref, if_version=if_version)
+        return await self._one(caller, pair, operation, idempotency_key)
+
+    async def merge_patch(
+        self,
+        caller: Caller,
+        pair: Pair,
+        ref: int | str,
+        data: Mapping[str, Any],
+        *,
+        if_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:
+        """The object with some properties changed (RFC 7386)."""
+        operation = Operation("patch", dict(data), ref, if_version=if_version)
+        return await self._one(caller, pair, operation, idempotency_key)
+
+    async def json_patch(
+        self,
+        caller: Caller,
+        pair: Pair,
+        ref: int | str,
+        operations: Sequence[Mapping[str, Any]],
+        *,
+        if_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:
+        """The object with a JSON Patch applied (RFC 6902)."""
+        patch = tuple(dict(one) for one in operations)
+        operation = Operation("json_patch", None, ref, if_version=if_version, patch=patch)
+        return await self._one(caller, pair, operation, idempotency_key)
+
+    async def delete(
+        self,
+        caller: Caller,
+        pair: Pair,
+        ref: int | str,
+        *,
+        if_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:
+        """Put the object aside, with what has to go along; it can be restored."""
+        return await self._one(caller, pair, Operation("delete", None, ref, if_version=if_version), idempotency_key)
+
+    async def bulk(
+        self,
+        caller: Caller,
+        pair: Pair,
+        operations: Sequence[Operation],
+        *,
+        atomic: bool,
+        idempotency_key: str | None = None,
+    ) -> list[Outcome]:
+        """Many writes at once, one outcome each; with `atomic` all of them or none."""
+        if len(operations) > MOST_OPERATIONS:
+            raise LimitExceeded(
+                f"{len(operations)} operations are more than {MOST_OPERATIONS} at a time.",
+                hint="Send them in portions.",
+            )
+
+        def answer(steps: Sequence[Step]) -> list[Outcome]:
+            return [step.outcome() for step in steps]
+
+        outcomes = await self._run(caller, pair, operations, atomic, idempotency_key, answer)
+        return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # kept as plain JSON
+
+    async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
+        """What deleting the object would do."""
+        task = self.task(caller, pair)
+
+        def look(rows: Rows) -> DeletionReport:
+            held = named_object(rows, self._access, caller, pair, ref)
+            if held is None or held.stored.is_deleted:
+                raise missing(pair, ref)
+            return self.writer.deletion.plan(rows, task, held).report
+
+        return await self._database.read(look)
+
+    async def restore(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
+        """Bring a deleted object back as it was."""
+
+        def restore(tx: Transaction, task: Task, held: Held) -> StoredObject:
+            if not held.stored.is_deleted:
+                return held.stored
+            self._access.check_object(caller, task.pair, "delete", held.stored)
+            return self.writer.finish(
+                tx, task, self.writer.drafted(task, "restore", held, held.stored.data, held.stored.text)
+            )
+
+        return await self._with_held(caller, pair, ref, restore)
+
+    async def purge(self, caller: Caller, pair: Pair, ref: int | str) -> None:
+        """Erase a deleted object and every state it ever had; that it existed, and who did what when, stays known."""
+
+        def purge(tx: Transaction, task: Task, held: Held) -> None:
+            old = held.stored
+            self._access.check_object(caller, task.pair, "delete", old)
+            if not old.is_deleted:
+                raise Conflict(f"Object {old.uuid} is not deleted.", hint="Delete it first; purging cannot be undone.")
+            at = after(old.updated_at, task.now)
+            draft = Draft("purge", old.altered(version=old.version + 1, text="", updated_at=at), held)
+            store.write(tx, self._database.dialect, [draft], task.who)
+            store.remove(tx, self._database.dialect, old)
+            change_log.erase(tx, old.uuid)
+            audience = self._access.object_audience(task.pair, old).text()
+            for uri in (old.uri, old.pair_uri):
+                resource_updated(tx, uri, audience)
+
+        await self._with_held(caller, pair, ref, purge)
+
+    async def lock(
+        self, caller: Caller, pair: Pair, ref: int | str, *, seconds: float = 3600, process: str | None = None
+    ) -> StoredObject:
+        """Keep others from changing the object for a while; the same caller extends it."""
+
+        def lock(tx: Transaction, task: Task, held: Held) -> StoredObject:
+            held = self.writer.editable(task, held, ref, "update", None)
+            return self._write_lock(tx, task, locks.locking(task, held, seconds, process))
+
+        return await self._with_held(caller, pair, ref, lock)
+
+    async def unlock(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
+        """Give the lock back."""
+
+        def unlock(tx: Transaction, task: Task, held: Held) -> StoredObject:
+            if held.stored.is_deleted:
+                raise missing(pair, ref)
+            self._access.check_object(caller, task.pair, "update", held.stored)
+            draft = locks.unlocking(task, held, administrator=is_admin(caller.principal))
+            return held.stored if draft is None else self._write_lock(tx, task, draft)
+
+        return await self._with_held(caller, pair, ref, unlock)
+
+    # for the other parts of the room
+
+    def pairs_in(self, rows: Rows) -> Callable[[int, int], Pair]:
+        """A way to find the pairs of stored objects within one unit of work."""
+        return self._catalogue.pairs_in(rows)
+
+    def task(self, caller: Caller, pair: Pair, plan: str | None = None) -> Task:
+        return Task(caller, pair, moment(self._clock), provenance(caller, plan))
+
+    async def insist(self, caller: Caller, pair: Pair, attempt: Callable[[Pair], Callable[[Transaction], T]]) -> T:
+        """Write; again with a fresh definition when the schema has changed, or when a unique value was just taken."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return await self._database.write(attempt(pair))
+            except StaleDefinition:
+                if not tries_left:
+                    raise Conflict(f"The schema {pair.schema.slug!r} keeps changing.", hint="Try again.") from None
+                self._catalogue.forget()
+                pair = await self._catalogue.pair(caller, pair.register.id, pair.schema.id)
+            except Conflict as error:
+                if not tries_left or error.details != {"rule": "unique"}:
+                    raise
+        raise AssertionError
+
+    # how it is done
+
+    async def _one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
+        if key is None:
+            return await self._run(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
+
+        def again(rows: Rows, row: Any) -> Any:
+            """The object as it was shown, as far as the caller may still read it."""
+            then = StoredObject(*row)
+            ref = then.uuid if operation.ref is None else operation.ref
+            held = store.held_by_uuid(rows, [then.uuid]).get(then.uuid)
+            self._access.found(caller, pair, "read", ref, None if held is None else held.stored)
+            return self._past.readable(rows, caller, pair, [then])[0].row
+
+        return StoredObject(
+            *await self._run(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
+        )
+
+    async def _run(
+        self,
+        caller: Caller,
+        pair: Pair,
+        operations: Sequence[Operation],
+        atomic: bool,
+        key: str | None,
+        answer: Callable[[Sequence[Step]], T],
+        again: Callable[[Rows, T], T] | None = None,
+    ) -> T:
+        request = idempotency.fingerprint(pair.register.id, pair.schema.id, atomic, operations) if key else b""
+
+        def attempt(pair: Pair) -> Callable[[Transaction], T]:
+            task = self.task(caller, pair)
+            ready = steps_of(operations)
+            self.writer.make_ready(task, ready)
+            if key is None and (error := self._hopeless(ready, atomic)) is not None:
+                raise error
+
+            def write(tx: Transaction) -> T:
+                if key is not None:
+                    known = idempotency.recall(tx, caller.principal.id, key, request, task.now)
+                    if known is not None:
+                        return known if again is None else again(tx, known)
+                steps = [Step(step.index, step.operation, step.draft, error=step.error) for step in ready]
+                self.writer.write(tx, task, steps)
+                if atomic and (error := failure_of_all(steps)) is not None:
+                    raise error
+                given = answer(steps)
+                if key is not None:
+                    idempotency.keep(tx, caller.principal.id, key, request, given, task.now)
+                return given
+
+            return write
+
+        return await self.insist(caller, pair, attempt)
+
+    def _hopeless(self, steps: Sequence[Step], atomic: bool) -> Exception | None:
+        """All or nothing, and something is wrong already: no need to ask the store."""
+        return failure_of_all(steps) if atomic else None
+
+    async def _with_held(
+        self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, Task, Held], T]
+    ) -> T:
+        """One transaction about one object, deleted or not, that the caller may see."""
+
+        def attempt(pair: Pair) -> Callable[[Transaction], T]:
+            task = self.task(caller, pair)
+
+            def write(tx: Transaction) -> T:
+                check_current(tx, pair)
+                held = named_object(tx, self._access, caller, pair, ref)
+                if held is None:
+                    raise missing(pair, ref)
+                return work(tx, task, held)
+
+            return write
+
+        return await self.insist(caller, pair, attempt)
+
+    def _write_lock(self, tx: Transaction, task: Task, draft: Draft) -> StoredObject:
+        store.write(tx, self._database.dialect, [draft], task.who)
+        announce(tx, self._database.dialect, [draft])
+        return draft.after
+
+
+def _stored(step: Step) -> StoredObject:
+    if step.stored is None:
+        raise InvalidInput("The operation did nothing.")
+    return step.stored
+
+
+def _row_of(step: Step) -> Any:
+    return _stored(step).row

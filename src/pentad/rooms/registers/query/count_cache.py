@@ -1,0 +1,148 @@
+"""Counts of many objects, kept from one question to the next and brought up to date by what changed in between.
+
+Counting is the one part of a question whose cost grows with the store. A count is kept with the newest change it knows
+of, read in the same transaction; the next question finds the same change, or takes away what the later ones replaced
+and adds what they led to. So a count is exact whichever process wrote, and writing pays nothing for it. PostgreSQL
+numbers changes in another order than it shows them, so there everything is counted each time.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pentad.kernel.ports import Row, Rows
+from pentad.kernel.sql import Sql, joined, nested
+from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.from_clause import Source, replaced, source
+from pentad.rooms.registers.query.models import And, AsOf, Filter, Not, Or, Query, Scope
+
+MOST_VALUES: Final = 1_000
+"""Values that are counted one by one; where there are more, only the store knows them all."""
+_MOST_KEPT: Final = 2_000
+_UNCHANGING: Final = ("organisation", "owner")
+_NEWEST: Final = "SELECT seq, hash FROM object_changes WHERE schema = ? AND register = ? ORDER BY seq DESC LIMIT 1"
+_SINCE: Final = "object_changes WHERE schema = ? AND register = ? AND seq > ? AND action NOT IN ('lock', 'unlock')"
+
+Counts = dict[Any, int]
+"""How many objects have each value (None: no value); a plain count is that of the one value None."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    seq: int
+    hash: bytes
+    counts: Counts
+    total: int
+
+
+class Tallies:
+    """The counts of one process. Threads share it by single steps of a dictionary; the worst is to count twice.
+
+    `few` objects are counted as fast as a kept count is found; following one change takes as long as counting `each`.
+    """
+
+    __slots__ = ("_each", "_few", "_kept")
+
+    def __init__(self, *, few: int = 1_000, each: int = 100) -> None:
+        self._few = few
+        self._each = each
+        self._kept: dict[Sql, _Kept] = {}
+
+    def count(self, rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None) -> int:
+        """How many objects a filter is true of."""
+        return sum((self.of(rows, parts, scope, wanted, None) or {}).values())
+
+    def of(self, rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None, value: str | None) -> Counts | None:
+        """How many of the objects have each value; None where there are more than MOST_VALUES different ones."""
+        found = source(parts, scope, wanted)
+        limit = "" if value is None else f" LIMIT {MOST_VALUES + 1}"
+        statement = _grouped(found, value, limit)
+        newest = rows.one(_NEWEST, scope.schemas[0], scope.register)
+        kept = self._kept.get(statement)
+        if kept is not None and newest == (kept.seq, kept.hash):
+            return kept.counts
+        counts = None
+        if kept is not None and _may_follow(rows, scope, kept, kept.total // self._each):
+            counts = _brought_up(rows, parts, scope, wanted, value, kept)
+        if counts is None:
+            counts = dict(rows.all(statement.text, *statement.params))
+        if len(counts) > MOST_VALUES:
+            return None
+        if newest is not None and (total := sum(counts.values())) >= self._few:
+            self._keep(statement, _Kept(newest[0], newest[1], counts, total))
+            if value is not None:  # whoever knows the number of each knows that of all
+                self._keep(_grouped(found, None), _Kept(newest[0], newest[1], {None: total}, total))
+        return counts
+
+    def _keep(self, statement: Sql, kept: _Kept) -> None:
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[statement] = kept
+
+
+def may_be_kept(parts: Parts, scope: Scope, query: Query) -> bool:
+    """Whether the history tells everything that can change the answer."""
+    if parts.dialect != "sqlite" or scope.register is None or len(scope.schemas) != 1:
+        return False
+    if query.search is not None or query.as_of is not None or query.include_deleted:
+        return False
+    return _is_told(query.filter) and _is_told(scope.rule)
+
+
+def _is_told(wanted: Filter | None) -> bool:
+    match wanted:
+        case None:
+            return True
+        case And() | Or():
+            return all(map(_is_told, wanted.parts))
+        case Not():
+            return _is_told(wanted.part)
+        case _:
+            return wanted.path[0] != "@self" or wanted.path[1:] in [(name,) for name in _UNCHANGING]
+
+
+def _grouped(found: Source, value: str | None, limit: str = "") -> Sql:
+    if value is None:
+        return found.select("NULL, count(*)")
+    return found.select(f"{value}, count(*)", None, f" GROUP BY {value}{limit}")
+
+
+def _may_follow(rows: Rows, scope: Scope, kept: _Kept, most: int) -> bool:
+    """Whether a kept count is of this very history, with few changes since, and none that erased what was before."""
+    if rows.value("SELECT hash FROM object_changes WHERE seq = ?", kept.seq) != kept.hash:
+        return False
+    later = rows.all(
+        f"SELECT action FROM {_SINCE} LIMIT {most + 1}",  # noqa: S608  constants
+        scope.schemas[0], scope.register, kept.seq,
+    )  # fmt: skip
+    return len(later) <= most and ("purge",) not in later
+
+
+def _brought_up(
+    rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None, value: str | None, kept: _Kept
+) -> Counts:
+    """A kept count with the later changes taken in."""
+    counts = dict(kept.counts)
+    anywhere = replace(scope, indexed=frozenset())
+    where = source(parts, anywhere, wanted).where
+    then = Source(nested(replaced(parts, anywhere, AsOf(change=kept.seq)), "objects"), where)
+    _add(counts, _rows_of(rows, then, value), -1)
+    changed = Sql(
+        f"(SELECT DISTINCT uuid FROM {_SINCE}) AS changed CROSS JOIN objects",  # noqa: S608  constants
+        (scope.schemas[0], scope.register, kept.seq),
+    )
+    now = Source(changed, joined("AND", [Sql("objects.uuid = changed.uuid"), where]))
+    _add(counts, _rows_of(rows, now, value), 1)
+    return counts
+
+
+def _rows_of(rows: Rows, found: Source, value: str | None) -> list[Row]:
+    statement = _grouped(found, value)
+    return rows.all(statement.text, *statement.params)
+
+
+def _add(counts: Counts, found: Iterable[Row], sign: int) -> None:
+    for value, count in found:
+        counts[value] = counts.get(value, 0) + sign * count
+        if counts[value] == 0:
+            del counts[value]

@@ -1,0 +1,148 @@
+"""Orders, and how to go on after a row.
+
+What is missing comes last, whichever the direction. An index does not have it there in both directions, so objects are
+read in two phases: those that have the first key, then those that lack it. Each phase is a plain walk along an index,
+and going on after a row is a look-up, not a count of what was seen. The id, in the direction of the last key, makes
+every order total.
+
+XXX The cursors of a listing of objects: where it stopped, as one value of each sort key.
+
+A cursor carries no rights: the scope is applied again wherever it is used.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pentad.kernel import cursors
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Value
+from pentad.kernel.sql import FALSE, Sql, joined
+from pentad.rooms.registers.query.conditions import parameter, value_of
+from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.metadata import column_of
+from pentad.rooms.registers.query.models import Kind, Query, Scope, Sort
+
+Position = tuple[str | int | float | None, ...]
+"""The keys of a row and, last, its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of an order as SQL."""
+
+    sql: str
+    descending: bool
+    nullable: bool
+
+    @property
+    def beyond(self) -> str:
+        return "<" if self.descending else ">"
+
+    @property
+    def direction(self) -> str:
+        return " DESC" if self.descending else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the result, complete in itself."""
+
+    where: Sql | None
+    order: str
+
+
+def keys_of(parts: Parts, sort: Sequence[Sort]) -> list[Key]:
+    """The keys of an order; the id is not among them, every order ends with it."""
+    keys: list[Key] = []
+    for one in sort:
+        column = column_of(one.path)
+        nullable = column is None or column.nullable
+        keys.append(Key(value_of(parts, one.path, one.kind), one.descending, nullable))
+    return keys
+
+
+def phases(parts: Parts, keys: Sequence[Key], after: Position | None, *, few: bool = False) -> Iterator[Phase]:
+    """The parts of the result in order, beginning behind a row if one is given.
+
+    `few` says that an index may find a few rows, so that walking along the ids may be the longer way.
+    """
+    order = [f"{key.sql}{key.direction}" + (" NULLS LAST" if key.nullable else "") for key in keys]
+    last = f"objects.id{keys[-1].direction if keys else ''}"
+    if not keys:
+        yield Phase(_behind(parts, keys, after) if after else None, parts.unwalked_id if few else last)
+        return
+    first = keys[0]
+    if after is None or after[0] is not None:
+        pieces = [Sql(f"{first.sql} IS NOT NULL")] if first.nullable else []
+        if after is not None:
+            pieces = [_against(parts, first, f"{first.beyond}=", after[0]), _behind(parts, keys, after, last=False)]
+        order[0] = f"{first.sql}{first.direction}"
+        yield Phase(joined("AND", pieces) if pieces else None, ", ".join((*order, last)))
+    if first.nullable:
+        missing = Sql(f"{first.sql} IS NULL")
+        if after is not None and after[0] is None:
+            missing = joined("AND", [missing, _behind(parts, keys[1:], after[1:], keys[-1])])
+        yield Phase(missing, ", ".join((*order[1:], last)))
+
+
+def _behind(parts: Parts, keys: Sequence[Key], after: Position, final: Key | None = None, *, last: bool = True) -> Sql:
+    """Rows behind a position. `last` False leaves out those that lack the first key: another phase has them."""
+    final = keys[-1] if keys else final
+    if not keys:
+        return Sql(f"objects.id {final.beyond if final else '>'} ?", (after[0],))
+    key, value = keys[0], after[0]
+    rest = _behind(parts, keys[1:], after[1:], final)
+    if value is None:
+        return joined("AND", [Sql(f"{key.sql} IS NULL"), rest])
+    pieces = [_against(parts, key, key.beyond, value), joined("AND", [_against(parts, key, "=", value), rest])]
+    if key.nullable and last:
+        pieces.append(Sql(f"{key.sql} IS NULL"))
+    return joined("OR", pieces)
+
+
+def _against(parts: Parts, key: Key, sign: str, value: str | float | None) -> Sql:
+    if value is None:
+        return FALSE
+    mark, bound = parameter(parts, value)
+    return Sql(f"{key.sql} {sign} {mark}", (bound,))
+
+
+def position(row: Sequence[Value], keys: int) -> Position:
+    """The position of a row whose keys are its last columns and whose id is its first."""
+    found = [*row[len(row) - keys :], row[0]] if keys else [row[0]]
+    return tuple(value if isinstance(value, (str, int, float)) else None for value in found)
+
+
+_LONGEST_CURSOR: Final = 20_000
+
+
+def write_cursor(scope: Scope, query: Query, position: Position) -> str:
+    """The cursor that goes on behind a position."""
+    return cursors.write_cursor(_cursor_scope(scope, query), position)
+
+
+def read_cursor(scope: Scope, query: Query, kinds: Sequence[Kind]) -> Position | None:
+    """The position a query's cursor means: one value of each kind; None without a cursor."""
+    if query.cursor is None:
+        return None
+    try:
+        return _checked_position(cursors.read_cursor(_cursor_scope(scope, query), query.cursor, _LONGEST_CURSOR), kinds)
+    except ValueError:
+        raise InvalidInput(
+            "The cursor does not belong to this question.",
+            hint="Send it back unchanged, with the same filter, search and sort; or leave it out to start again.",
+        ) from None
+
+
+def _checked_position(values: list[Any], kinds: Sequence[Kind]) -> Position:
+    for value, kind in zip(values, kinds, strict=True):
+        if value is not None and not isinstance(value, str if kind in ("text", "moment") else (int, float)):
+            raise ValueError(value)
+    if not isinstance(values[-1], int):
+        raise ValueError(values)  # noqa: TRY004  all that is wrong with a cursor is answered alike
+    return tuple(values)
+
+
+def _cursor_scope(scope: Scope, query: Query) -> tuple[object, ...]:
+    return (scope.register, scope.schemas, query.filter, query.search, query.sort, query.as_of, query.include_deleted)

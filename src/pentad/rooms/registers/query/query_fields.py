@@ -1,0 +1,230 @@
+"""What a name in a query means: the path it stands for, and how values there compare.
+
+A query names only what the schema knows; anything else is refused with the nearest names, because a misspelt filter
+that finds nothing looks like an answer. Below an object without declared members, anything may be named.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, Protocol
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.names import did_you_mean, nearest
+from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF, SHOWN
+from pentad.rooms.registers.query.models import Kind, Path
+
+_MOST_SHOWN: Final = 30
+_LONGEST_NAME: Final = 1_000
+_DEEPEST: Final = 32
+
+DeclaredKind = Literal["text", "number", "boolean", "date", "moment"]
+
+
+class Declared(Protocol):
+    """What a query needs to know of one property; `definitions.properties.Property` is one."""
+
+    @property
+    def types(self) -> Sequence[str]: ...
+
+    @property
+    def kind(self) -> DeclaredKind | None: ...
+
+    @property
+    def item_kind(self) -> DeclaredKind | None: ...
+
+    @property
+    def children(self) -> Mapping[str, "Declared"]: ...
+
+    @property
+    def elements(self) -> Mapping[str, "Declared"] | None:
+        """The members of the objects of a list, none where they may have any; None where it has no objects."""
+        ...
+
+
+class Known(Protocol):
+    """What a query needs to know of a schema; `definitions.compiled.CompiledSchema` is one."""
+
+    @property
+    def properties(self) -> Mapping[str, Declared]: ...
+
+    @property
+    def headings(self) -> Mapping[str, str | None]:
+        """By which property objects have a name, description, summary, image; None where a template makes it."""
+        ...
+
+    @property
+    def concealed(self) -> frozenset[str]:
+        """Metadata that would tell something of properties which may not be asked about."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place in an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`.
+
+    `lists` are the lists of objects on the way; the path then begins in an object of the last. `members` are what the
+    object at the place, or the objects of its list, are made of; None where they may be made of anything.
+    """
+
+    name: str
+    path: Path
+    kind: Kind | None
+    many: bool = False
+    time: bool = False
+    holds_object: bool = False
+    lists: tuple[Path, ...] = ()
+    members: Mapping[str, Declared] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def single(self) -> bool:
+        """Whether an object has at most one value there."""
+        return not self.many and not self.lists
+
+    @property
+    def described(self) -> str:
+        """Its type in words, for an error."""
+        if self.time:
+            return "a time (ISO 8601)"
+        one = {
+            "text": "text", "number": "a number", "boolean": "true or false", "moment": "a time (ISO 8601)",
+            None: "a value",
+        }[self.kind]  # fmt: skip
+        if self.lists:
+            return "in a list of objects"
+        return f"an array ({one} each)" if self.many else "an object" if self.holds_object else one
+
+
+def target(known: Known, name: str) -> Target:
+    """The place a dotted name means; InvalidInput with the nearest names for one the schema does not have."""
+    if len(name) > _LONGEST_NAME or name.count(".") > _DEEPEST:
+        raise InvalidInput(f"The name {name[:60]!r}... is too long.", hint=f"At most {_LONGEST_NAME} characters.")
+    if name == SELF or name.startswith(f"{SELF}."):
+        return _metadata(known, name)
+    if not known.properties:
+        return Target(name, tuple(name.split(".")), None)
+    found = _below(name, (), known.properties, name.split("."))
+    if found is None:
+        raise _unknown(name, known)
+    return found
+
+
+def is_metadata(name: str) -> bool:
+    """Whether a name to show is one of the metadata; InvalidInput for one below `@self` that is none."""
+    first, _, rest = name.partition(".")
+    if first == SELF and rest and rest.partition(".")[0] not in SHOWN:
+        names = [f"{SELF}.{one}" for one in SHOWN]
+        guess = did_you_mean(name, names)
+        raise InvalidInput(
+            f"There is no metadata {name[:80]!r}.{' ' + guess if guess else ''}",
+            hint=f"There is {', '.join(names[:12])} and more.",
+        )
+    return first == SELF
+
+
+def _metadata(known: Known, name: str) -> Target:
+    asked = name.removeprefix(SELF).removeprefix(".")
+    if asked in HEADINGS:
+        return _heading(known, name, asked)
+    column = COLUMNS.get(asked)
+    if column is None or asked in known.concealed:
+        names = [f"{SELF}.{one}" for one in (*COLUMNS, *HEADINGS) if one not in known.concealed]
+        close = nearest(name, names)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInput(
+            f"There is no metadata {name[:80]!r} to ask for.{guess}", hint=f"There is {', '.join(names)}."
+        )
+    return Target(name, (SELF, asked), column.kind, time=column.time)
+
+
+def _heading(known: Known, name: str, asked: str) -> Target:
+    """A heading is asked about by the property it is taken from; an object without a name is called by its uuid."""
+    if asked not in known.headings and asked == "name":
+        return Target(name, (SELF, "uuid"), "text")
+    source = known.headings.get(asked)
+    found = None if source is None else _below(name, (), known.properties, source.split("."))
+    if found is None:
+        why = "is made from a template" if asked in known.headings else "is not taken from any property"
+        raise InvalidInput(f"{name} {why}, so it cannot be asked for.", hint="Ask for the properties themselves.")
+    return found
+
+
+def _below(name: str, path: Path, declared: Mapping[str, Declared], steps: Sequence[str]) -> Target | None:
+    """A name may itself have dots, so the longest that is declared wins."""
+    for count in range(len(steps), 0, -1):
+        facts = declared.get(".".join(steps[:count]))
+        if facts is not None:
+            here = (*path, ".".join(steps[:count]))
+            return _inside(name, here, facts, steps[count:])
+    return None
+
+
+def _inside(name: str, path: Path, facts: Declared, steps: Sequence[str]) -> Target | None:
+    if not steps:
+        many = "array" in facts.types
+        kind = _kind(facts.item_kind if many else facts.kind)
+        members = facts.elements if many else facts.children
+        return Target(name, path, kind, many=many, holds_object="object" in facts.types, members=members or None)
+    if "array" in facts.types:
+        found = _listed(name, path, facts, steps)
+        if found is not None:
+            return found
+    if facts.children:
+        return _below(name, path, facts.children, steps)
+    if "object" in facts.types or not facts.types:
+        return Target(name, (*path, *steps), None)
+    return None
+
+
+def _listed(name: str, path: Path, facts: Declared, steps: Sequence[str]) -> Target | None:
+    """A place in one element of a list, by its number, or in any of its objects."""
+    elements = facts.elements
+    if steps[0].isascii() and steps[0].isdigit() and len(steps[0]) < 10:
+        place: Path = (*path, int(steps[0]))
+        if elements and steps[1:]:
+            return _below(name, place, elements, steps[1:])
+        return Target(name, (*place, *steps[1:]), None if steps[1:] else _kind(facts.item_kind))
+    if elements is None:
+        return None
+    found = _below(name, (), elements, steps) if elements else Target(name, tuple(steps), None)
+    return None if found is None else replace(found, lists=(path, *found.lists))
+
+
+def member(at: Target, name: str) -> Target:
+    """What a member of the object at a place, or of the objects of its list, means; its path begins in that object."""
+    inner = f"{at.name}.{name}"
+    if at.members is None:
+        return Target(inner, (name,), None)
+    facts = at.members.get(name)
+    found = None if facts is None else _inside(inner, (name,), facts, ())
+    if found is None:
+        guess = did_you_mean(name, at.members)
+        raise InvalidInput(
+            f"{at.name} has no member {name[:80]!r}.{' ' + guess if guess else ''}",
+            hint=f"It has {', '.join(list(at.members)[:_MOST_SHOWN])}.",
+        )
+    return found
+
+
+def _kind(declared: DeclaredKind | None) -> Kind | None:
+    return "text" if declared == "date" else declared
+
+
+def _unknown(name: str, known: Known) -> InvalidInput:
+    names = _names(known.properties)
+    close = [f"{SELF}.{name}"] if name in COLUMNS or name in HEADINGS else nearest(name, names, limit=3)
+    shown = ", ".join(names[:_MOST_SHOWN]) + (f" and {len(names) - _MOST_SHOWN} more" if names[_MOST_SHOWN:] else "")
+    guess = f" Did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
+    return InvalidInput(
+        f"The schema has no property {name[:80]!r}.{guess}",
+        hint=f"It has {shown}; metadata is under {SELF}, as in {SELF}.created.",
+        details={"property": name[:200], "nearest": close, "properties": names[:_MOST_SHOWN]},
+    )
+
+
+def _names(declared: Mapping[str, Declared], prefix: str = "", depth: int = 0) -> list[str]:
+    names: list[str] = []
+    for name, facts in declared.items():
+        names.append(prefix + name)
+        if depth < 3 and len(names) < 1_000:
+            names += _names({**facts.children, **(facts.elements or {})}, f"{prefix}{name}.", depth + 1)
+    return names

@@ -1,0 +1,171 @@
+"""Queries from the parameters of a URL, as OpenRegister's clients write them.
+
+    ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10&_facets=status
+
+What begins with an underscore steers the query, or is metadata by its short name (`_created[gt]`, `_order[_name]`,
+`_ids`); what is neither is reported as ignored. Everything else is a
+filter, its text read as what the property holds.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.query.filters import Operator, asked, operator
+from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
+from pentad.rooms.registers.query.models import And, Filter, Query
+from pentad.rooms.registers.query.parser import parse_query
+from pentad.rooms.registers.query.query_fields import Known, Target, target
+
+_STEERING: Final = {
+    "_limit": "limit",
+    "_offset": "offset",
+    "_page": "page",
+    "_cursor": "cursor",
+    "_search": "search",
+    "_count": "count",
+    "_includeDeleted": "include_deleted",
+    "_asOf": "as_of",
+}
+_SHAPING: Final = frozenset({"_extend", "_unset", "_empty"})
+"""What the shape of the shown objects depends on, and not which they are."""
+_UNKNOWN_HERE: Final = {
+    "_fuzzy": "Use _search; a schema whose configuration.search is hybrid is searched by meaning too.",
+    "_uses": "Filter by the relation itself: relation=<uuid>.",
+    "_relations_contains": "Filter by the relation itself: relation=<uuid>.",
+    "_views": "Ask for a saved view by its own address.",
+    "_aggregations": "POST the aggregation to search/aggregate.",
+    "_updatedSince": "Use _updated[gt].",
+}
+_LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
+_SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
+_MOST: Final = 500
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
+_NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
+
+
+def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
+    """The query that the parameters of a URL mean."""
+    steering: dict[str, Any] = {}
+    asked: dict[tuple[str, Operator], list[str]] = {}
+    ignored: list[str] = []
+    for number, (given, value) in enumerate(pairs):
+        if number >= _MOST:
+            raise InvalidInput(f"The query has more than {_MOST} parameters.")
+        name = _spelled_out(known, given)
+        if not name.startswith("_") or name in known.properties:
+            asked.setdefault(_place(known, name), []).append(value)
+        elif not _steer(steering, name, value) and name.partition("[")[0] not in _SHAPING:
+            _refuse_meaningful(name, value)
+            ignored.append(name)
+    conditions = [_condition(target(known, name), op, values) for (name, op), values in asked.items()]
+    query = parse_query(known, steering)
+    if query.filter is not None:
+        conditions.append(query.filter)
+    wanted = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    return replace(query, filter=wanted, ignored=tuple(ignored))
+
+
+def _spelled_out(known: Known, name: str) -> str:
+    """`_created[gt]` as `@self[created][gt]`; a property of that name comes first."""
+    plain, bracket, rest = name.partition("[")
+    if not plain.startswith("_") or plain in known.properties:
+        return name
+    if plain == "_ids":
+        return f"{SELF}[id][in]"
+    return f"{SELF}[{plain[1:]}]{bracket}{rest}" if plain[1:] in _SHORT else name
+
+
+def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
+    """Take in one steering parameter; False when it steers nothing. Lists may come in parts, each in its own form."""
+    plain = name.partition("[")[0]
+    if plain in _STEERING:
+        steering[_STEERING[plain]] = value
+        return True
+    member = _LISTS.get(plain)
+    if member is None:
+        return False
+    inner: list[str] = _BRACKETS.findall(name)
+    given = _json(name, value) if value.lstrip().startswith(("{", "[")) else None
+    if member == "sort":
+        order = {_sorted_by(inner): value} if inner and inner[0] else _order(name, value if given is None else given)
+        steering.setdefault("sort", {}).update(order)
+    elif member == "facets":
+        steering.setdefault("facets", {}).update(_facets(name, value if given is None else given))
+    elif member == "filter" and given is not None:
+        steering["filter"] = {"$and": [steering["filter"], given]} if "filter" in steering else given
+    else:  # `_filter` with names is what OpenRegister's clients choose fields with
+        steering.setdefault("fields", []).extend(_names(name, value if given is None else given))
+    return True
+
+
+def _names(parameter: str, given: Any) -> list[str]:
+    """Names with commas between them, or in a JSON list."""
+    if isinstance(given, str):
+        return [one.strip() for one in given.split(",") if one.strip()]
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in cast("list[Any]", given)):
+        raise InvalidInput(f"{parameter} must be names.", hint="Write them with commas between them.")
+    return cast("list[str]", given)
+
+
+def _facets(parameter: str, given: Any) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    return dict.fromkeys(_names(parameter, given))
+
+
+def _order(parameter: str, given: Any) -> dict[str, Any]:
+    """An order by name: `-price,name` in one text or a JSON list, or a JSON object with the way of each."""
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    names = _names(parameter, given)
+    return {_sorted_by([one.removeprefix("-")]): "desc" if one.startswith("-") else "asc" for one in names}
+
+
+def _refuse_meaningful(name: str, value: str) -> None:
+    """A parameter of OpenRegister that chooses objects in a way there is not here: ignored, it would give others."""
+    instead = _UNKNOWN_HERE.get(name.partition("[")[0])
+    if instead is not None and value.lower() not in ("", "0", "false", "no"):
+        raise InvalidInput(f"{name[:80]} is not known here.", hint=instead)
+
+
+def _sorted_by(inner: list[str]) -> str:
+    by = ".".join(inner)
+    return f"{SELF}.{by[1:]}" if by.startswith("_") and by[1:] in _SHORT else by
+
+
+def _json(name: str, value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{name} is not valid JSON.", hint="Write it as JSON, URL-encoded.") from None
+
+
+def _place(known: Known, name: str) -> tuple[str, Operator]:
+    """The dotted name and the operator of `a[b][gte]`; a property of exactly that name comes first."""
+    if name in known.properties:
+        return name, "eq"
+    plain = name.partition("[")[0]
+    inner: list[str] = _BRACKETS.findall(name)
+    op: Operator = "eq"
+    if inner and inner[-1] == "":
+        inner.pop()
+        op = "in"
+    if inner and (found := operator(inner[-1])) is not None and ".".join((plain, *inner)) not in known.properties:
+        op = found
+        inner.pop()
+    return ".".join((plain, *inner)), op
+
+
+def _condition(at: Target, op: Operator, values: list[str]) -> Filter:
+    if len(values) == 1 and op == "eq" and values[0] in _NULLS:
+        return asked(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
+    if op in ("in", "nin"):
+        return asked(at, op, values if len(values) > 1 else values[0], text=True)
+    if op in ("eq", "ne") and len(values) > 1:
+        return asked(at, "in" if op == "eq" else "nin", values, text=True)
+    parts = tuple(asked(at, op, value, text=True) for value in values)
+    return parts[0] if len(parts) == 1 else And(parts)
