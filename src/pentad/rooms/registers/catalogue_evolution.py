@@ -224,7 +224,7 @@ def _preflight(
     rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
 ) -> "tuple[EvolutionReport, _Unseen]":
     """What would not fit of what may be read, and what may not be."""
-    from pentad.rooms.registers.definitions.evolution import Looked, looked_at
+    from pentad.rooms.registers.definitions.evolution import Looked, preflight
     from pentad.rooms.registers.definitions.migration import migrate
 
     unseen = _Unseen()
@@ -242,7 +242,7 @@ def _preflight(
                     data = {name: value for name, value in data.items() if name not in without}
                 yield Looked(migrate(data, steps) if steps else data, without)
 
-    report = looked_at(definition, objects())
+    report = preflight(definition, objects())
     report.complete = hidden is None
     return report, unseen
 

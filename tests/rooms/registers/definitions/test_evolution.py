@@ -1,5 +1,6 @@
 """Changing a schema: what changed, which objects would fail, and the migration that carries them over."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -7,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.definitions.evolution import preflight
+from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+from pentad.rooms.registers.definitions.evolution import EvolutionReport, Looked
+from pentad.rooms.registers.definitions.evolution import preflight as check
 from pentad.rooms.registers.definitions.migration import migrate, read_steps
 from tests.rooms.registers.definitions.making import compiled
+
+
+def preflight(schema: CompiledSchema, objects: Iterable[dict[str, Any]]) -> EvolutionReport:
+    return check(schema, map(Looked, objects))
 
 
 def test_objects_that_fit_make_an_empty_report() -> None:

@@ -179,12 +179,12 @@ filters = st.recursive(
     ),
     max_leaves=6,
 )
+tenants = st.sampled_from((("home",), ("home", "away"), ())).map(lambda names: In(("@self", "organisation"), names))
 scopes = st.builds(
     Scope,
     register=st.sampled_from((1, 1, 1, 2, None)),
     schemas=st.sampled_from(((1,), (1,), (2,), (1, 2), ())),
-    organisations=st.sampled_from((None, None, ("home",), ("home", "away"), ())),
-    rule=st.none() | leaves(),
+    rule=st.none() | leaves() | tenants | st.builds(lambda one, other: And((one, other)), leaves(), tenants),
     indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",), ("when",)}))),
 )
 

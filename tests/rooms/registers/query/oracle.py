@@ -71,7 +71,6 @@ def within(things: Sequence[Thing], scope: Scope, *, include_deleted: bool = Fal
         for thing in things
         if (scope.register is None or thing.register == scope.register)
         and (not scope.schemas or thing.schema in scope.schemas)
-        and (scope.organisations is None or thing.organisation in scope.organisations)
         and (scope.rule is None or holds(scope.rule, thing))
         and (include_deleted or thing.deleted is None)
     ]

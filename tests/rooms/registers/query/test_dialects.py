@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
-from pentad.rooms.registers.query.execute import aggregate, count, find
+from pentad.rooms.registers.query.execute import aggregate, find
 from pentad.rooms.registers.query.models import AggregateQuery, And, Filter, Not, Or, Query, Scope, Some
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
@@ -118,7 +118,7 @@ def ask_for_figures(both: Both, things: list[Thing], scope: Scope, query: Aggreg
 
 
 def ask_for_a_count(both: Both, things: list[Thing], scope: Scope, wanted: Filter) -> None:
-    total = both.answers(lambda rows, dialect: count(rows, dialect, scope, wanted))
+    total = both.answers(lambda rows, dialect: find(rows, dialect, scope, Query(filter=wanted, limit=0)).total)
     assert total == sum(oracle.holds(wanted, thing) for thing in oracle.within(things, scope))
     both.asked.update(["count", *kinds(wanted)])
 

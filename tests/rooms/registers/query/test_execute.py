@@ -249,7 +249,7 @@ LOOK_UPS: tuple[tuple[Filter | None, tuple[Sort, ...]], ...] = (
 
 async def test_a_selective_filter_or_a_sort_uses_the_propertys_own_index(room: Database) -> None:
     for wanted, sort in LOOK_UPS:
-        for scope in (PAIR, replace(PAIR, organisations=("home",))):
+        for scope in (PAIR, replace(PAIR, rule=In(("@self", "organisation"), ("home",)))):
             plan = await _plan(room, scope, Query(filter=wanted, sort=sort, count=False))
             assert "ox_1_" in plan, (wanted, sort, plan)
 
@@ -261,7 +261,7 @@ async def test_sqlite_sorts_no_hits_that_are_all_of_one_organisation(room: Datab
 
 
 async def test_listing_a_pair_walks_the_index_over_pairs(room: Database) -> None:
-    for scope in (PAIR, replace(PAIR, organisations=("home",))):
+    for scope in (PAIR, replace(PAIR, rule=In(("@self", "organisation"), ("home",)))):
         plan = await _plan(room, scope, Query(filter=Compare(("other",), "eq", "x"), count=False))
         assert "ox_1_" not in plan, plan
 
@@ -269,7 +269,7 @@ async def test_listing_a_pair_walks_the_index_over_pairs(room: Database) -> None
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 async def test_sqlite_counts_a_facet_in_the_propertys_own_index(room: Database) -> None:
     """PostgreSQL does not answer from an index on an expression alone."""
-    for scope in (PAIR, replace(PAIR, organisations=("home",))):
+    for scope in (PAIR, replace(PAIR, rule=In(("@self", "organisation"), ("home",)))):
         facet = await _plan(room, scope, Query(limit=0, count=False, facets=(Terms("s", ("status",), "text"),)))
         assert "ox_1_2" in facet, facet
 

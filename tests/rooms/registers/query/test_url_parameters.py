@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.rooms.registers.query.models import And, Compare, Contains, Exists, In, Like, Or, Query, Sort, Terms
 from pentad.rooms.registers.query.url_parameters import parse_parameters
-from tests.rooms.registers.query.test_parse import KNOWN
+from tests.rooms.registers.query.test_parser import KNOWN
 
 
 def asked(text: str) -> Query:

@@ -203,7 +203,6 @@ class CompiledSchema:
         self.body: Mapping[str, Any] = body
         self.version = text(body.get("version"))
         self.organisation = text(body.get("organisation")) or DEFAULT_ORGANISATION
-        self.sources: Mapping[str, int | str] = resolved.sources
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))
         self.references = tuple(references_of(properties))
@@ -275,17 +274,6 @@ class CompiledSchema:
     def shown(self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS) -> dict[str, Any]:
         """The object with the properties that are computed on reading."""
         return self._filling.show(data, now=now, facts=caller_facts)
-
-    def property(self, path: tuple[str, ...]) -> Property | None:
-        """A property at any level of nested objects."""
-        level: Mapping[str, Property] = self.properties
-        found: Property | None = None
-        for name in path:
-            found = level.get(name)
-            if found is None:
-                return None
-            level = found.children
-        return found
 
     def name_of(self, data: Mapping[str, Any]) -> str | None:
         return self._naming.heading("name", data)
@@ -365,7 +353,7 @@ def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSche
     resolved = resolve(plain, parents)
     bounded_copy(resolved.body, BOUNDS)
     known = {**resolved.body, "properties": {**resolved.alternatives, **resolved.body["properties"]}}
-    properties = read_properties(known, resolved.sources)
+    properties = read_properties(known)
     if findings := [*check_names(resolved.body, properties), *check_write_back(properties)]:
         raise refusal(findings)
     rules = compile_json_schema(to_json_schema(resolved.body), formats=EXTRA_FORMATS, bounds=BOUNDS)

@@ -40,7 +40,6 @@ class Resolved:
 
     body: dict[str, Any]
     alternatives: dict[str, Any] = field(default_factory=dict[str, Any])
-    sources: dict[str, int | str] = field(default_factory=dict[str, "int | str"])
 
 
 def resolve(body: Mapping[str, Any], parents: Parents) -> Resolved:
@@ -76,7 +75,6 @@ class _Composer:
                     continue
                 target, parent = self._parent(entry, keyword, chain)
                 for name, value in {**parent.alternatives, **parent.body["properties"]}.items():
-                    result.sources.setdefault(name, parent.sources.get(name, target))
                     result.alternatives.setdefault(name, value)
                 entries[index] = {"type": "object", **_asserting(parent.body)}
                 _merge_named(result.body, parent.body, "$defs", target)
@@ -106,8 +104,6 @@ def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
     merged: dict[str, Any] = {}
     for name, theirs in cast("dict[str, Any]", parent.body["properties"]).items():
         merged[name] = _both(theirs, own[name]) if name in own else theirs
-        if name not in own:
-            result.sources[name] = parent.sources.get(name, target)
     result.body["properties"] = {**merged, **{name: value for name, value in own.items() if name not in merged}}
     result.body["required"] = list(dict.fromkeys([*parent.body["required"], *result.body["required"]]))
     for keyword in _MERGED_BY_NAME[1:]:

@@ -84,17 +84,8 @@ class Looked:
         return [one for one in found if not self.hidden or (one.where and one.where[0] not in self.hidden)]
 
 
-def preflight(
-    new: CompiledSchema, objects: Iterable[Mapping[str, Any]], *, renamed: Mapping[str, str] | None = None
-) -> EvolutionReport:
-    """Check every object once. `renamed` holds renames known from elsewhere, such as a comparison of the schemas."""
-    return looked_at(new, (Looked(data) for data in objects), renamed=renamed)
-
-
-def looked_at(
-    new: CompiledSchema, objects: Iterable[Looked], *, renamed: Mapping[str, str] | None = None
-) -> EvolutionReport:
-    """The same for somebody who may not read everything: only what it may read is tried and counted."""
+def preflight(new: CompiledSchema, objects: Iterable[Looked]) -> EvolutionReport:
+    """Check every object once. Objects carry only what the caller may read, so only that is tried and counted."""
     report = EvolutionReport()
     explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
     failing: list[Looked] = []
@@ -113,7 +104,7 @@ def looked_at(
             _note(report, index, problems)
         else:
             report.counts["(not looked into)"] += 1
-    report.migration = _suggested(new, explained, renamed or {})
+    report.migration = _suggested(new, explained)
     mended = sum(not looked.problems(new, report.migration) for looked in failing) if report.migration else 0
     report.after_migration = report.failing - mended
     return report
@@ -134,9 +125,7 @@ def kind_of(problem: Problem) -> str:
     return f"{problem.rule} {place}".strip()
 
 
-def _suggested(
-    new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], list[Problem]]], renamed: Mapping[str, str]
-) -> list[Step]:
+def _suggested(new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], list[Problem]]]) -> list[Step]:
     steps: list[Step] = []
     grouped: dict[tuple[str, str], list[tuple[Mapping[str, Any], Problem]]] = defaultdict(list)
     for data, problems in failing:
@@ -145,7 +134,7 @@ def _suggested(
                 grouped[problem.rule, str(problem.where[0])].append((data, problem))
     order = {"required": 0, "additionalProperties": 1, "unevaluatedProperties": 1, "type": 2, "enum": 3}
     for (rule, name), found in sorted(grouped.items(), key=lambda entry: order.get(entry[0][0], 9)):
-        step = _step(new, rule, name, found, renamed)
+        step = _step(new, rule, name, found)
         if step is not None and not _already(steps, step) and _helps(new, failing, steps, step):
             steps.append(step)
     return steps
@@ -161,17 +150,16 @@ def _step(
     rule: str,
     name: str,
     found: Sequence[tuple[Mapping[str, Any], Problem]],
-    renamed: Mapping[str, str],
 ) -> Step | None:
     definition = new.properties.get(name)
     if rule == "required":
-        origin = _origin(new, name, [data for data, _ in found], renamed)
+        origin = _origin(new, name, [data for data, _ in found])
         if origin is not None:
             return Step("rename", origin, to=name)
         value = _usual(definition.definition) if definition else None
         return Step("default", name, value=value) if value is not None else None
     if rule in ("additionalProperties", "unevaluatedProperties"):
-        return Step("rename", name, to=renamed[name]) if name in renamed else Step("drop", name)
+        return Step("drop", name)
     if definition is None:
         return None
     values = [problem.received for _, problem in found]
@@ -183,13 +171,8 @@ def _step(
     return None
 
 
-def _origin(
-    new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]], renamed: Mapping[str, str]
-) -> str | None:
+def _origin(new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]]) -> str | None:
     """The undeclared property that most of these objects have instead of the missing one."""
-    known = next((old for old, target in renamed.items() if target == name), None)
-    if known is not None:
-        return known
     strangers = Counter(key for data in objects for key in data if key not in new.properties)
     common = [key for key, count in strangers.items() if count * 2 >= len(objects)]
     close = nearest(name, common)

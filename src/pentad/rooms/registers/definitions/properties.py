@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from pentad.rooms.registers.definitions.defaults import Computed, Default, read_computed, read_default
-from pentad.rooms.registers.definitions.json_schema import is_link, required_names, types_of
+from pentad.rooms.registers.definitions.json_schema import required_names, types_of
 from pentad.rooms.registers.definitions.json_values import mapping, members, text
 from pentad.rooms.registers.definitions.references import EACH, Reference, read_reference
 
@@ -35,29 +35,18 @@ class Property:
     enum: tuple[Any, ...] = ()
     required: bool = False
     facetable: bool = False
-    facet: Mapping[str, Any] = field(default_factory=dict[str, Any])
     indexed: bool = False
     unique: bool = False
     immutable: bool = False
-    translatable: bool = False
     visible: bool = True
     hide_on_collection: bool = False
-    hide_on_form: bool = False
-    link: bool = False
     computed: Computed | None = None
     default: Default | None = None
     ref: Reference | None = None
     authorization: Mapping[str, Any] | None = None
-    source: int | str | None = None
     item_kind: Kind | None = None
     elements: Mapping[str, "Property"] | None = None
     children: Mapping[str, "Property"] = field(default_factory=dict[str, "Property"])
-
-    @property
-    def type(self) -> str | None:
-        """The one type besides null, or None when there are several or none."""
-        rest = [name for name in self.types if name != "null"]
-        return rest[0] if len(rest) == 1 else None
 
     @property
     def many(self) -> bool:
@@ -73,15 +62,15 @@ class Indexed:
     unique: bool = False
 
 
-def read_properties(body: Mapping[str, Any], sources: Mapping[str, int | str]) -> dict[str, Property]:
+def read_properties(body: Mapping[str, Any]) -> dict[str, Property]:
     """The properties of a schema whose parents are folded in, nested ones below their parents."""
-    return _level(body, (), sources)
+    return _level(body, ())
 
 
-def _level(node: Mapping[str, Any], path: tuple[str, ...], sources: Mapping[str, int | str]) -> dict[str, Property]:
+def _level(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property]:
     required = frozenset(required_names(node))
     return {
-        name: _read(name, mapping(value), (*path, name), name in required, sources.get(name))
+        name: _read(name, mapping(value), (*path, name), name in required)
         for name, value in mapping(node.get("properties")).items()
     }
 
@@ -99,9 +88,7 @@ def references_of(properties: Mapping[str, Property]) -> Iterator[Reference]:
         yield from _relations(found.definition, found.path, found.definition, nested=False)
 
 
-def _read(
-    name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool, source: int | str | None
-) -> Property:
+def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool) -> Property:
     items = mapping(node.get("items"))
     reference = next(_relations(node, path, node, nested=False), None)
     facet = node.get("facetable")
@@ -117,22 +104,17 @@ def _read(
         enum=tuple(members(node.get("enum"))),
         required=required,
         facetable=facet is True or isinstance(facet, Mapping),
-        facet=mapping(facet),
         indexed=bool(node.get("x-index")),
         unique=node.get("unique") is True,
         immutable=node.get("immutable") is True,
-        translatable=node.get("translatable") is True,
         visible=node.get("visible") is not False,
         hide_on_collection=node.get("hideOnCollection") is True,
-        hide_on_form=node.get("hideOnForm") is True,
-        link=is_link(node) or is_link(items),
         computed=read_computed(node),
         default=read_default(node),
         ref=reference,
         authorization=mapping(node.get("authorization")) or None,
-        source=source,
         item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
-        children=_level(node, path, {}),
+        children=_level(node, path),
         elements=_elements(node, path),
     )
 
@@ -141,7 +123,7 @@ def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Prope
     items = mapping(node.get("items"))
     if "array" not in types_of(node) or "prefixItems" in node:
         return None
-    return _level(items, (*path, EACH), {}) if "object" in types_of(items) or not types_of(items) else None
+    return _level(items, (*path, EACH)) if "object" in types_of(items) or not types_of(items) else None
 
 
 def _relations(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from pentad.rooms.registers.definitions.json_values import mapping, text
+from pentad.rooms.registers.definitions.json_values import text
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
@@ -33,8 +33,6 @@ class Reference:
     on_delete: OnDelete = "NO_ACTION"
     inversed_by: str | None = None
     many: bool = False
-    handling: str = "related-object"
-    register: int | str | None = None
     validate: bool = True
     default: Any = None
     write_back: bool = False
@@ -73,7 +71,6 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
     if target is None:
         return None
     both: dict[str, Any] = {**owner, **node}
-    chosen = mapping(both.get("objectConfiguration"))
     on_delete = both.get("onDelete")
     return Reference(
         path=path,
@@ -81,8 +78,6 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         on_delete=on_delete if on_delete in ON_DELETE else "NO_ACTION",
         inversed_by=text(both.get("inversedBy")),
         many=path[-1] == EACH,
-        handling=text(chosen.get("handling")) or "related-object",
-        register=stored_reference(chosen.get("register")),
         validate=both.get("validateReference") is not False,
         default=owner.get("default"),
         write_back=both.get("writeBack") is True,

@@ -41,13 +41,8 @@ class IndexPlan:
     unique: tuple[UniqueKey, ...]
     plain: tuple[tuple[Path, Kind], ...]
 
-    @property
-    def texts(self) -> tuple[Path, ...]:
-        """The paths whose texts must be short enough for an index."""
-        found = [path for path, kind in self.plain if kind == "text"]
-        for key in self.unique:
-            found += [path for path, kind in zip(key.paths, key.kinds, strict=True) if kind == "text"]
-        return tuple(dict.fromkeys(found))
+    texts: tuple[Path, ...]
+    """The paths whose texts must be short enough for an index."""
 
 
 def statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]:
@@ -108,7 +103,10 @@ def plan_of(definition: "CompiledSchema") -> IndexPlan:
     plain: list[tuple[Path, Kind]] = [
         (one.path, comparable(one.kind)) for one in definition.indexed if one.path not in covered
     ]
-    return IndexPlan(unique, tuple(plain[:_MOST_INDEXES]))
+    plain = plain[:_MOST_INDEXES]
+    indexed = [*plain, *((path, kind) for key in unique for path, kind in zip(key.paths, key.kinds, strict=True))]
+    texts = dict.fromkeys(path for path, kind in indexed if kind == "text")
+    return IndexPlan(unique, tuple(plain), tuple(texts))
 
 
 def key_of(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:

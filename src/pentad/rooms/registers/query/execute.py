@@ -10,7 +10,7 @@ from pentad.rooms.registers.query.count_cache import Tallies, may_be_kept
 from pentad.rooms.registers.query.dialects import Parts, parts_of
 from pentad.rooms.registers.query.facets import facets
 from pentad.rooms.registers.query.from_clause import COLUMNS, Source, may_find_few, source, value_looked_up
-from pentad.rooms.registers.query.models import Aggregated, AggregateQuery, Filter, Found, Query, Scope
+from pentad.rooms.registers.query.models import Aggregated, AggregateQuery, Found, Query, Scope
 from pentad.rooms.registers.query.pagination import Key, Phase, keys_of, phases, position, read_cursor, write_cursor
 from pentad.rooms.registers.query.text_search import Asked, Searched, TextSearch
 
@@ -49,11 +49,6 @@ def find(
     return answer if search is None else search.described(answer)
 
 
-def count(rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None) -> int:
-    """How many objects a filter is true of."""
-    return _count(rows, source(parts_of(dialect), scope, wanted))
-
-
 def aggregate(
     rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery, searched: Searched | None = None
 ) -> Aggregated:
@@ -65,16 +60,6 @@ def aggregate(
         )
     search = TextSearch(rows, parts, Asked(scope, query.filter, query.search), searched)
     return replace(aggregated(rows, parts, query, search.source()), retrieval=search.retrieval)
-
-
-def matching_ids(
-    rows: Rows, dialect: Dialect, scope: Scope, wanted: Filter | None = None, *, limit: int | None = None
-) -> list[int]:
-    """The ids of the objects a filter is true of, in order; all of them unless a limit is given."""
-    found = source(parts_of(dialect), scope, wanted)
-    tail = " ORDER BY objects.id" if limit is None else f" ORDER BY objects.id LIMIT {int(limit)}"
-    statement = found.select("objects.id", None, tail)
-    return [row[0] for row in rows.all(statement.text, *statement.params)]
 
 
 def _source(parts: Parts, scope: Scope, query: Query) -> Source:
@@ -112,7 +97,7 @@ def _only_organisation(rows: Rows, parts: Parts, scope: Scope, query: Query, fou
     """The organisation all hits belong to, where naming it spares sorting them: their index is in its order first."""
     looked_up = value_looked_up(scope, query.filter)
     now = query.search is None and query.as_of is None and not query.include_deleted
-    if parts.dialect != "sqlite" or looked_up is None or not now or scope.rule or scope.organisations is not None:
+    if parts.dialect != "sqlite" or looked_up is None or not now or scope.rule:
         return None
     if looked_up is not query.filter:
         found = source(parts, scope, looked_up)

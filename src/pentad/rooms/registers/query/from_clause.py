@@ -24,7 +24,7 @@ from pentad.rooms.registers.models import OBJECT_COLUMNS
 from pentad.rooms.registers.query.conditions import condition, kind_of, parameter, value_of
 from pentad.rooms.registers.query.dialects import Parts
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.models import And, AsOf, Compare, Filter, In, Instant, Path, Scope, filter_paths
+from pentad.rooms.registers.query.models import And, AsOf, Compare, Filter, In, Instant, Scope, filter_paths
 from pentad.rooms.registers.query.search_words import WORDS, asked_words
 
 
@@ -145,9 +145,6 @@ def place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:
     return pieces
 
 
-_ORGANISATION: Path = ("@self", "organisation")
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A FROM and a WHERE. `relevance` is what a search has its candidates ordered by."""
@@ -215,8 +212,6 @@ def _rules(parts: Parts, scope: Scope, *, decisive: bool) -> list[Sql]:
     """What the scope demands. The organisation is the last column of every property's index: naming it, whichever it
     is, makes that index the one that fits best."""
     rules = list(scope.rule.parts) if isinstance(scope.rule, And) else [scope.rule] if scope.rule is not None else []
-    if scope.organisations is not None:
-        rules.append(In(_ORGANISATION, scope.organisations))
     pieces: list[Sql] = []
     named = False
     for rule in rules:

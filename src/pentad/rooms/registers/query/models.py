@@ -314,6 +314,5 @@ class Scope:
 
     register: int | None = None
     schemas: tuple[int, ...] = ()
-    organisations: tuple[str, ...] | None = None
     rule: Filter | None = None
     indexed: frozenset[Path] = frozenset()
