@@ -33,9 +33,9 @@ from pentad.rooms.registers.catalogue_refusals import (
 from pentad.rooms.registers.catalogue_sight import Sight
 from pentad.rooms.registers.catalogue_store import Ref
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
-from pentad.rooms.registers.objects.indexes import are_missing, synchronise
-from pentad.rooms.registers.objects.pending_changes import moment
-from pentad.rooms.registers.objects.vectors import Meanings
+from pentad.rooms.registers.objects.indexes import indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.pending_changes import current_time
+from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.visible import hidden_in
 from pentad.search.index import SearchIndex
 
@@ -55,11 +55,11 @@ class Catalogue:
 
     def __init__(self, database: Database, clock: Clock, access: AccessRules, index: SearchIndex) -> None:
         self.definitions = Definitions()
-        self.meanings = Meanings(index, self.definitions)
+        self.vectors = ObjectVectors(index, self.definitions)
         self._database = database
         self._clock = clock
         self._access = access
-        self._evolution = Evolution(database.dialect, self.definitions, self.meanings)
+        self._evolution = Evolution(database.dialect, self.definitions, self.vectors)
         self._defining = Defining(access, self.definitions)
         self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
         self._epoch = 0
@@ -68,7 +68,7 @@ class Catalogue:
 
     async def open(self) -> None:
         """Make sure that the store has what its schemas need."""
-        if await self._database.read(lambda rows: are_missing(rows, self._database.dialect)):
+        if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
             await self._database.write(self._evolution.take_over)
         if await self._database.read(store.schemas_to_look_at):
             await self._database.write(self._evolution.look_again)
@@ -97,7 +97,11 @@ class Catalogue:
         fields = entries.checked("register", data)
         self._access.check_define(caller, None)
         read_block(fields.get("authorization"), "authorization")
-        title, uuid, now = entries.title_of("register", data), entries.given_uuid("register", data), moment(self._clock)
+        title, uuid, now = (
+            entries.title_of("register", data),
+            entries.given_uuid("register", data),
+            current_time(self._clock),
+        )
 
         def create(tx: Transaction) -> Register:
             sight = self._sight(tx, caller)
@@ -118,7 +122,7 @@ class Catalogue:
     ) -> Register:
         """Set the given fields; the others stay. With `merge`, objects among them are merged member by member."""
         fields = entries.checked("register", data)
-        now = moment(self._clock)
+        now = current_time(self._clock)
 
         def update(tx: Transaction) -> Register:
             sight = self._sight(tx, caller)
@@ -167,7 +171,11 @@ class Catalogue:
         fields = entries.checked("schema", data)
         self._access.check_define(caller, None)
         read_block(fields.get("authorization"), "authorization")
-        title, uuid, now = entries.title_of("schema", data), entries.given_uuid("schema", data), moment(self._clock)
+        title, uuid, now = (
+            entries.title_of("schema", data),
+            entries.given_uuid("schema", data),
+            current_time(self._clock),
+        )
 
         def create(tx: Transaction) -> Schema:
             organisation = self._defining.placed(tx, caller, data, self._access.organisation(caller))
@@ -195,7 +203,7 @@ class Catalogue:
     ) -> Schema:
         """Set the given fields; refused while stored objects would no longer fit, unless `migration` makes them fit."""
         fields = entries.checked("schema", data)
-        now = moment(self._clock)
+        now = current_time(self._clock)
 
         def update(tx: Transaction) -> Schema:
             current = self.schema_in(tx, caller, ref)
@@ -253,8 +261,8 @@ class Catalogue:
                     rest = tuple(key for key in register.schemas if key != schema.id)
                     version = store.next_version(register.version)
                     store.update_register(tx, replace(register, schemas=rest, version=version))
-            synchronise(tx, self._database.dialect, schema.id, None)
-            self.meanings.drop(tx, schema.id)
+            sync_indexes(tx, self._database.dialect, schema.id, None)
+            self.vectors.drop(tx, schema.id)
             store.delete_entity(tx, "schema", schema.id)
             return self._changed(tx, schema)
 

@@ -22,7 +22,7 @@ from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-    from pentad.rooms.registers.definitions.migration import Step
+    from pentad.rooms.registers.definitions.migration import MigrationStep
 
 E = TypeVar("E", Register, Schema)
 
@@ -73,7 +73,11 @@ class Defining:
         """What refuses changes of schemas, within one unit of work, that are not the caller's to make."""
 
         def allow(
-            current: Schema, old: "CompiledSchema", wanted: Schema, new: "CompiledSchema", steps: "Sequence[Step]"
+            current: Schema,
+            old: "CompiledSchema",
+            wanted: Schema,
+            new: "CompiledSchema",
+            steps: "Sequence[MigrationStep]",
         ) -> None:
             refuse_widening(self._access, caller, Pair(_NOWHERE, current, old), Pair(_NOWHERE, wanted, new))
             if not steps or self._access.is_free(caller):

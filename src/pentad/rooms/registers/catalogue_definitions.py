@@ -13,7 +13,7 @@ from pentad.rooms.registers import catalogue_store as store
 from pentad.rooms.registers.authorization import is_public
 from pentad.rooms.registers.definitions.references import composed_reference, stored_reference
 from pentad.rooms.registers.models import Schema
-from pentad.rooms.registers.objects.indexes import IndexPlan, plan_of
+from pentad.rooms.registers.objects.indexes import IndexPlan, index_plan
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
@@ -25,14 +25,14 @@ _KEPT: Final = 2_000
 class SchemaFacts:
     """What the store makes of a definition: its indexes, and the properties that are not stored but filled on reading.
 
-    `inverse` are those other objects fill, and `carried` those of them a caller may give, to be written into the other
-    objects; `fills` says whether reading has to do anything at all.
+    `inverse` are those other objects fill, and `transient` those of them a caller may give, to be written into the
+    other objects; `fills` says whether reading has to do anything at all.
     """
 
     indexes: IndexPlan
     inverse: tuple[str, ...]
     fills: bool
-    carried: tuple[str, ...] = ()
+    transient: tuple[str, ...] = ()
 
 
 class Definitions:
@@ -90,9 +90,9 @@ def _whole(schema: Schema) -> dict[str, Any]:
 
 def _facts(definition: "CompiledSchema") -> SchemaFacts:
     inverse = tuple(one.path[0] for one in definition.references if one.filled)
-    carried = tuple(one.path[0] for one in definition.written_back if one.filled)
+    transient = tuple(one.path[0] for one in definition.written_back if one.filled)
     shows = any(one.computed is not None and one.computed.on == "read" for one in definition.properties.values())
-    return SchemaFacts(plan_of(definition), inverse, shows or bool(inverse), carried)
+    return SchemaFacts(index_plan(definition), inverse, shows or bool(inverse), transient)
 
 
 def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:

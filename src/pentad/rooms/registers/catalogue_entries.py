@@ -14,7 +14,7 @@ from pentad.kernel.errors import InvalidInput, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.catalogue_store import Kind, as_uuid, is_slug, next_version, slugified
-from pentad.rooms.registers.definitions.object_validation import rejection, text_of
+from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Register, Schema
 
 E = TypeVar("E", Register, Schema)
@@ -42,9 +42,9 @@ _KINDS: Final[dict[str, tuple[type, str]]] = {
 
 def checked(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields a caller may set, each of the right kind."""
-    _, unstorable = text_of(dict(data))
+    _, unstorable = json_text(dict(data))
     if unstorable is not None:
-        raise rejection([unstorable], f"The {kind}")
+        raise validation_error([unstorable], f"The {kind}")
     for name, (wanted, words) in _KINDS.items():
         value = data.get(name)
         if value is not None and not isinstance(value, wanted):

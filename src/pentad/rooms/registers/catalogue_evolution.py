@@ -18,59 +18,61 @@ from pentad.rooms.registers import catalogue_store
 from pentad.rooms.registers.catalogue_definitions import Definitions, composed, parent_of
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
-from pentad.rooms.registers.objects.indexes import are_missing, plan_of, synchronise
-from pentad.rooms.registers.objects.pending_changes import Draft, Held, after, provenance
-from pentad.rooms.registers.objects.prepare import refuse_long
-from pentad.rooms.registers.objects.vectors import Meanings
+from pentad.rooms.registers.objects.indexes import index_plan, indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
+from pentad.rooms.registers.objects.prepare import check_indexed_texts
+from pentad.rooms.registers.objects.vectors import ObjectVectors
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
-    from pentad.rooms.registers.definitions.migration import Step
+    from pentad.rooms.registers.definitions.migration import MigrationStep
 
 _TAKING_OVER: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """What of an object a report must not tell (None: not even that there is one); None where all may be told."""
-Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[Step]"], None]
+Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[MigrationStep]"], None]
 """Refuses a change of a schema and what it means, with its migration, where the caller has no right to it."""
 
 
 class Evolution:
     """Begins, changes and watches over definitions."""
 
-    def __init__(self, dialect: Dialect, definitions: Definitions, meanings: Meanings) -> None:
+    def __init__(self, dialect: Dialect, definitions: Definitions, meanings: ObjectVectors) -> None:
         self._dialect: Dialect = dialect
         self._definitions = definitions
-        self._meanings = meanings
+        self._vectors = meanings
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
         """A new schema: it must compile and be sound, and gets its indexes."""
-        from pentad.rooms.registers.definitions.schema_validation import refuse_unsound
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
         definition = self._definitions.try_out(tx, schema)
-        refuse_unsound(definition)
-        synchronise(tx, self._dialect, schema.id, plan_of(definition))
+        check_before_saving(definition)
+        sync_indexes(tx, self._dialect, schema.id, index_plan(definition))
 
     def take_over(self, tx: Transaction) -> None:
         """Make a restored store whole: a backup holds rows, neither the schemas' indexes nor this server's counters."""
         tx.run("SELECT pg_advisory_xact_lock(?)", _TAKING_OVER)
-        if not are_missing(tx, self._dialect):
+        if not indexes_are_missing(tx, self._dialect):
             return
         tx.run("UPDATE object_changes SET xact = 0")
         for schema in catalogue_store.all_schemas(tx):
-            synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
+            sync_indexes(tx, self._dialect, schema.id, index_plan(self._definitions.try_out(tx, schema)))
 
     def look_again(self, tx: Transaction) -> None:
         """Take words and slugs that are made from protected properties out of a store that still has them."""
         for schema in catalogue_store.schemas_to_look_at(tx):
             definition = self._definitions.try_out(tx, schema)
-            if definition.derived or definition.unnamed:
-                for portion in store.stream(tx, schema.id):
-                    drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
-                    store.note(tx, self._dialect, drafts)
+            if definition.derived or definition.slug_is_protected:
+                for portion in store.stream_objects(tx, schema.id):
+                    pending_changes = [
+                        _migrated(definition, existing, existing.stored.data, 0.0) for existing in portion
+                    ]
+                    store.reindex(tx, self._dialect, pending_changes)
                     if definition.hybrid:
-                        self._meanings.keep(tx, schema.id, drafts, None)
+                        self._vectors.keep(tx, schema.id, pending_changes, None)
             catalogue_store.looked_at(tx, schema.id)
 
     def report(
@@ -97,11 +99,11 @@ class Evolution:
 
         What stands in the way in a schema that is not `seen` is not told.
         """
-        from pentad.rooms.registers.definitions.schema_validation import refuse_unsound
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, wanted)
-        refuse_unsound(new)
+        check_before_saving(new)
         allow(current, old, wanted, new, _steps(migration))
         made_of_old = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, wanted)
@@ -116,7 +118,7 @@ class Evolution:
                     f"A schema that is made of {wanted.slug!r} stands in the way.", hint="Ask an administrator."
                 ) from None
         self._carry_over(tx, caller, wanted, (old, new), _steps(migration), now)
-        synchronise(tx, self._dialect, wanted.id, plan_of(new), discreet=hidden is not None)
+        sync_indexes(tx, self._dialect, wanted.id, index_plan(new), discreet=hidden is not None)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are made of this one, directly or through others."""
@@ -149,7 +151,7 @@ class Evolution:
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._carry_over(tx, caller, changed, (old, compiled), [], now)
-        synchronise(tx, self._dialect, user.id, plan_of(compiled), discreet=hidden is not None)
+        sync_indexes(tx, self._dialect, user.id, index_plan(compiled), discreet=hidden is not None)
 
     def _carry_over(
         self,
@@ -157,7 +159,7 @@ class Evolution:
         caller: Caller,
         schema: Schema,
         change: "tuple[CompiledSchema, CompiledSchema]",
-        steps: "list[Step]",
+        steps: "list[MigrationStep]",
         now: float,
     ) -> None:
         """Migrate every object, and note anew what it points at, which words it has and what it means."""
@@ -165,38 +167,44 @@ class Evolution:
 
         old, new = change
         if old.hybrid and not new.hybrid:
-            self._meanings.drop(tx, schema.id)
+            self._vectors.drop(tx, schema.id)
         if not steps and not _reads_otherwise(old, new):
             return
-        who = provenance(caller)
-        long = plan_of(new).texts
-        for portion in store.stream(tx, schema.id):
-            drafts: list[Draft] = []
-            for held in portion:
-                data = migrate(held.stored.data, steps) if steps else held.stored.data
-                refuse_long(long, data)
-                drafts.append(_migrated(new, held, data, now))
-            changed = [draft for draft in drafts if draft.after.version != draft.before_version]
-            store.write(tx, self._dialect, changed, who)
-            store.note(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
+        provenance = provenance_of(caller)
+        long = index_plan(new).texts
+        for portion in store.stream_objects(tx, schema.id):
+            pending_changes: list[PendingChange] = []
+            for existing in portion:
+                data = migrate(existing.stored.data, steps) if steps else existing.stored.data
+                check_indexed_texts(long, data)
+                pending_changes.append(_migrated(new, existing, data, now))
+            changed = [pending for pending in pending_changes if pending.after.version != pending.before_version]
+            store.write_changes(tx, self._dialect, changed, provenance)
+            store.reindex(
+                tx,
+                self._dialect,
+                [pending for pending in pending_changes if pending.after.version == pending.before_version],
+            )
             if new.hybrid:
-                self._meanings.keep(tx, schema.id, drafts, old.texts if old.hybrid else None)
+                self._vectors.keep(tx, schema.id, pending_changes, old.texts if old.hybrid else None)
 
 
-def _migrated(definition: "CompiledSchema", held: Held, data: dict[str, Any], now: float) -> Draft:
-    from pentad.rooms.registers.definitions.object_validation import text_of
+def _migrated(
+    definition: "CompiledSchema", existing: ExistingObject, data: dict[str, Any], now: float
+) -> PendingChange:
+    from pentad.rooms.registers.definitions.object_validation import json_text
 
-    old = held.stored
+    old = existing.stored
     if data == old.data:
         stored = old.altered(slug=definition.slug_of(data))
     else:
-        text, at = text_of(data)[0], after(old.updated_at, now)
+        text, at = json_text(data)[0], change_time(old.updated_at, now)
         slug = definition.slug_of(data)
         stored = old.altered(version=old.version + 1, text=text, slug=slug, updated_at=at, data=data)
-    return Draft("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
+    return PendingChange("migrate", stored, existing, integrity.references_of(definition, data), definition.texts(data))
 
 
-def _steps(migration: Migration) -> "list[Step]":
+def _steps(migration: Migration) -> "list[MigrationStep]":
     from pentad.rooms.registers.definitions.migration import read_steps
 
     return read_steps(migration or ())
@@ -211,36 +219,36 @@ class _Unseen:
 
     def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
         """Whether a change could make a difference to it; of a soft schema only indexes could."""
-        from pentad.rooms.registers.definitions.evolution import leaves_alone
+        from pentad.rooms.registers.definitions.evolution import cannot_affect
 
         if not self.objects and not self.properties:
             return False
         if new.soft:
-            return plan_of(old) != plan_of(new)
-        return not leaves_alone(old, new, None if self.objects else self.properties)
+            return index_plan(old) != index_plan(new)
+        return not cannot_affect(old, new, None if self.objects else self.properties)
 
 
 def _preflight(
-    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
+    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[MigrationStep]", hidden: Hidden
 ) -> "tuple[EvolutionReport, _Unseen]":
     """What would not fit of what may be read, and what may not be."""
-    from pentad.rooms.registers.definitions.evolution import Looked, preflight
+    from pentad.rooms.registers.definitions.evolution import ReadableObject, preflight
     from pentad.rooms.registers.definitions.migration import migrate
 
     unseen = _Unseen()
 
-    def objects() -> "Iterator[Looked]":
-        for portion in store.stream(rows, schema):
-            for held in portion:
-                without = frozenset[str]() if hidden is None else hidden(held.stored)
+    def objects() -> "Iterator[ReadableObject]":
+        for portion in store.stream_objects(rows, schema):
+            for existing in portion:
+                without = frozenset[str]() if hidden is None else hidden(existing.stored)
                 if without is None:
                     unseen.objects = True
                     continue
-                data = held.stored.data
+                data = existing.stored.data
                 if without:
                     unseen.properties |= without
                     data = {name: value for name, value in data.items() if name not in without}
-                yield Looked(migrate(data, steps) if steps else data, without)
+                yield ReadableObject(migrate(data, steps) if steps else data, without)
 
     report = preflight(definition, objects())
     report.complete = hidden is None
@@ -248,11 +256,15 @@ def _preflight(
 
 
 def _refuse_misfits(
-    rows: Rows, schema: Schema, change: "tuple[CompiledSchema, CompiledSchema]", steps: "Sequence[Step]", hidden: Hidden
+    rows: Rows,
+    schema: Schema,
+    change: "tuple[CompiledSchema, CompiledSchema]",
+    steps: "Sequence[MigrationStep]",
+    hidden: Hidden,
 ) -> None:
     """Conflict where objects would not fit; Forbidden where that is not the caller's to know."""
     old, new = change
-    if new.soft and (hidden is None or plan_of(old) == plan_of(new)):
+    if new.soft and (hidden is None or index_plan(old) == index_plan(new)):
         return
     report, unseen = _preflight(rows, new, schema.id, steps, hidden)
     if not new.soft:
@@ -287,7 +299,7 @@ def _reads_otherwise(old: "CompiledSchema", new: "CompiledSchema") -> bool:
     return (
         old.references != new.references
         or old.searchable != new.searchable
-        or old.unsearched != new.unsearched
-        or old.unnamed != new.unnamed
+        or old.unsearchable != new.unsearchable
+        or old.slug_is_protected != new.slug_is_protected
         or old.body.get("configuration") != new.body.get("configuration")
     )

@@ -13,13 +13,13 @@ from pentad.kernel.errors import Forbidden
 from pentad.kernel.json_patch import split_pointer
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.authorization import NOTHING, Block, Grantable, read_block
-from pentad.rooms.registers.definitions.json_values import mapping
-from pentad.rooms.registers.definitions.properties import reads
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.properties import properties_read
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-    from pentad.rooms.registers.definitions.migration import Step
+    from pentad.rooms.registers.definitions.migration import MigrationStep
 
 _HINT: Final = "Leave it as it is, or ask an administrator."
 _ABOUT_WHOLE_OBJECTS: Final = (
@@ -47,7 +47,7 @@ def refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: Pa
     if "#/" in _text(old.properties[name].definition for name in hidden) and old.body["properties"] != _in(new, old):
         raise _refused(f"The change is one of {_named(hidden)} too, which you may not read.")
     for name, found in new.properties.items():
-        if name not in hidden and (read := hidden.intersection(reads(found))):
+        if name not in hidden and (read := hidden.intersection(properties_read(found))):
             raise _refused(f"The property {name!r} is made from {_named(read)}, which you may not read.")
     for place, ours, theirs in _blocks(before, after):
         if _looks(theirs, ours, hidden):
@@ -69,7 +69,11 @@ def refuse_opening(
 
 
 def refuse_migration(
-    access: AccessRules, caller: Caller, steps: Sequence["Step"], pairs: Sequence[Pair], organisations: Collection[str]
+    access: AccessRules,
+    caller: Caller,
+    steps: Sequence["MigrationStep"],
+    pairs: Sequence[Pair],
+    organisations: Collection[str],
 ) -> None:
     """Forbidden where steps reach what the caller may not read and change: properties, or objects anywhere.
 
@@ -98,7 +102,7 @@ def _refuse_other_readers(
 
 
 def _readers(entity: Register | Schema) -> Any:
-    return mapping(entity.body.get("authorization")).get("read")
+    return as_mapping(entity.body.get("authorization")).get("read")
 
 
 def _is_kept(name: str, old: "CompiledSchema", new: "CompiledSchema") -> bool:
@@ -147,7 +151,7 @@ def _looks(after: Block, before: Block, hidden: Collection[str]) -> bool:
     )
 
 
-def _touched(step: "Step") -> Iterator[str]:
+def _touched(step: "MigrationStep") -> Iterator[str]:
     path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
     yield str(path[0])
     if step.kind == "rename" and len(path) == 1:

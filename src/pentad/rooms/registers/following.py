@@ -15,8 +15,8 @@ from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.audiences import Audience, read_audience
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.objects.lookup import missing, named_object
-from pentad.rooms.registers.objects.store import Span
+from pentad.rooms.registers.objects.lookup import find_object, object_not_found
+from pentad.rooms.registers.objects.store import ChangeSpan
 from pentad.rooms.registers.resources import (
     one_object,
     one_register,
@@ -50,11 +50,11 @@ async def _object(registers: Registers, principal: Principal, at: Variables, tol
 
     def look(rows: Rows) -> bool:
         """Whether it may be followed: it lives, or has been deleted since it was."""
-        held = named_object(rows, registers.access, caller, pair, ref)
+        held = find_object(rows, registers.access, caller, pair, ref)
         return held is not None and (told or not held.stored.is_deleted)
 
     if not await registers.platform.database.read(look):
-        raise missing(pair, ref)
+        raise object_not_found(pair, ref)
 
 
 async def _saved_query(registers: Registers, principal: Principal, at: Variables, told: bool) -> None:
@@ -89,7 +89,7 @@ async def hears(registers: Registers, principal: Principal, audience: str) -> bo
         return registers.access.is_of(principal, wanted)
     caller = Caller(principal)
     pair = await registers.catalogue.pair(caller, wanted.register, wanted.schema)
-    return await registers.history.notices(caller, pair, Span(wanted.xact, wanted.after, wanted.last))
+    return await registers.history.sees_changes(caller, pair, ChangeSpan(wanted.xact, wanted.after, wanted.last))
 
 
 GUARDS: Final[Mapping[str, Guard]] = {

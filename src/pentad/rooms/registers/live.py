@@ -20,7 +20,7 @@ from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Transaction
 from pentad.mcp.changes import CHANNEL, resource_updated
 from pentad.rooms.registers.models import Caller
-from pentad.rooms.registers.objects.vectors import schema_of
+from pentad.rooms.registers.objects.vectors import schema_id
 from pentad.rooms.registers.saved import SavedQueries, SavedQuery, digest_of
 from pentad.search.documents import EMBEDDED
 
@@ -63,7 +63,7 @@ class LiveQueries:
             self._wake.set()
 
     def _hear_vectors(self, collection: str) -> None:
-        if (schema := schema_of(collection)) is not None:
+        if (schema := schema_id(collection)) is not None:
             self._embedded.add(schema)
             self._wake.set()
 

@@ -76,12 +76,12 @@ class ObjectActions:
         facets, left_out = fit_facets(found.facets, given.max_tokens)
 
         async def build(fitted: Fitted) -> Answer:
-            body: Answer = {"results": fitted.rows, **found.told()}
+            body: Answer = {"results": fitted.rows, **found.retrieval_info()}
             if found.total is not None:
                 body["total"] = found.total
             cursor = found.cursor
-            if fitted.rows_cut and found.behind is not None:
-                cursor = found.behind(len(fitted.rows))
+            if fitted.rows_cut and found.cursor_after is not None:
+                cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
                 body["cursor"] = cursor
             if facets:

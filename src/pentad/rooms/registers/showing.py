@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.definitions.object_validation import text_of
+from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
 
 
@@ -27,7 +27,7 @@ def shown(
 def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
     """The object as if it had never had the hidden properties: its name and slug must not tell of them either."""
     rest = {name: value for name, value in stored.data.items() if name not in hidden}
-    return stored.altered(data=rest, text=text_of(rest)[0], slug=pair.definition.slug_of(rest))
+    return stored.altered(data=rest, text=json_text(rest)[0], slug=pair.definition.slug_of(rest))
 
 
 def shown_json(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:

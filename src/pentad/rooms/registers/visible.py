@@ -9,7 +9,7 @@ from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.query.models import AggregateQuery, Query
 from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
-from pentad.rooms.registers.query.query_fields import Declared, Known
+from pentad.rooms.registers.query.query_fields import QueryProperty, QuerySchema
 from pentad.rooms.registers.query.url_parameters import parse_parameters
 
 
@@ -17,12 +17,12 @@ from pentad.rooms.registers.query.url_parameters import parse_parameters
 class Visible:
     """The part of a schema a caller may see."""
 
-    properties: Mapping[str, Declared]
+    properties: Mapping[str, QueryProperty]
     headings: Mapping[str, str | None]
     concealed: frozenset[str]
 
 
-def visible(access: AccessRules, caller: Caller, pair: Pair) -> Known:
+def visible(access: AccessRules, caller: Caller, pair: Pair) -> QuerySchema:
     """What the caller may name in a query on the pair; what is hidden is as unknown as what does not exist.
 
     Words may be searched whatever is hidden: what not everybody may read is not in the index.

@@ -55,7 +55,7 @@ class Messages:
         """The properties of an object that its state must not tell; None where not even the object is to be told of."""
         if self._access.is_free(owner):
             return frozenset()
-        held = store.held_by_uuid(rows, [uuid]).get(uuid)
+        held = store.existing_by_uuid(rows, [uuid]).get(uuid)
         if held is None:
             return None
         now = held.stored

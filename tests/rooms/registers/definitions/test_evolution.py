@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-from pentad.rooms.registers.definitions.evolution import EvolutionReport, Looked
+from pentad.rooms.registers.definitions.evolution import EvolutionReport, ReadableObject
 from pentad.rooms.registers.definitions.evolution import preflight as check
 from pentad.rooms.registers.definitions.migration import migrate, read_steps
 from tests.rooms.registers.definitions.making import compiled
 
 
 def preflight(schema: CompiledSchema, objects: Iterable[dict[str, Any]]) -> EvolutionReport:
-    return check(schema, map(Looked, objects))
+    return check(schema, map(ReadableObject, objects))
 
 
 def test_objects_that_fit_make_an_empty_report() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.json_patch import json_patch
-from pentad.rooms.registers.definitions.object_validation import Problem, rejection
+from pentad.rooms.registers.definitions.object_validation import Problem, validation_error
 from tests.rooms.registers.definitions.making import compiled
 
 
@@ -168,7 +168,7 @@ def test_when_no_alternative_fits_all_are_named() -> None:
 
 def test_the_error_tells_every_problem() -> None:
     schema = compiled({"a": {"type": "integer"}, "b": {"type": "string"}}, required=["c"])
-    error = rejection(schema.prepare({"a": "x", "b": 1}).problems)
+    error = validation_error(schema.prepare({"a": "x", "b": 1}).problems)
     assert error.message.startswith("The object has 3 problems: ")
     for words in (
         "/a must be an integer, received 'x'",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.definitions.schema_validation import refuse_unsound
+from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 from tests.rooms.registers.definitions.making import compiled
 
 
@@ -43,7 +43,7 @@ from tests.rooms.registers.definitions.making import compiled
 def test_an_unsound_schema_is_refused_with_the_place(definition: Any, place: str, words: str) -> None:
     schema = compiled({"price": {"type": "number"}, "a": definition})
     with pytest.raises(InvalidInput) as refused:
-        refuse_unsound(schema)
+        check_before_saving(schema)
     found = {problem["path"]: problem["message"] for problem in refused.value.details["problems"]}
     assert words in found[f"/properties/a{place}"]
 
@@ -63,4 +63,4 @@ def test_an_unsound_schema_is_refused_with_the_place(definition: Any, place: str
     ],
 )
 def test_a_sound_schema_is_taken(definition: Any) -> None:
-    refuse_unsound(compiled({"price": {"type": "number"}, "a": definition}))
+    check_before_saving(compiled({"price": {"type": "number"}, "a": definition}))

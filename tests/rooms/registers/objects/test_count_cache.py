@@ -7,9 +7,9 @@ import pytest
 
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.registers.models import Pair
-from pentad.rooms.registers.query.count_cache import Tallies
+from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.execute import find
-from pentad.rooms.registers.query.models import And, Compare, Exists, Filter, Found, In, Not, Query, Scope, Terms
+from pentad.rooms.registers.query.models import And, Compare, Exists, Filter, In, Not, Query, QueryResult, Scope, Terms
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened
 from tests.stores import Stores
@@ -53,8 +53,8 @@ def asked(wanted: Filter | None) -> Query:
     return Query(filter=wanted, limit=1, facets=(Terms("kind", ("kind",), "text", size=2),))
 
 
-async def agree(database: Database, scope: Scope, tallies: Tallies) -> None:
-    def both(rows: Rows) -> list[tuple[Found, Found]]:
+async def agree(database: Database, scope: Scope, tallies: CountCache) -> None:
+    def both(rows: Rows) -> list[tuple[QueryResult, QueryResult]]:
         return [
             (find(rows, database.dialect, scope, asked(one), tallies), find(rows, database.dialect, scope, asked(one)))
             for one in WANTED
@@ -100,7 +100,7 @@ async def test_kept_counts_are_what_counting_anew_gives(registers: Registers, tr
     chance = Random(7)
     database = registers.platform.database
     scope = Scope(trees.register.id, (trees.schema.id,), indexed=INDEXED)
-    tallies = Tallies(few=0, each=1)
+    tallies = CountCache(few=0, each=1)
     alive: list[str] = []
     gone: list[str] = []
     async with opened(stores) as elsewhere:
@@ -118,13 +118,13 @@ async def test_a_facet_with_more_values_than_are_kept_is_counted_by_the_store(
     for number in range(9):
         await registers.objects.create(ADMIN, trees, {"number": f"T-{number}", "kind": KINDS[number % 3]})
     scope = Scope(trees.register.id, (trees.schema.id,), indexed=INDEXED)
-    await agree(registers.platform.database, scope, Tallies(few=0, each=1))
+    await agree(registers.platform.database, scope, CountCache(few=0, each=1))
 
 
 @pytest.mark.parametrize("shared", ["sqlite"], indirect=True)
 async def test_one_change_is_followed_and_not_counted_anew(registers: Registers, trees: Pair) -> None:
     scope = Scope(trees.register.id, (trees.schema.id,), indexed=INDEXED)
-    tallies = Tallies(few=0, each=1)
+    tallies = CountCache(few=0, each=1)
 
     async def statements() -> tuple[int | None, list[str]]:
         def read(rows: Rows) -> tuple[int | None, list[str]]:

@@ -2,11 +2,11 @@
 
 import uuid
 
-from pentad.rooms.registers.objects.pending_changes import fresh_uuids
+from pentad.rooms.registers.objects.pending_changes import new_uuids
 
 
 def test_they_are_different_and_of_version_7_with_the_time_in_front():
-    made = list(fresh_uuids(1_700_000_000.123, 500))
+    made = list(new_uuids(1_700_000_000.123, 500))
     assert len(set(made)) == 500
     for text in made:
         found = uuid.UUID(text)
@@ -16,4 +16,4 @@ def test_they_are_different_and_of_version_7_with_the_time_in_front():
 
 
 def test_none_are_made_of_nothing():
-    assert list(fresh_uuids(0.0, 0)) == []
+    assert list(new_uuids(0.0, 0)) == []

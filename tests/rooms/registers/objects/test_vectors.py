@@ -10,9 +10,18 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
-from pentad.rooms.registers.objects.vectors import collection_of, windows
+from pentad.rooms.registers.objects.vectors import collection_name, windows
 from pentad.rooms.registers.query import text_search
-from pentad.rooms.registers.query.models import AggregateQuery, Compare, Found, GroupKey, Metric, Query, Sort, Terms
+from pentad.rooms.registers.query.models import (
+    AggregateQuery,
+    Compare,
+    GroupKey,
+    Metric,
+    Query,
+    QueryResult,
+    Sort,
+    Terms,
+)
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.conftest import Shared, opened_over
 from tests.rooms.registers.opening import ADMIN, WRITER, TurnedClock
@@ -55,7 +64,7 @@ class Hints:
     async def embed(self) -> int:
         return await self.room.platform.search.embed_pending()
 
-    async def find(self, search: str, caller: Caller = ADMIN, **more: Any) -> Found:
+    async def find(self, search: str, caller: Caller = ADMIN, **more: Any) -> QueryResult:
         return await self.room.objects.find(caller, self.pair, Query(search=search, **more))
 
     async def wards(self, search: str, caller: Caller = ADMIN, **more: Any) -> list[str]:
@@ -67,7 +76,7 @@ class Hints:
             "SELECT d.id, p.windows FROM search_documents d JOIN search_collections c ON c.number = d.collection"
             " LEFT JOIN search_pending p ON p.collection = d.collection AND p.document = d.document WHERE c.name = ?"
         )
-        name = collection_of(self.pair.schema.id)
+        name = collection_name(self.pair.schema.id)
         found = await self.room.platform.database.read(lambda rows: rows.all(sql, name))
         return {key: None if waiting is None else json.loads(waiting) for key, waiting in found}
 
@@ -98,7 +107,7 @@ class Hints:
         self.pair = await self.room.catalogue.pair(ADMIN, "town", "hint")
 
 
-def wards(found: Found) -> list[str]:
+def wards(found: QueryResult) -> list[str]:
     return [StoredObject(*row).data["ward"] for row in found.rows]
 
 
@@ -111,7 +120,7 @@ async def hints(shared: Shared, clock: TurnedClock) -> AsyncIterator[Hints]:
         yield Hints(room, await room.catalogue.pair(ADMIN, "town", "hint"), embedder)
 
 
-def check_sums(found: Found) -> None:
+def check_sums(found: QueryResult) -> None:
     assert len(found.why) == len(found.rows)
     for relevance, why in zip(found.relevance, found.why, strict=True):
         assert relevance == pytest.approx(sum(why.words.values()) + why.meaning, abs=1e-9)
@@ -143,7 +152,7 @@ async def test_an_object_is_ranked_by_its_words_until_it_has_a_vector(hints: Hin
     assert (wards(found)[0], found.why[0].cosine, found.no_good_match) == ("tide", None, False)
     assert found.relevance[0] > 0.5
     nothing = await hints.find("zebras")
-    assert (nothing.rows, nothing.told()) == ([], {"retrieval": "hybrid", "no_good_match": True})
+    assert (nothing.rows, nothing.retrieval_info()) == ([], {"retrieval": "hybrid", "no_good_match": True})
 
 
 @pytest.mark.requirement("registers:search:hybrid")
@@ -405,7 +414,7 @@ async def test_a_deleted_schema_takes_its_vectors_along(hints: Hints) -> None:
     await hints.room.objects.delete(ADMIN, hints.pair, hints.uuids["fog"])
     await hints.room.objects.purge(ADMIN, hints.pair, hints.uuids["fog"])
     await hints.room.catalogue.delete_schema(ADMIN, "hint")
-    name = collection_of(hints.pair.schema.id)
+    name = collection_name(hints.pair.schema.id)
     sql = "SELECT count(*) FROM search_collections WHERE name = ?"
     assert await hints.room.platform.database.read(lambda rows: rows.value(sql, name)) == 0
 

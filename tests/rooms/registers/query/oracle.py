@@ -14,6 +14,7 @@ from typing import Any
 from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,
+    AnyElement,
     Bucket,
     Compare,
     Contains,
@@ -34,7 +35,6 @@ from pentad.rooms.registers.query.models import (
     Ranges,
     Scalar,
     Scope,
-    Some,
     Sort,
     Terms,
 )
@@ -97,7 +97,7 @@ def holds(wanted: Filter, thing: Thing) -> bool:
         case Empty():
             value = at(thing, wanted.path)
             return value == [] if wanted.holds == "array" else value == {}
-        case Some():
+        case AnyElement():
             value = at(thing, wanted.path)
             objects = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
             return any(holds(wanted.part, replace(thing, data=one)) for one in objects)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
-from pentad.rooms.registers.query.models import AggregateQuery, And, Filter, Not, Or, Query, Scope, Some
+from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Not, Or, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes
@@ -130,7 +130,7 @@ def kinds(wanted: Filter | None) -> set[str]:
             return set()
         case And() | Or():
             return {type(wanted).__name__.lower()}.union(*(kinds(part) for part in wanted.parts))
-        case Not() | Some():
+        case Not() | AnyElement():
             return {type(wanted).__name__.lower()} | kinds(wanted.part)
         case _:
             return {type(wanted).__name__.lower()}

@@ -8,10 +8,10 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.rooms.registers.query.datetimes import instant
-from pentad.rooms.registers.query.dialects import parts_of
+from pentad.rooms.registers.query.datetimes import parse_instant
+from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.execute import aggregate, find
-from pentad.rooms.registers.query.from_clause import source
+from pentad.rooms.registers.query.from_clause import row_source
 from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,
@@ -238,9 +238,9 @@ LOOK_UPS: tuple[tuple[Filter | None, tuple[Sort, ...]], ...] = (
     (In(("score",), (77, 78.5)), ()),
     (Compare(("score",), "lt", 2), ()),
     (And((Compare(("code",), "eq", "c77"), Compare(("other",), "eq", "x"))), ()),
-    (Compare(("due",), "eq", instant("2026-01-01T02:07:07+01:00", "due")), ()),
-    (Compare(("due",), "lt", instant("2026-01-01T00:00:09Z", "due")), ()),
-    (In(("due",), (instant("2026-01-01T00:07:07Z", "due"), instant("2026-01-01T00:08:08Z", "due"))), ()),
+    (Compare(("due",), "eq", parse_instant("2026-01-01T02:07:07+01:00", "due")), ()),
+    (Compare(("due",), "lt", parse_instant("2026-01-01T00:00:09Z", "due")), ()),
+    (In(("due",), (parse_instant("2026-01-01T00:07:07Z", "due"), parse_instant("2026-01-01T00:08:08Z", "due"))), ()),
     (None, (Sort(("due",), "moment", True),)),
     (None, (Sort(("code",), "text", True),)),
     (None, (Sort(("score",), "number"),)),
@@ -328,4 +328,4 @@ async def test_nothing_asked_for_is_counted_without_reading_rows(room: Database)
 
 
 def test_a_source_without_bounds_reads_everything() -> None:
-    assert source(parts_of("sqlite"), Scope(), None, include_deleted=True).where.text == "TRUE"
+    assert row_source(sql_dialect("sqlite"), Scope(), None, include_deleted=True).where.text == "TRUE"

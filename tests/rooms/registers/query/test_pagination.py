@@ -39,7 +39,7 @@ async def test_every_cut_goes_on_with_the_next_row(room: Database, query: Query)
     whole = [row[0] for row in (await asked(room, replace(query, limit=100))).rows]
     page = await asked(room, replace(query, offset=2))
     for shown in range(1, 13):
-        rest = await asked(room, replace(query, limit=100, cursor=page.behind(shown)))
+        rest = await asked(room, replace(query, limit=100, cursor=page.cursor_after(shown)))
         assert [row[0] for row in rest.rows] == whole[2 + shown :], shown
 
 
@@ -47,7 +47,7 @@ async def test_what_others_take_away_meanwhile_skips_nothing(room: Database) -> 
     query = Query(limit=10, sort=(Sort(("name",), "text"),))
     page = await asked(room, query)
     await room.write(lambda tx: tx.run("DELETE FROM objects WHERE id = ?", page.rows[0][0]))
-    rest = await asked(room, replace(query, limit=100, cursor=page.behind(4)))
+    rest = await asked(room, replace(query, limit=100, cursor=page.cursor_after(4)))
     assert [row[0] for row in rest.rows[:6]] == [row[0] for row in page.rows[4:]]
 
 

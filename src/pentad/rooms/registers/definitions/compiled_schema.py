@@ -22,7 +22,7 @@ import msgspec
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.schema import JsonSchema, Path, SchemaBounds, bounded_copy, compile_json_schema
 from pentad.rooms.registers.definitions.composition import Parents, Resolved, resolve
-from pentad.rooms.registers.definitions.defaults import Filling
+from pentad.rooms.registers.definitions.defaults import Defaults
 from pentad.rooms.registers.definitions.evaluation import evaluate
 from pentad.rooms.registers.definitions.expressions import (
     Expression,
@@ -34,16 +34,16 @@ from pentad.rooms.registers.definitions.expressions import (
 )
 from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
 from pentad.rooms.registers.definitions.json_schema import to_json_schema
-from pentad.rooms.registers.definitions.json_values import mapping, text
-from pentad.rooms.registers.definitions.object_validation import Problem, read_failures, text_of, with_suggestions
+from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
+from pentad.rooms.registers.definitions.object_validation import Problem, add_suggestions, json_text, read_failures
 from pentad.rooms.registers.definitions.properties import (
     Indexed,
     Kind,
     Property,
-    every,
-    made_from,
+    derived_from,
     read_properties,
     references_of,
+    walk_properties,
 )
 from pentad.rooms.registers.definitions.references import EACH, Reference
 from pentad.rooms.registers.definitions.schema_validation import (
@@ -51,38 +51,38 @@ from pentad.rooms.registers.definitions.schema_validation import (
     check_names,
     check_write_back,
     finding,
-    refusal,
+    schema_error,
     unique_sets,
 )
 from pentad.rooms.registers.models import DEFAULT_ORGANISATION
 
 Heading = Literal["name", "description", "summary", "image", "slug"]
-FIELDS: Final[dict[Heading, str]] = {
+HEADING_SETTINGS: Final[dict[Heading, str]] = {
     "name": "objectNameField",
     "description": "objectDescriptionField",
     "summary": "objectSummaryField",
     "image": "objectImageField",
     "slug": "objectSlugField",
 }
-_USUAL_NAMES: Final = ("name", "title", "label")
+_COMMON_NAMES: Final = ("name", "title", "label")
 
 
 def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dict[str, str | None]:
     """The property, or dotted path, of each heading there is; None for one that is made from a template."""
-    configuration = mapping(body.get("configuration"))
+    configuration = as_mapping(body.get("configuration"))
     found: dict[str, str | None] = {
         heading: None if is_template(field) else field
-        for heading, name in FIELDS.items()
-        if (field := text(configuration.get(name))) is not None
+        for heading, name in HEADING_SETTINGS.items()
+        if (field := text_or_none(configuration.get(name))) is not None
     }
-    if "name" not in found and (usual := next((name for name in _USUAL_NAMES if name in properties), None)):
+    if "name" not in found and (usual := next((name for name in _COMMON_NAMES if name in properties), None)):
         found["name"] = usual
     return found
 
 
 def slug_sources(body: Mapping[str, Any], properties: Collection[str]) -> frozenset[str]:
     """The top-level properties that slugs are made from."""
-    field = text(mapping(body.get("configuration")).get(FIELDS["slug"]))
+    field = text_or_none(as_mapping(body.get("configuration")).get(HEADING_SETTINGS["slug"]))
     if field is None:
         return frozenset()
     if is_template(field):
@@ -93,7 +93,7 @@ def slug_sources(body: Mapping[str, Any], properties: Collection[str]) -> frozen
 _LONGEST_HEADING: Final = 255
 
 
-class _Usual(msgspec.Struct):
+class _CommonNames(msgspec.Struct):
     """What an object is called by where its schema does not say."""
 
     name: Any = None
@@ -101,20 +101,20 @@ class _Usual(msgspec.Struct):
     label: Any = None
 
 
-_USUAL: Final = msgspec.json.Decoder(_Usual)
+_DECODE_COMMON_NAMES: Final = msgspec.json.Decoder(_CommonNames)
 
 
-class Naming:
+class Headings:
     """The headings of one schema: each a property, a path with dots, or a template."""
 
     __slots__ = ("_rules",)
 
     def __init__(self, body: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
-        configuration = mapping(body.get("configuration"))
+        configuration = as_mapping(body.get("configuration"))
         self._rules: dict[Heading, Expression | Template] = {
-            heading: _rule(field, properties)
-            for heading, name in FIELDS.items()
-            if (field := text(configuration.get(name))) is not None
+            heading: _heading_rule(field, properties)
+            for heading, name in HEADING_SETTINGS.items()
+            if (field := text_or_none(configuration.get(name))) is not None
         }
 
     def heading(self, which: Heading, data: Mapping[str, Any]) -> str | None:
@@ -125,24 +125,24 @@ class Naming:
                 value = evaluate(rule, data, now=0.0)
             except ExpressionError:
                 return None
-            return _heading(value)
+            return _heading_text(value)
         if which == "name":
-            return _usual_name(data.get("name"), data.get("title"), data.get("label"))
+            return _common_name(data.get("name"), data.get("title"), data.get("label"))
         return None
 
     def name_in(self, text: str) -> str | None:
         """The name of an object that is still JSON; no more of it is read than that takes."""
         if "name" in self._rules:
             return self.heading("name", msgspec.json.decode(text))
-        found = _USUAL.decode(text)
-        return _usual_name(found.name, found.title, found.label)
+        found = _DECODE_COMMON_NAMES.decode(text)
+        return _common_name(found.name, found.title, found.label)
 
     def slug(self, data: Mapping[str, Any]) -> str | None:
         found = self.heading("slug", data)
-        return slugified(found) if found is not None else None
+        return slugify(found) if found is not None else None
 
 
-def slugified(value: str) -> str | None:
+def slugify(value: str) -> str | None:
     """Lower-case words joined by hyphens, without accents; None when nothing is left."""
     plain = "".join(
         letter
@@ -152,21 +152,21 @@ def slugified(value: str) -> str | None:
     return re.sub(r"[\W_]+", "-", plain.casefold()).strip("-")[:_LONGEST_HEADING] or None
 
 
-def _rule(field: str, properties: Mapping[str, Any]) -> Expression | Template:
+def _heading_rule(field: str, properties: Mapping[str, Any]) -> Expression | Template:
     if is_template(field):
         return parse_template(field)
     path = (field,) if field in properties else tuple(field.split("."))
     return Expression(field, Lookup(path))
 
 
-def _usual_name(*values: Any) -> str | None:
+def _common_name(*values: Any) -> str | None:
     for value in values:
-        if value is not None and (found := _heading(value)) is not None:
+        if value is not None and (found := _heading_text(value)) is not None:
             return found
     return None
 
 
-def _heading(value: Any) -> str | None:
+def _heading_text(value: Any) -> str | None:
     if isinstance(value, str):
         return value.strip()[:_LONGEST_HEADING] or None
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -201,37 +201,37 @@ class CompiledSchema:
     def __init__(self, resolved: Resolved, rules: JsonSchema, properties: dict[str, Property]) -> None:
         body = resolved.body
         self.body: Mapping[str, Any] = body
-        self.version = text(body.get("version"))
-        self.organisation = text(body.get("organisation")) or DEFAULT_ORGANISATION
+        self.version = text_or_none(body.get("version"))
+        self.organisation = text_or_none(body.get("organisation")) or DEFAULT_ORGANISATION
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))
         self.references = tuple(references_of(properties))
         self.written_back = tuple(reference for reference in self.references if reference.write_back)
-        self.unique = tuple(_unique(body, properties))
-        self.indexed = tuple(_indexed(properties, self.unique))
+        self.unique = tuple(_unique_constraints(body, properties))
+        self.indexed = tuple(_indexed_paths(properties, self.unique))
         self.soft = body.get("hardValidation") is False
         self.searchable = body.get("searchable") is not False
-        self.hybrid = self.searchable and mapping(body.get("configuration")).get("search") == "hybrid"
+        self.hybrid = self.searchable and as_mapping(body.get("configuration")).get("search") == "hybrid"
         protected = frozenset(
             name for name, found in properties.items() if found.authorization and "read" in found.authorization
         )
         self.derived: Mapping[str, frozenset[str]] = {
             name: sources & protected
-            for name, sources in made_from(properties).items()
+            for name, sources in derived_from(properties).items()
             if not sources.isdisjoint(protected)
         }
         """Properties whose values are made from protected ones, each with those: they are as protected."""
-        self.unsearched = protected.union(self.derived)
-        self.unnamed = not self.unsearched.isdisjoint(slug_sources(body, properties))
+        self.unsearchable = protected.union(self.derived)
+        self.slug_is_protected = not self.unsearchable.isdisjoint(slug_sources(body, properties))
         """Whether slugs would tell of protected properties: whoever knows one finds its object by it."""
         self.concealed = frozenset[str]()
         self.headings: Mapping[str, str | None] = heading_sources(body, properties)
         self.immutable = body.get("immutable") is True
-        self.immutable_paths = tuple(found.path for found in every(properties) if found.immutable)
+        self.immutable_paths = tuple(found.path for found in walk_properties(properties) if found.immutable)
         self._rules = rules
-        self._filling = Filling(body, properties)
-        self._naming = Naming(body, properties)
-        self._fills = self._filling.needed
+        self._defaults = Defaults(body, properties)
+        self._headings = Headings(body, properties)
+        self._fills = self._defaults.needed
         self._freezes = self.immutable or bool(self.immutable_paths)
         self._is_valid = rules.is_valid
 
@@ -247,10 +247,10 @@ class CompiledSchema:
         hard: list[Problem] = []
         found: list[Problem] = []
         if self._fills:
-            data, found = self._filling.fill(data, now=now, facts=caller_facts)
+            data, found = self._defaults.fill(data, now=now, facts=caller_facts)
         if self._freezes and previous is not None:
             hard.extend(self._frozen(data, previous))
-        text, unstorable = text_of(data)
+        text, unstorable = json_text(data)
         if unstorable is not None:
             return Prepared(data, [unstorable], [], text)
         if not self.is_valid(data):
@@ -269,26 +269,26 @@ class CompiledSchema:
     def problems(self, data: Any) -> list[Problem]:
         """All that is wrong with the object as it is, with what would mend it."""
         failures = self._rules.failures(data)
-        return with_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
+        return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
 
     def shown(self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS) -> dict[str, Any]:
         """The object with the properties that are computed on reading."""
-        return self._filling.show(data, now=now, facts=caller_facts)
+        return self._defaults.show(data, now=now, facts=caller_facts)
 
     def name_of(self, data: Mapping[str, Any]) -> str | None:
-        return self._naming.heading("name", data)
+        return self._headings.heading("name", data)
 
     def name_in(self, text: str) -> str | None:
         """The same for an object that is still JSON."""
-        return self._naming.name_in(text)
+        return self._headings.name_in(text)
 
     def slug_of(self, data: Mapping[str, Any]) -> str | None:
         """A slug is one for all callers, so none is made from a property that not everybody may read."""
-        return None if self.unnamed else self._naming.slug(data)
+        return None if self.slug_is_protected else self._headings.slug(data)
 
     def heading_of(self, which: Heading, data: Mapping[str, Any]) -> str | None:
         """Name, description, summary, image or slug text, as the configuration says."""
-        return self._naming.heading(which, data)
+        return self._headings.heading(which, data)
 
     def headings_from(self, hidden: Collection[str]) -> frozenset[str]:
         """The headings that would reveal something about hidden properties; a template may read any of them."""
@@ -306,15 +306,17 @@ class CompiledSchema:
         if not self.searchable:
             return ""
         values: Iterable[Any] = data.values()
-        if self.unsearched:
-            values = [value for name, value in data.items() if name not in self.unsearched]
-        return "\n".join(_texts(values))[:LONGEST_SEARCH_TEXT]
+        if self.unsearchable:
+            values = [value for name, value in data.items() if name not in self.unsearchable]
+        return "\n".join(_strings_in(values))[:LONGEST_SEARCH_TEXT]
 
     def texts_by_property(self, data: Mapping[str, Any]) -> dict[str, str]:
         """The same texts, each with the property it stands in."""
         if not self.searchable:
             return {}
-        found = ((name, "\n".join(_texts([value]))) for name, value in data.items() if name not in self.unsearched)
+        found = (
+            (name, "\n".join(_strings_in([value]))) for name, value in data.items() if name not in self.unsearchable
+        )
         return {name: text for name, text in found if text}
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
@@ -322,7 +324,7 @@ class CompiledSchema:
         return [
             (reference, value)
             for reference in self.references
-            for value in _values(data, reference.path)
+            for value in _values_at(data, reference.path)
             if isinstance(value, str) and value
         ]
 
@@ -331,49 +333,51 @@ class CompiledSchema:
             yield Problem((), "immutable", "may not be changed once it is written")
             return
         for path in self.immutable_paths:
-            old = next(iter(_values(previous, path)), None)
-            new = next(iter(_values(data, path)), None)
+            old = next(iter(_values_at(previous, path)), None)
+            new = next(iter(_values_at(data, path)), None)
             if old is not None and not same_json(old, new):
-                there = "replace" if any(True for _ in _values(data, path)) else "add"
+                there = "replace" if any(True for _ in _values_at(data, path)) else "add"
                 problem = Problem(path, "immutable", "may not be changed once it is set", new, old, old)
                 yield _patched(problem, there, old)
 
     def _definitions_at(self, path: Path) -> Mapping[str, Any]:
         node: Mapping[str, Any] = self.body
         for step in path:
-            node = mapping(node.get("items") if isinstance(step, int) else mapping(node.get("properties")).get(step))
-        return mapping(node.get("properties"))
+            node = as_mapping(
+                node.get("items") if isinstance(step, int) else as_mapping(node.get("properties")).get(step)
+            )
+        return as_mapping(node.get("properties"))
 
 
 def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSchema:
     """The schema made ready, or InvalidInput with every problem of its definition."""
     plain = bounded_copy(body, BOUNDS)
     if findings := check_body(plain):
-        raise refusal(findings)
+        raise schema_error(findings)
     resolved = resolve(plain, parents)
     bounded_copy(resolved.body, BOUNDS)
     known = {**resolved.body, "properties": {**resolved.alternatives, **resolved.body["properties"]}}
     properties = read_properties(known)
     if findings := [*check_names(resolved.body, properties), *check_write_back(properties)]:
-        raise refusal(findings)
+        raise schema_error(findings)
     rules = compile_json_schema(to_json_schema(resolved.body), formats=EXTRA_FORMATS, bounds=BOUNDS)
     try:
         return CompiledSchema(resolved, rules, properties)
     except ExpressionError as error:
-        raise refusal([finding(("configuration",), "template", error.message)]) from None
+        raise schema_error([finding(("configuration",), "template", error.message)]) from None
 
 
-def _unique(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Unique]:
-    for found in every(properties):
+def _unique_constraints(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Unique]:
+    for found in walk_properties(properties):
         if found.unique and found.kind is not None:
             yield Unique((found.path,), (found.kind,))
     for names in unique_sets(body):
         yield Unique(tuple((name,) for name in names), tuple(properties[name].kind or "text" for name in names))
 
 
-def _indexed(properties: Mapping[str, Property], unique: tuple[Unique, ...]) -> Iterator[Indexed]:
+def _indexed_paths(properties: Mapping[str, Property], unique: tuple[Unique, ...]) -> Iterator[Indexed]:
     alone = {constraint.paths[0] for constraint in unique if len(constraint.paths) == 1}
-    for found in every(properties):
+    for found in walk_properties(properties):
         wanted = found.indexed or found.facetable or found.ref is not None or found.path in alone
         if wanted and found.kind is not None:
             yield Indexed(found.path, found.kind, found.path in alone)
@@ -386,12 +390,12 @@ def _patched(problem: Problem, operation: str, value: Any) -> Problem:
     )
 
 
-def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
+def _values_at(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
     """What stands at a path; a `*` in it goes through every member of a list."""
     for depth, step in enumerate(path):
         if isinstance(node, list) and step == EACH:
             for member in cast("list[Any]", node):
-                yield from _values(member, path[depth + 1 :])
+                yield from _values_at(member, path[depth + 1 :])
             return
         if not isinstance(node, Mapping) or step not in node:
             return
@@ -399,7 +403,7 @@ def _values(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
     yield node
 
 
-def _texts(values: Iterable[Any]) -> list[str]:
+def _strings_in(values: Iterable[Any]) -> list[str]:
     """The texts among some values first, then those inside of the others, level by level."""
     found: list[str] = []
     levels: list[Iterable[Any]] = [values]

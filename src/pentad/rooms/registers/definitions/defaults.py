@@ -26,7 +26,7 @@ from pentad.rooms.registers.definitions.expressions import (
     parse_template,
 )
 from pentad.rooms.registers.definitions.formats import date_of
-from pentad.rooms.registers.definitions.json_values import mapping, members
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import Problem
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def read_computed(node: Mapping[str, Any]) -> Computed | None:
     return Computed(rule, "save" if when == "save" else "read")
 
 
-def in_order(computed: Mapping[str, Computed]) -> list[tuple[str, Computed]]:
+def dependency_order(computed: Mapping[str, Computed]) -> list[tuple[str, Computed]]:
     """Each after those it reads; InvalidInput when they read one another in a circle."""
     done: dict[str, Computed] = {}
     waiting = dict(computed)
@@ -135,10 +135,10 @@ class _Level:
 
 
 def _level(node: Mapping[str, Any]) -> _Level:
-    properties = {name: mapping(inner) for name, inner in mapping(node.get("properties")).items()}
+    properties = {name: as_mapping(inner) for name, inner in as_mapping(node.get("properties")).items()}
     defaults = [(name, read_default(inner)) for name, inner in properties.items()]
     inside = [(name, _level(inner)) for name, inner in properties.items() if "properties" in inner]
-    listed = [(name, _level(mapping(inner.get("items")))) for name, inner in properties.items() if "items" in inner]
+    listed = [(name, _level(as_mapping(inner.get("items")))) for name, inner in properties.items() if "items" in inner]
     return _Level(
         defaults=tuple((name, default) for name, default in defaults if default is not None),
         dates=tuple(name for name, inner in properties.items() if _is_date(inner) or _is_date(inner.get("items"))),
@@ -148,10 +148,10 @@ def _level(node: Mapping[str, Any]) -> _Level:
 
 
 def _is_date(node: Any) -> bool:
-    return mapping(node).get("format") == "date"
+    return as_mapping(node).get("format") == "date"
 
 
-class Filling:
+class Defaults:
     """The steps of one schema, laid out once."""
 
     __slots__ = ("_computed", "_dates_only", "_root", "_shown")
@@ -159,8 +159,8 @@ class Filling:
     def __init__(self, body: Mapping[str, Any], properties: "Mapping[str, Property]") -> None:
         rules = {name: found.computed for name, found in properties.items() if found.computed is not None}
         self._root = _level(body)
-        self._computed = [(name, rule) for name, rule in in_order(rules) if rule.on == "save"]
-        self._shown = [(name, rule) for name, rule in in_order(rules) if rule.on == "read"]
+        self._computed = [(name, rule) for name, rule in dependency_order(rules) if rule.on == "save"]
+        self._shown = [(name, rule) for name, rule in dependency_order(rules) if rule.on == "read"]
         self._dates_only = not (self._computed or self._root.defaults or self._root.inside or self._root.listed)
 
     @property
@@ -171,18 +171,18 @@ class Filling:
         self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]
     ) -> tuple[dict[str, Any], list[Problem]]:
         """The object with what follows from its schema, and what could not be made to follow."""
-        if self._dates_only and not any(_may_be_cut(data.get(name)) for name in self._root.dates):
+        if self._dates_only and not any(_may_hold_time(data.get(name)) for name in self._root.dates):
             return data, []
-        run = _Filler(data, now, facts)
+        run = _DefaultsRun(data, now, facts)
         filled = run.level(data, self._root, ()) if self._root else data
         return run.compute(filled, self._computed), run.problems
 
     def show(self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]) -> dict[str, Any]:
         """The object with the properties that are computed when it is read; one that fails is left out."""
-        return _Filler(data, now, facts).compute(data, self._shown) if self._shown else data
+        return _DefaultsRun(data, now, facts).compute(data, self._shown) if self._shown else data
 
 
-class _Filler:
+class _DefaultsRun:
     """One object on its way."""
 
     __slots__ = ("_facts", "_given", "_now", "problems")
@@ -200,14 +200,14 @@ class _Filler:
                 changed[name] = value
         for name in level.dates:
             value = changed.get(name, data.get(name))
-            if (cut := _cut(value)) is not value:
+            if (cut := _dates_only(value)) is not value:
                 changed[name] = cut
         for name, inner in level.inside:
             value = changed.get(name, data.get(name))
             if (filled := self._member(value, inner, (*path, name))) is not value:
                 changed[name] = filled
         for name, inner in level.listed:
-            value = members(changed.get(name, data.get(name)))
+            value = as_list(changed.get(name, data.get(name)))
             filled = [self._member(member, inner, (*path, name, index)) for index, member in enumerate(value)]
             if any(new is not old for new, old in zip(filled, value, strict=True)):
                 changed[name] = filled
@@ -241,15 +241,15 @@ class _Filler:
             return None
 
 
-def _may_be_cut(value: Any) -> bool:
+def _may_hold_time(value: Any) -> bool:
     """False for what is no longer than a date, as nearly all dates are."""
     return value is not None and (value.__class__ is not str or len(value) > _DATE)
 
 
-def _cut(value: Any) -> Any:
+def _dates_only(value: Any) -> Any:
     """A date-time where a date is wanted becomes its date; a list of them, each."""
     if isinstance(value, list):
-        found = members(value)
+        found = as_list(value)
         cut = [date_of(member) or member for member in found]
         return cut if any(new is not old for new, old in zip(cut, found, strict=True)) else found
     return date_of(value) or value

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from pentad.kernel.names import nearest
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-from pentad.rooms.registers.definitions.migration import Step, migrate
-from pentad.rooms.registers.definitions.object_validation import Problem, converted, near_values
+from pentad.rooms.registers.definitions.migration import MigrationStep, migrate
+from pentad.rooms.registers.definitions.object_validation import Problem, conversions, near_values
 
 SAMPLES: Final = 5
 _INCOMPLETE: Final = "Objects and properties that you may not read were not looked at."
-_EXPLAINED: Final = 200
-_TRIED: Final = 10_000
+_MOST_EXPLAINED: Final = 200
+_MOST_TRIED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class EvolutionReport:
     failing: int = 0
     counts: Counter[str] = field(default_factory=Counter[str])
     samples: dict[str, list[Sample]] = field(default_factory=dict[str, list[Sample]])
-    migration: list[Step] = field(default_factory=list[Step])
+    migration: list[MigrationStep] = field(default_factory=list[MigrationStep])
     after_migration: int = 0
     complete: bool = True
 
@@ -69,13 +69,13 @@ class EvolutionReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ReadableObject:
     """An object to look at, without the properties that are `hidden` from whoever looks."""
 
     data: Mapping[str, Any]
     hidden: frozenset[str] = frozenset()
 
-    def problems(self, new: CompiledSchema, steps: Sequence[Step] = ()) -> list[Problem]:
+    def problems(self, new: CompiledSchema, steps: Sequence[MigrationStep] = ()) -> list[Problem]:
         """What is wrong with it after some steps, apart from what it lacks for being hidden."""
         data = migrate(self.data, steps) if steps else self.data
         if new.is_valid(data):
@@ -84,49 +84,51 @@ class Looked:
         return [one for one in found if not self.hidden or (one.where and one.where[0] not in self.hidden)]
 
 
-def preflight(new: CompiledSchema, objects: Iterable[Looked]) -> EvolutionReport:
+def preflight(new: CompiledSchema, objects: Iterable[ReadableObject]) -> EvolutionReport:
     """Check every object once. Objects carry only what the caller may read, so only that is tried and counted."""
     report = EvolutionReport()
     explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
-    failing: list[Looked] = []
+    failing: list[ReadableObject] = []
     for index, looked in enumerate(objects):
         report.total += 1
         if new.is_valid(looked.data):
             continue
-        problems = looked.problems(new) if looked.hidden or len(explained) < _EXPLAINED else []
+        problems = looked.problems(new) if looked.hidden or len(explained) < _MOST_EXPLAINED else []
         if looked.hidden and not problems:
             continue
         report.failing += 1
-        if len(failing) < _TRIED:
+        if len(failing) < _MOST_TRIED:
             failing.append(looked)
-        if len(explained) < _EXPLAINED:
+        if len(explained) < _MOST_EXPLAINED:
             explained.append((looked.data, problems))
-            _note(report, index, problems)
+            _count_problems(report, index, problems)
         else:
             report.counts["(not looked into)"] += 1
-    report.migration = _suggested(new, explained)
+    report.migration = _suggest_migration(new, explained)
     mended = sum(not looked.problems(new, report.migration) for looked in failing) if report.migration else 0
     report.after_migration = report.failing - mended
     return report
 
 
-def _note(report: EvolutionReport, index: int, problems: Sequence[Problem]) -> None:
-    for kind in dict.fromkeys(kind_of(problem) for problem in problems):
+def _count_problems(report: EvolutionReport, index: int, problems: Sequence[Problem]) -> None:
+    for kind in dict.fromkeys(problem_kind(problem) for problem in problems):
         report.counts[kind] += 1
     for problem in problems:
-        found = report.samples.setdefault(kind_of(problem), [])
+        found = report.samples.setdefault(problem_kind(problem), [])
         if len(found) < SAMPLES:
             found.append(Sample(index, problem))
 
 
-def kind_of(problem: Problem) -> str:
+def problem_kind(problem: Problem) -> str:
     """Problems of one kind break the same rule at the same place, whichever member of a list it is."""
     place = "/".join("*" if isinstance(step, int) else step for step in problem.where)
     return f"{problem.rule} {place}".strip()
 
 
-def _suggested(new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], list[Problem]]]) -> list[Step]:
-    steps: list[Step] = []
+def _suggest_migration(
+    new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], list[Problem]]]
+) -> list[MigrationStep]:
+    steps: list[MigrationStep] = []
     grouped: dict[tuple[str, str], list[tuple[Mapping[str, Any], Problem]]] = defaultdict(list)
     for data, problems in failing:
         for problem in problems:
@@ -134,44 +136,44 @@ def _suggested(new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], l
                 grouped[problem.rule, str(problem.where[0])].append((data, problem))
     order = {"required": 0, "additionalProperties": 1, "unevaluatedProperties": 1, "type": 2, "enum": 3}
     for (rule, name), found in sorted(grouped.items(), key=lambda entry: order.get(entry[0][0], 9)):
-        step = _step(new, rule, name, found)
-        if step is not None and not _already(steps, step) and _helps(new, failing, steps, step):
+        step = _suggest_step(new, rule, name, found)
+        if step is not None and not _renamed_earlier(steps, step) and _helps(new, failing, steps, step):
             steps.append(step)
     return steps
 
 
-def _already(steps: Sequence[Step], step: Step) -> bool:
+def _renamed_earlier(steps: Sequence[MigrationStep], step: MigrationStep) -> bool:
     """A property that was renamed away need not be dropped as well."""
     return any(step.property in (earlier.property, earlier.to) and earlier.kind == "rename" for earlier in steps)
 
 
-def _step(
+def _suggest_step(
     new: CompiledSchema,
     rule: str,
     name: str,
     found: Sequence[tuple[Mapping[str, Any], Problem]],
-) -> Step | None:
+) -> MigrationStep | None:
     definition = new.properties.get(name)
     if rule == "required":
-        origin = _origin(new, name, [data for data, _ in found])
+        origin = _likely_old_name(new, name, [data for data, _ in found])
         if origin is not None:
-            return Step("rename", origin, to=name)
-        value = _usual(definition.definition) if definition else None
-        return Step("default", name, value=value) if value is not None else None
+            return MigrationStep("rename", origin, to=name)
+        value = _default_value(definition.definition) if definition else None
+        return MigrationStep("default", name, value=value) if value is not None else None
     if rule in ("additionalProperties", "unevaluatedProperties"):
-        return Step("drop", name)
+        return MigrationStep("drop", name)
     if definition is None:
         return None
     values = [problem.received for _, problem in found]
     if rule == "type":
-        return next((Step("cast", name, to=to) for to in definition.types if _casts(values, to)), None)
+        return next((MigrationStep("cast", name, to=to) for to in definition.types if _can_cast(values, to)), None)
     if rule == "enum":
         pairs = {repr(value): (value, near) for value in values for near in near_values(value, definition.enum)}
-        return Step("enum_map", name, values=tuple(pairs.values())) if pairs else None
+        return MigrationStep("enum_map", name, values=tuple(pairs.values())) if pairs else None
     return None
 
 
-def _origin(new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]]) -> str | None:
+def _likely_old_name(new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]]) -> str | None:
     """The undeclared property that most of these objects have instead of the missing one."""
     strangers = Counter(key for data in objects for key in data if key not in new.properties)
     common = [key for key, count in strangers.items() if count * 2 >= len(objects)]
@@ -179,22 +181,22 @@ def _origin(new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]]
     return close[0] if close else None
 
 
-def _usual(definition: Mapping[str, Any]) -> Any:
+def _default_value(definition: Mapping[str, Any]) -> Any:
     for keyword in ("default", "const"):
         if definition.get(keyword) is not None:
             return definition[keyword]
     return None
 
 
-def _casts(values: Sequence[Any], to: str) -> bool:
-    return any(True for value in values for _ in converted(value, to))
+def _can_cast(values: Sequence[Any], to: str) -> bool:
+    return any(True for value in values for _ in conversions(value, to))
 
 
 def _helps(
     new: CompiledSchema,
     failing: Sequence[tuple[Mapping[str, Any], list[Problem]]],
-    steps: Sequence[Step],
-    step: Step,
+    steps: Sequence[MigrationStep],
+    step: MigrationStep,
 ) -> bool:
     """Fewer problems with the step than without it, over the first few objects it concerns."""
     touched = {step.property, step.to}
@@ -208,9 +210,11 @@ def _helps(
     return after < before
 
 
-_TEXTS: Final = frozenset({"title", "description", "summary", "order", "example", "examples", "$comment", "visible"})
-_OF_A_PROPERTY: Final = _TEXTS | {"authorization", "hideOnCollection", "hideOnForm", "deprecated"}
-_OF_A_SCHEMA: Final = _TEXTS | {
+_ANNOTATIONS: Final = frozenset(
+    {"title", "description", "summary", "order", "example", "examples", "$comment", "visible"}
+)
+_PROPERTY_ANNOTATIONS: Final = _ANNOTATIONS | {"authorization", "hideOnCollection", "hideOnForm", "deprecated"}
+_SCHEMA_ANNOTATIONS: Final = _ANNOTATIONS | {
     "id", "uuid", "slug", "version", "uri", "icon", "owner", "organisation", "application", "authorization", "groups",
     "configuration", "source", "archive", "published", "depublished", "hooks", "searchable", "updated", "created",
     "deleted", "folder", "immutable",
@@ -218,18 +222,18 @@ _OF_A_SCHEMA: Final = _TEXTS | {
 """What says nothing about whether an object fits."""
 
 
-def leaves_alone(old: "CompiledSchema", new: "CompiledSchema", unseen: frozenset[str] | None) -> bool:
+def cannot_affect(old: "CompiledSchema", new: "CompiledSchema", unseen: frozenset[str] | None) -> bool:
     """Whether objects fit the new schema as they fitted the old one, as far as these properties are concerned.
 
     None stands for whole objects, whatever properties they have.
     """
     before, after = old.body, new.body
-    for keyword in (before.keys() | after.keys()) - _OF_A_SCHEMA - {"properties", "required"}:
+    for keyword in (before.keys() | after.keys()) - _SCHEMA_ANNOTATIONS - {"properties", "required"}:
         if before.get(keyword) != after.get(keyword):
             return False
     if before.get("configuration") != after.get("configuration") and old.unique != new.unique:
         return False
-    changed = _changed(before.get("properties") or {}, after.get("properties") or {})
+    changed = _changed_properties(before.get("properties") or {}, after.get("properties") or {})
     demanded = new.required - old.required
     if unseen is not None:
         return unseen.isdisjoint(changed | demanded)
@@ -237,7 +241,7 @@ def leaves_alone(old: "CompiledSchema", new: "CompiledSchema", unseen: frozenset
     return not demanded and (not changed or (closed and changed.isdisjoint(old.properties)))
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str]:
+def _changed_properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[str]:
     """The properties that are defined in another way, or no longer, or only now."""
     return frozenset(
         name for name in before.keys() | after.keys() if _rules(before.get(name)) != _rules(after.get(name))
@@ -247,4 +251,4 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> frozenset[s
 def _rules(definition: Any) -> Any:
     if not isinstance(definition, Mapping):
         return definition
-    return {keyword: value for keyword, value in definition.items() if keyword not in _OF_A_PROPERTY}  # pyright: ignore[reportUnknownVariableType]  plain JSON
+    return {keyword: value for keyword, value in definition.items() if keyword not in _PROPERTY_ANNOTATIONS}  # pyright: ignore[reportUnknownVariableType]  plain JSON

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from pentad.rooms.registers.definitions.formats import ANY_TEXT
-from pentad.rooms.registers.definitions.json_values import mapping
+from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.references import stored_reference
 
 LINK_TYPES: Final = frozenset(
@@ -41,7 +41,7 @@ def required_names(node: Mapping[str, Any]) -> list[str]:
     """`required` of an object schema, with the properties that say `required: true` of themselves."""
     listed = node.get("required")
     names = [name for name in cast("list[Any]", listed) if isinstance(name, str)] if isinstance(listed, list) else []
-    for name, inner in mapping(node.get("properties")).items():
+    for name, inner in as_mapping(node.get("properties")).items():
         if isinstance(inner, Mapping) and cast("Mapping[str, Any]", inner).get("required") is True:
             names.append(name)
     return list(dict.fromkeys(names))
@@ -108,7 +108,7 @@ def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
 def _relate(schema: dict[str, Any], node: Mapping[str, Any]) -> None:
     """A relation holds the id of the other object, or that object where it is kept inside."""
     del schema["$ref"]
-    settings = mapping(node.get("objectConfiguration"))
+    settings = as_mapping(node.get("objectConfiguration"))
     declared = types_of(node)
     if not declared or declared == ("object",):
         inside = settings.get("handling") in ("nested", "nested-object", "cascade")

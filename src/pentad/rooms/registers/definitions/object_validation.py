@@ -28,10 +28,10 @@ from pentad.kernel.names import nearest
 from pentad.kernel.schema import Failure, Path, measure, pointer
 from pentad.rooms.registers.definitions.formats import tidied
 from pentad.rooms.registers.definitions.json_diff import quoted
-from pentad.rooms.registers.definitions.json_values import mapping, members
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 
 MOST_PROBLEMS: Final = 50
-_SPOKEN: Final = 8
+_MOST_SPOKEN: Final = 8
 _ABSENT: Final = object()
 _ARTICLES: Final[dict[str, str]] = {
     "string": "a string",
@@ -95,7 +95,7 @@ class Problem:
             body["patch"] = list(self.patch)
         return body
 
-    def without_values(self) -> "Problem":
+    def redacted(self) -> "Problem":
         """The same problem for whoever may not know what is there."""
         return Problem(self.where[:1], "hidden", "does not fit the schema, and is not yours to read")
 
@@ -106,10 +106,10 @@ class Problem:
         return f"{place} {self.message}{received}{mended}"
 
 
-def rejection(problems: Sequence[Problem], what: str = "The object") -> InvalidInput:
+def validation_error(problems: Sequence[Problem], what: str = "The object") -> InvalidInput:
     """The error that carries all problems of one object."""
-    spoken = "; ".join(problem.sentence() for problem in problems[:_SPOKEN])
-    more = f"; and {len(problems) - _SPOKEN} more" if len(problems) > _SPOKEN else ""
+    spoken = "; ".join(problem.sentence() for problem in problems[:_MOST_SPOKEN])
+    more = f"; and {len(problems) - _MOST_SPOKEN} more" if len(problems) > _MOST_SPOKEN else ""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     patched = any(problem.patch for problem in problems)
     return InvalidInput(
@@ -121,7 +121,7 @@ def rejection(problems: Sequence[Problem], what: str = "The object") -> InvalidI
 
 def read_failures(failures: Iterable[Failure]) -> list[Problem]:
     """Failures of the validator in our words: one problem a missing or unwanted property, the closest alternative."""
-    return [problem for failure in failures for problem in _read(failure)][:MOST_PROBLEMS]
+    return [problem for failure in failures for problem in _problems_of(failure)][:MOST_PROBLEMS]
 
 
 def shortened(value: Any) -> Any:
@@ -140,30 +140,30 @@ def shortened(value: Any) -> Any:
     return value
 
 
-def _read(failure: Failure) -> list[Problem]:
+def _problems_of(failure: Failure) -> list[Problem]:
     if failure.rule == "required":
         where = (*failure.path, str(failure.expected))
         return [Problem(where, "required", "is required and missing")]
     if failure.rule in ("additionalProperties", "unevaluatedProperties"):
-        return [_unwanted(failure, str(name)) for name in members(failure.expected)]
+        return [_unexpected_property(failure, str(name)) for name in as_list(failure.expected)]
     if failure.rule in ("anyOf", "oneOf") and failure.branches:
-        return _closest(failure)
-    return [_plain(failure)]
+        return _closest_alternative(failure)
+    return [_single_problem(failure)]
 
 
-def _unwanted(failure: Failure, name: str) -> Problem:
-    received = mapping(failure.received).get(name)
+def _unexpected_property(failure: Failure, name: str) -> Problem:
+    received = as_mapping(failure.received).get(name)
     return Problem((*failure.path, name), failure.rule, "is not a property of this schema", received)
 
 
-def _plain(failure: Failure) -> Problem:
+def _single_problem(failure: Failure) -> Problem:
     rule, expected = failure.rule, failure.expected
     if rule == "type":
         types = cast("list[str]", expected) if isinstance(expected, list) else [str(expected)]
         message = "must be " + " or ".join(_ARTICLES.get(name, name) for name in types)
         return Problem(failure.path, rule, message, failure.received, types[0] if len(types) == 1 else types)
     if rule == "enum":
-        values = members(expected)
+        values = as_list(expected)
         listed = ", ".join(quoted(value) for value in values[:20])
         return Problem(failure.path, rule, f"must be one of {listed}", failure.received, values)
     if rule == "const":
@@ -176,19 +176,21 @@ def _plain(failure: Failure) -> Problem:
     return Problem(failure.path, rule, failure.message, failure.received)
 
 
-def _closest(failure: Failure) -> list[Problem]:
+def _closest_alternative(failure: Failure) -> list[Problem]:
     """When exactly one alternative is of the right kind, what is wrong with that one is what helps."""
-    fitting = [branch for branch in failure.branches if branch and not any(_differs(failure, one) for one in branch)]
+    fitting = [
+        branch for branch in failure.branches if branch and not any(_is_other_kind(failure, one) for one in branch)
+    ]
     if len(fitting) == 1:
         return read_failures(fitting[0])
-    reasons = [_plain(branch[0]).message for branch in failure.branches if branch]
+    reasons = [_single_problem(branch[0]).message for branch in failure.branches if branch]
     if not reasons:
-        return [replace(_plain(failure), message="matches more than one of the alternatives")]
+        return [replace(_single_problem(failure), message="matches more than one of the alternatives")]
     spoken = "; or ".join(dict.fromkeys(reasons[:5]))
     return [Problem(failure.path, failure.rule, f"matches none of the alternatives: {spoken}", failure.received)]
 
 
-def _differs(failure: Failure, inner: Failure) -> bool:
+def _is_other_kind(failure: Failure, inner: Failure) -> bool:
     """Whether an alternative is of another kind altogether: other type, or another constant that tells them apart."""
     if inner.path == failure.path:
         return inner.rule in ("type", "const", "enum")
@@ -204,7 +206,7 @@ _SAMPLE: Final = b"000"
 _LARGEST: Final = 10**308
 
 
-def text_of(data: Any) -> tuple[str, Problem | None]:
+def json_text(data: Any) -> tuple[str, Problem | None]:
     """The text, and the problem that keeps it from being stored."""
     try:
         raw = _encode(data)
@@ -212,13 +214,13 @@ def text_of(data: Any) -> tuple[str, Problem | None]:
         return "", Problem((), "json", "is not plain JSON")
     suspicious = (
         (b"\\" in raw and b"\\u0000" in raw)
-        or ((nulls := raw.count(b"null")) and nulls != _nulls(data))
+        or ((nulls := raw.count(b"null")) and nulls != _top_level_nulls(data))
         or (_SAMPLE in raw[::_EVERY].translate(_DIGITS) and _TOO_MANY_DIGITS in raw.translate(_DIGITS))
     )
     return raw.decode(), (next(_unstorable(data, ()), None) if suspicious else None)
 
 
-def _nulls(data: Any) -> int:
+def _top_level_nulls(data: Any) -> int:
     """The nulls of the first level, where nearly all of them are: what is more is looked for."""
     return list(cast("dict[str, Any]", data).values()).count(None) if isinstance(data, dict) else 0
 
@@ -249,7 +251,7 @@ _CLEARLY: Final = 0.08
 _WHOLE: Final = 2**53
 
 
-def with_suggestions(
+def add_suggestions(
     problems: Sequence[Problem], data: Any, check: Check, names: Callable[[Path], Mapping[str, Any]]
 ) -> list[Problem]:
     """The problems with what would mend them. `names(path)` tells the properties an object at a path may have."""
@@ -264,7 +266,7 @@ def with_suggestions(
             if not operations or left < 1:
                 continue
             left -= 1
-            if (tried := _tried(operations, current, check, places)) is not None:
+            if (tried := _try_patch(operations, current, check, places)) is not None:
                 current, places = tried
                 better = replace(problem, nearest=guess, patch=operations)
                 break
@@ -272,7 +274,7 @@ def with_suggestions(
     return mended
 
 
-def _tried(operations: Operations, current: Any, check: Check, before: Places) -> tuple[Any, Places] | None:
+def _try_patch(operations: Operations, current: Any, check: Check, before: Places) -> tuple[Any, Places] | None:
     """The object with the patch, on top of those already handed out, so that all of them can be applied together."""
     try:
         changed = json_patch(current, operations)
@@ -286,7 +288,7 @@ def _failure_keys(failures: Sequence[Failure]) -> Places:
     found: Places = set()
     for failure in failures:
         if failure.rule in ("additionalProperties", "unevaluatedProperties"):
-            found.update((failure.path, failure.rule, str(name)) for name in members(failure.expected))
+            found.update((failure.path, failure.rule, str(name)) for name in as_list(failure.expected))
         else:
             detail = str(failure.expected) if failure.rule == "required" else ""
             found.add((failure.path, failure.rule, detail))
@@ -300,7 +302,7 @@ def _candidates(
     if problem.rule == "required":
         yield from _for_missing(problem, data, names(problem.where[:-1]))
     elif problem.rule in ("additionalProperties", "unevaluatedProperties"):
-        yield from _for_unwanted(problem, data, names(problem.where[:-1]))
+        yield from _for_unexpected(problem, data, names(problem.where[:-1]))
     else:
         received = problem.received
         for value in _candidate_values(problem, received):
@@ -313,7 +315,7 @@ def _candidate_values(problem: Problem, received: Any) -> Iterator[Any]:
     if problem.rule == "type":
         wanted = problem.expected
         for name in cast("list[str]", wanted) if isinstance(wanted, list) else [str(wanted)]:
-            yield from converted(received, name)
+            yield from conversions(received, name)
     elif problem.rule == "enum":
         yield from near_values(received, cast("list[Any]", problem.expected))
     elif problem.rule == "const":
@@ -324,7 +326,7 @@ def _candidate_values(problem: Problem, received: Any) -> Iterator[Any]:
         yield received.strip()
 
 
-def converted(value: Any, wanted: str) -> Iterator[Any]:
+def conversions(value: Any, wanted: str) -> Iterator[Any]:
     """The same value in another type, where nothing is lost."""
     if isinstance(value, str):
         yield from _from_text(value, wanted)
@@ -383,16 +385,16 @@ def _for_missing(problem: Problem, data: Any, known: Mapping[str, Any]) -> Itera
     definition = known.get(name)
     if isinstance(definition, Mapping):
         facts = cast("Mapping[str, Any]", definition)
-        options = members(facts.get("enum"))
+        options = as_list(facts.get("enum"))
         value = facts.get("default", facts.get("const", options[0] if len(options) == 1 else None))
         if value is not None:
             yield value, ({"op": "add", "path": problem.path, "value": value},)
 
 
-def _for_unwanted(problem: Problem, data: Any, known: Mapping[str, Any]) -> Iterator[tuple[Any, Operations]]:
+def _for_unexpected(problem: Problem, data: Any, known: Mapping[str, Any]) -> Iterator[tuple[Any, Operations]]:
     name = str(problem.where[-1])
     owner = _at(data, problem.where[:-1])
-    given = mapping(owner)
+    given = as_mapping(owner)
     free = [key for key in known if key not in given]
     if len(close := _near(name, free)) == 1:
         target = pointer((*problem.where[:-1], close[0]))

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from pentad.rooms.registers.definitions.defaults import Computed, Default, read_computed, read_default
 from pentad.rooms.registers.definitions.json_schema import required_names, types_of
-from pentad.rooms.registers.definitions.json_values import mapping, members, text
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping, text_or_none
 from pentad.rooms.registers.definitions.references import EACH, Reference, read_reference
 
 Kind = Literal["text", "number", "boolean", "date", "moment"]
@@ -70,27 +70,27 @@ def read_properties(body: Mapping[str, Any]) -> dict[str, Property]:
 def _level(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property]:
     required = frozenset(required_names(node))
     return {
-        name: _read(name, mapping(value), (*path, name), name in required)
-        for name, value in mapping(node.get("properties")).items()
+        name: _read(name, as_mapping(value), (*path, name), name in required)
+        for name, value in as_mapping(node.get("properties")).items()
     }
 
 
-def every(properties: Mapping[str, Property]) -> Iterator[Property]:
+def walk_properties(properties: Mapping[str, Property]) -> Iterator[Property]:
     """All properties, nested ones after their parent."""
     for found in properties.values():
         yield found
-        yield from every(found.children)
+        yield from walk_properties(found.children)
 
 
 def references_of(properties: Mapping[str, Property]) -> Iterator[Reference]:
     """Every relation, those inside nested objects and lists of objects included."""
-    for found in every(properties):
-        yield from _relations(found.definition, found.path, found.definition, nested=False)
+    for found in walk_properties(properties):
+        yield from _references(found.definition, found.path, found.definition, nested=False)
 
 
 def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool) -> Property:
-    items = mapping(node.get("items"))
-    reference = next(_relations(node, path, node, nested=False), None)
+    items = as_mapping(node.get("items"))
+    reference = next(_references(node, path, node, nested=False), None)
     facet = node.get("facetable")
     return Property(
         name=name,
@@ -98,10 +98,10 @@ def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: b
         definition=node,
         types=types_of(node),
         kind="text" if reference and not reference.many else _kind(node),
-        format=text(node.get("format")),
-        title=text(node.get("title")),
-        description=text(node.get("description")),
-        enum=tuple(members(node.get("enum"))),
+        format=text_or_none(node.get("format")),
+        title=text_or_none(node.get("title")),
+        description=text_or_none(node.get("description")),
+        enum=tuple(as_list(node.get("enum"))),
         required=required,
         facetable=facet is True or isinstance(facet, Mapping),
         indexed=bool(node.get("x-index")),
@@ -112,7 +112,7 @@ def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: b
         computed=read_computed(node),
         default=read_default(node),
         ref=reference,
-        authorization=mapping(node.get("authorization")) or None,
+        authorization=as_mapping(node.get("authorization")) or None,
         item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
         children=_level(node, path),
         elements=_elements(node, path),
@@ -120,33 +120,33 @@ def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: b
 
 
 def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property] | None:
-    items = mapping(node.get("items"))
+    items = as_mapping(node.get("items"))
     if "array" not in types_of(node) or "prefixItems" in node:
         return None
     return _level(items, (*path, EACH)) if "object" in types_of(items) or not types_of(items) else None
 
 
-def _relations(
+def _references(
     node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any], *, nested: bool
 ) -> Iterator[Reference]:
     """The relations of one property: its own, those of its list, of its alternatives, of objects in its list."""
     if (found := read_reference(node, path, owner)) is not None:
         yield found
     for keyword in ("allOf", "anyOf", "oneOf"):
-        for entry in members(node.get(keyword)):
-            yield from _relations(mapping(entry), path, owner, nested=nested)
-    if items := mapping(node.get("items")):
-        yield from _relations(items, (*path, EACH), node, nested=True)
+        for entry in as_list(node.get(keyword)):
+            yield from _references(as_mapping(entry), path, owner, nested=nested)
+    if items := as_mapping(node.get("items")):
+        yield from _references(items, (*path, EACH), node, nested=True)
     if nested:
-        for name, inner in mapping(node.get("properties")).items():
-            yield from _relations(mapping(inner), (*path, name), mapping(inner), nested=True)
+        for name, inner in as_mapping(node.get("properties")).items():
+            yield from _references(as_mapping(inner), (*path, name), as_mapping(inner), nested=True)
 
 
 def _kind(node: Mapping[str, Any]) -> Kind | None:
     rest = {name for name in types_of(node) if name != "null"} or _types_of_values(node)
     if rest == {"string"}:
         kinds: dict[str | None, Kind] = {"date": "date", "date-time": "moment"}
-        return kinds.get(text(node.get("format")), "text")
+        return kinds.get(text_or_none(node.get("format")), "text")
     if rest and rest <= {"number", "integer"}:
         return "number"
     return "boolean" if rest == {"boolean"} else None
@@ -154,14 +154,14 @@ def _kind(node: Mapping[str, Any]) -> Kind | None:
 
 def _types_of_values(node: Mapping[str, Any]) -> set[str]:
     """A property without a type is known by its enum or const."""
-    values = [node["const"]] if "const" in node else members(node.get("enum"))
+    values = [node["const"]] if "const" in node else as_list(node.get("enum"))
     names = {str: "string", bool: "boolean", int: "number", float: "number"}
     return {names.get(cast("type[Any]", type(value)), "other") for value in values if value is not None}
 
 
-def made_from(properties: Mapping[str, Property]) -> dict[str, frozenset[str]]:
+def derived_from(properties: Mapping[str, Property]) -> dict[str, frozenset[str]]:
     """For each property that is made from others, all of them: also those that the others are made from."""
-    direct = {name: frozenset(reads(found)) for name, found in properties.items()}
+    direct = {name: frozenset(properties_read(found)) for name, found in properties.items()}
     found = {name: sources for name, sources in direct.items() if sources}
     growing = True
     while growing:
@@ -173,7 +173,7 @@ def made_from(properties: Mapping[str, Property]) -> dict[str, frozenset[str]]:
     return found
 
 
-def reads(found: Property) -> Iterator[str]:
+def properties_read(found: Property) -> Iterator[str]:
     """The top-level properties that a property's own definition reads."""
     if found.computed is not None:
         yield from found.computed.rule.properties()
@@ -184,7 +184,7 @@ def _defaults(node: Mapping[str, Any]) -> Iterator[str]:
     default = read_default(node)
     if default is not None and default.template is not None:
         yield from default.template.properties()
-    for inner in mapping(node.get("properties")).values():
-        yield from _defaults(mapping(inner))
+    for inner in as_mapping(node.get("properties")).values():
+        yield from _defaults(as_mapping(inner))
     if "items" in node:
-        yield from _defaults(mapping(node.get("items")))
+        yield from _defaults(as_mapping(node.get("items")))

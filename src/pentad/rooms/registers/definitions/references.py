@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from pentad.rooms.registers.definitions.json_values import text
+from pentad.rooms.registers.definitions.json_values import text_or_none
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
@@ -25,7 +25,7 @@ class Reference:
     """A property whose values are objects of another schema. `path` has a `*` wherever a list is passed through.
 
     `inversed_by` is the property of those objects that points back. With `write_back` it is written from here; with
-    `carried` as well, what is given here is only passed on to it.
+    `transient` as well, what is given here is only passed on to it.
     """
 
     path: tuple[str, ...]
@@ -36,12 +36,12 @@ class Reference:
     validate: bool = True
     default: Any = None
     write_back: bool = False
-    carried: bool = False
+    transient: bool = False
 
     @property
     def filled(self) -> bool:
         """Whether objects do not keep the property but get it on reading, from what points back."""
-        return self.inversed_by is not None and (self.carried or not self.write_back)
+        return self.inversed_by is not None and (self.transient or not self.write_back)
 
 
 def stored_reference(value: Any) -> int | str | None:
@@ -76,10 +76,10 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         path=path,
         target=target,
         on_delete=on_delete if on_delete in ON_DELETE else "NO_ACTION",
-        inversed_by=text(both.get("inversedBy")),
+        inversed_by=text_or_none(both.get("inversedBy")),
         many=path[-1] == EACH,
         validate=both.get("validateReference") is not False,
         default=owner.get("default"),
         write_back=both.get("writeBack") is True,
-        carried=both.get("removeAfterWriteBack") is True,
+        transient=both.get("removeAfterWriteBack") is True,
     )

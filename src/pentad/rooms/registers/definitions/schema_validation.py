@@ -27,8 +27,8 @@ from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_compute
 from pentad.rooms.registers.definitions.expressions import ExpressionError, is_template
 from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
 from pentad.rooms.registers.definitions.json_schema import LINK_TYPES, TYPES, is_link, types_of
-from pentad.rooms.registers.definitions.json_values import mapping, members
-from pentad.rooms.registers.definitions.properties import Property, every, references_of
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
+from pentad.rooms.registers.definitions.properties import Property, references_of, walk_properties
 from pentad.rooms.registers.definitions.references import EACH, ON_DELETE, stored_reference
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 MOST_PROPERTIES: Final = 2_000
 LARGEST_FILE: Final = 100 * 1024 * 1024
 LONGEST_TAG: Final = 50
-SEARCHES: Final = ("words", "hybrid")
+SEARCH_MODES: Final = ("words", "hybrid")
 """How the objects of a schema are searched: by words alone, or by what they mean too."""
 _METADATA: Final = "@self"
 _FLAGS: Final = (
     *("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable"),
     *("writeBack", "removeAfterWriteBack"),
 )
-_PAIRS: Final = (
+_BOUND_PAIRS: Final = (
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),
@@ -76,7 +76,7 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
         )
     found.extend(_check_search(body))
     count = 0
-    for path, node in definitions(body):
+    for path, node in property_definitions(body):
         count += 1
         found.extend(_check_property(node, path))
     if count > MOST_PROPERTIES:
@@ -86,7 +86,7 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
 
 def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Finding]:
     """What must be unique must be a property, and of a kind that can be compared."""
-    for found in every(properties):
+    for found in walk_properties(properties):
         if found.unique and found.kind is None:
             path = tuple(step for name in found.path for step in ("properties", name))
             yield finding((*path, "unique"), "unique", "only a text, number, boolean or date can be unique")
@@ -118,9 +118,9 @@ def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def _check_search(body: Mapping[str, Any]) -> Iterator[Finding]:
     configuration = body.get("configuration")
     wanted = cast("Mapping[str, Any]", configuration).get("search") if isinstance(configuration, Mapping) else None
-    if wanted is not None and wanted not in SEARCHES:
-        guess = did_you_mean(str(wanted)[:200], SEARCHES) or ""
-        message = f"must be one of {', '.join(SEARCHES)}. {guess}".strip().removesuffix(".")
+    if wanted is not None and wanted not in SEARCH_MODES:
+        guess = did_you_mean(str(wanted)[:200], SEARCH_MODES) or ""
+        message = f"must be one of {', '.join(SEARCH_MODES)}. {guess}".strip().removesuffix(".")
         yield finding(("configuration", "search"), "search", message)
 
 
@@ -128,7 +128,7 @@ def finding(path: Path, rule: str, message: str) -> Finding:
     return {"path": pointer(path), "rule": rule, "message": message}
 
 
-def definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def property_definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every property at every level, with its place."""
     waiting: list[tuple[Path, Any]] = [(path, body)]
     while waiting:
@@ -156,7 +156,7 @@ def _check_property(node: Any, path: Path) -> Iterator[Finding]:
     yield from _check_type(definition, path)
     yield from _check_values(definition, path)
     yield from _check_flags(definition, path)
-    yield from _check_relation(definition, path)
+    yield from _check_reference(definition, path)
     if is_link(definition):
         yield from _check_file(definition, path)
     for keyword, read in (("default", read_default), ("computed", read_computed)):
@@ -181,7 +181,7 @@ def _check_type(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
 def _check_values(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     if "enum" in node and node["enum"] is not None and (not isinstance(node["enum"], list) or not node["enum"]):
         yield finding((*path, "enum"), "enum", "must be a list of at least one value")
-    for low, high in _PAIRS:
+    for low, high in _BOUND_PAIRS:
         least, most = node.get(low), node.get(high)
         if isinstance(least, int | float) and isinstance(most, int | float) and least > most:
             yield finding((*path, low), low, f"{low} {least} is above {high} {most}: nothing could be valid")
@@ -200,7 +200,7 @@ def _check_flags(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
         yield finding((*path, "facetable"), "facetable", "must be true, false or an object")
 
 
-def _check_relation(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
+def _check_reference(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     reference = node.get("$ref")
     if isinstance(reference, str) and stored_reference(reference) is None and not reference.startswith("#"):
         yield finding((*path, "$ref"), "$ref", f"{reference[:200]!r} points outside; nothing is fetched")
@@ -240,7 +240,7 @@ REMOVE: Final = "removeAfterWriteBack"
 
 def check_write_back(properties: Mapping[str, Property]) -> Iterator[Finding]:
     """What is wrong with the properties that are to be written back."""
-    for found in every(properties):
+    for found in walk_properties(properties):
         path = tuple(step for name in found.path for step in ("properties", name))
         if _declares(found, WRITE_BACK):
             yield from _check_write_back_reference(found, path)
@@ -280,20 +280,20 @@ def _check_removal(found: Property, path: Path) -> Iterator[Finding]:
 
 
 def _declares(found: Property, keyword: str) -> bool:
-    items: Mapping[str, Any] = mapping(found.definition.get("items"))
+    items: Mapping[str, Any] = as_mapping(found.definition.get("items"))
     return found.definition.get(keyword) is True or items.get(keyword) is True
 
 
-def refuse_unsound(definition: "CompiledSchema") -> None:
+def check_before_saving(definition: "CompiledSchema") -> None:
     """InvalidInput with every default its own property would refuse, computation over nothing, rule nobody keeps."""
     found: list[Finding] = [*_check_authorization((), definition.body, definition)]
-    for path, node in definitions(definition.body):
-        found.extend(_check_default(path, mapping(node)))
-        found.extend(_check_authorization(path, mapping(node), definition))
+    for path, node in property_definitions(definition.body):
+        found.extend(_check_default(path, as_mapping(node)))
+        found.extend(_check_authorization(path, as_mapping(node), definition))
         if len(path) == 2:
-            found.extend(_check_computed(path, mapping(node), definition))
+            found.extend(_check_computed(path, as_mapping(node), definition))
     if found:
-        raise refusal(found)
+        raise schema_error(found)
 
 
 def _check_default(path: tuple[str | int, ...], node: Mapping[str, Any]) -> Iterator[Finding]:
@@ -303,7 +303,7 @@ def _check_default(path: tuple[str | int, ...], node: Mapping[str, Any]) -> Iter
     types = types_of(node)
     if types and not any(_is_of_type(value, name) for name in types):
         yield finding((*path, "default"), "default", f"is not of the property's type, {' or '.join(types)}")
-    elif (allowed := members(node.get("enum"))) and value not in allowed:
+    elif (allowed := as_list(node.get("enum"))) and value not in allowed:
         yield finding((*path, "default"), "default", "is not one of the property's enum")
 
 
@@ -355,7 +355,7 @@ def _check_computed(
             )
 
 
-def refusal(findings: list[Finding]) -> InvalidInput:
+def schema_error(findings: list[Finding]) -> InvalidInput:
     """A schema that cannot be, with every place that is wrong."""
     spoken = "; ".join(f"{found['path']}: {found['message'].rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""

@@ -16,8 +16,8 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
-from pentad.rooms.registers.objects.pending_changes import ChangeAction, digest
-from pentad.rooms.registers.objects.store import Span
+from pentad.rooms.registers.objects.pending_changes import ChangeAction, state_digest
+from pentad.rooms.registers.objects.store import ChangeSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ _COLUMNS: Final = (
     "seq, uuid, register, schema, version, action, at, since, before, before_deleted, principal, agent, session, call,"
     " reason, plan, hash"
 )
-_LED_TO: Final = (
+_STATE_AFTER: Final = (
     "(SELECT later.before FROM object_changes AS later WHERE later.uuid = object_changes.uuid"
     " AND later.version = object_changes.version + 1 AND later.before IS NOT NULL)"
 )
@@ -77,10 +77,10 @@ def changes_of(
 ) -> list[Change]:
     """What happened to an object, newest first; with the `states` it led to, if wanted."""
     sql = f"{_select(dialect, states=states)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
-    return [_change(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
+    return [_change_from_row(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
 
 
-def count(rows: Rows, uuid: str) -> int:
+def count_changes(rows: Rows, uuid: str) -> int:
     """How much happened to an object."""
     return int(rows.value("SELECT count(*) FROM object_changes WHERE uuid = ?", uuid))
 
@@ -88,19 +88,19 @@ def count(rows: Rows, uuid: str) -> int:
 def all_changes_of(rows: Rows, dialect: Dialect, uuid: str) -> list[tuple[Change, bool]]:
     """Everything that happened to an object, oldest first, each with whether it found the object deleted."""
     found = rows.all(f"{_select(dialect, states=True)} WHERE uuid = ? ORDER BY seq", uuid)
-    return [(_change(row), bool(row[10])) for row in found]
+    return [(_change_from_row(row), bool(row[10])) for row in found]
 
 
 def changes_of_plan(rows: Rows, dialect: Dialect, plan: str) -> list[tuple[Change, bool]]:
     """Everything a plan did, oldest first."""
     found = rows.all(f"{_select(dialect)} WHERE plan = ? ORDER BY seq", plan)
-    return [(_change(row), bool(row[10])) for row in found]
+    return [(_change_from_row(row), bool(row[10])) for row in found]
 
 
-def change(rows: Rows, dialect: Dialect, seq: int) -> Change | None:
+def get_change(rows: Rows, dialect: Dialect, seq: int) -> Change | None:
     """One change by its number."""
     row = rows.one(f"{_select(dialect, states=True)} WHERE seq = ?", seq)
-    return None if row is None else _change(row)
+    return None if row is None else _change_from_row(row)
 
 
 def feed(
@@ -121,11 +121,11 @@ def feed(
             f" AND xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint{place} ORDER BY xact, seq LIMIT ?",
             xact, seq, limit,
         )  # fmt: skip
-    changes = [_change(row) for row in found]
+    changes = [_change_from_row(row) for row in found]
     return changes, changes[-1].cursor if changes else f"c{xact}-{seq}"
 
 
-def within(dialect: Dialect, register: int, schema: int, span: Span) -> Sql:
+def span_condition(dialect: Dialect, register: int, schema: int, span: ChangeSpan) -> Sql:
     """The condition that finds the changes of one pair in a span."""
     xact = ("", ()) if dialect == "sqlite" else (" AND xact = ?", (span.xact,))
     return Sql(
@@ -157,7 +157,7 @@ def state_at(rows: Rows, current: StoredObject, at: float) -> StoredObject | Non
         " WHERE uuid = ? AND since <= ? AND at > ? AND before IS NOT NULL AND before_deleted = 0",
         current.uuid, at, at,
     )  # fmt: skip
-    return None if row is None else _past(current, row)
+    return None if row is None else _past_object(current, row)
 
 
 def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[StoredObject, bool] | None:
@@ -169,43 +169,43 @@ def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[S
         " WHERE uuid = ? AND version = ? AND before IS NOT NULL",
         current.uuid, version + 1,
     )  # fmt: skip
-    return None if row is None else (_past(current, row[:3]), bool(row[3]))
+    return None if row is None else (_past_object(current, row[:3]), bool(row[3]))
 
 
 def erase(tx: Transaction, uuid: str) -> None:
     """Take every earlier state of an object out of its history; what happened, when and by whom stays."""
     found = tx.all("SELECT seq, before FROM object_changes WHERE uuid = ? AND before IS NOT NULL", uuid)
-    rows = [(erased(text), seq) for seq, text in found if not text.startswith(ERASED)]
+    rows = [(erased_text(text), seq) for seq, text in found if not text.startswith(ERASED)]
     if rows:
         tx.run_many("UPDATE object_changes SET before = ?, before_deleted = 1 WHERE seq = ?", rows)
 
 
-def erased(text: str) -> str:
-    return f'{ERASED}{digest(text).hex()}"}}'
+def erased_text(text: str) -> str:
+    return f'{ERASED}{state_digest(text).hex()}"}}'
 
 
 def digest_of(text: str) -> bytes:
     """The digest of a state, also of one that is no longer there to be read."""
     if text.startswith(ERASED):
         return bytes.fromhex(text[len(ERASED) : len(ERASED) + 64])
-    return digest(text)
+    return state_digest(text)
 
 
 def _select(dialect: Dialect, *, states: bool = False) -> str:
-    led_to = _LED_TO if states else "NULL"
+    led_to = _STATE_AFTER if states else "NULL"
     return f"SELECT {_XACT[dialect]}, {_COLUMNS}, {led_to} FROM object_changes"  # noqa: S608  own columns
 
 
-def _change(row: Row) -> Change:
-    xact, seq, uuid, register, schema, version, action, at, since, before, _, *who, hashed, after = row
-    principal, agent, session, call, reason, plan = who
+def _change_from_row(row: Row) -> Change:
+    xact, seq, uuid, register, schema, version, action, at, since, before, _, *provenance, hashed, after = row
+    principal, agent, session, call, reason, plan = provenance
     return Change(
         seq, f"c{xact}-{seq}", uuid, register, schema, version, action, at, since, before, principal, agent, session,
         call, reason, plan, bytes(hashed), after,
     )  # fmt: skip
 
 
-def _past(current: StoredObject, row: Row) -> StoredObject:
+def _past_object(current: StoredObject, row: Row) -> StoredObject:
     version, text, since = row
     return StoredObject(
         current.id, current.uuid, current.register, current.schema, version - 1, text, current.slug, current.owner,

@@ -24,8 +24,15 @@ from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
 from pentad.rooms.registers.models import Locked, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks, store
-from pentad.rooms.registers.objects.lookup import check_version, missing, named_object
-from pentad.rooms.registers.objects.pending_changes import Draft, Held, Reference, Step, Task, after
+from pentad.rooms.registers.objects.lookup import check_version, find_object, object_not_found
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    Reference,
+    WriteContext,
+    WriteStep,
+    change_time,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class DeletionReport:
         }
 
 
-_MOST_TOGETHER: Final = 10_000
+_MOST_CASCADED: Final = 10_000
 _HIDDEN: Final = Affected(None, None, None, None, "RESTRICT", "Objects you cannot see point at it.")
 """All that is told of hidden objects in the way: neither which they are, nor how many, nor where."""
 
@@ -83,29 +90,34 @@ _HIDDEN: Final = Affected(None, None, None, None, "RESTRICT", "Objects you canno
 class _Edit:
     """An object that stays and lets go of what is deleted."""
 
-    held: Held
+    existing: ExistingObject
     pair: Pair
-    letting_go: list[tuple[Reference, ReferenceFacts]] = field(default_factory=list[tuple[Reference, ReferenceFacts]])
+    released: list[tuple[Reference, ReferenceFacts]] = field(default_factory=list[tuple[Reference, ReferenceFacts]])
 
 
-class DeletionPlan:
+class DeletionImpact:
     """What goes (the object first), what changes, and what stands in the way."""
 
     def __init__(
-        self, rows: Rows, task: Task, access: AccessRules, pair_of: Callable[[int, int], Pair], root: Held
+        self,
+        rows: Rows,
+        context: WriteContext,
+        access: AccessRules,
+        pair_of: Callable[[int, int], Pair],
+        root: ExistingObject,
     ) -> None:
         self._rows = rows
-        self._task = task
+        self._task = context
         self._access = access
         self._pair_of = pair_of
         self._edits: dict[str, _Edit] = {}
-        self._restricted: list[tuple[Held, Reference]] = []
+        self._restricted: list[tuple[ExistingObject, Reference]] = []
         self._seen_blockers = 0
-        self.doomed: dict[str, Held] = {root.stored.uuid: root}
+        self.to_delete: dict[str, ExistingObject] = {root.stored.uuid: root}
         self.report = DeletionReport(root.stored.uuid)
         self._spread([root.stored.uuid])
         self._restrict()
-        self.edits = [draft for edit in self._edits.values() if (draft := self._edited(edit)) is not None]
+        self.edits = [pending for edit in self._edits.values() if (pending := self._edited(edit)) is not None]
 
     def refuse_blocked(self) -> None:
         """Conflict when something stands in the way."""
@@ -125,87 +137,89 @@ class DeletionPlan:
     def _spread(self, wave: Sequence[str]) -> None:
         while wave:
             wave = self._follow(wave)
-            if len(self.doomed) > _MOST_TOGETHER:
+            if len(self.to_delete) > _MOST_CASCADED:
                 raise LimitExceeded(
-                    f"Deleting {self.report.uuid} would delete more than {_MOST_TOGETHER} others.",
+                    f"Deleting {self.report.uuid} would delete more than {_MOST_CASCADED} others.",
                     hint="Delete what points at it first, in portions.",
                 )
 
     def _follow(self, wave: Sequence[str]) -> list[str]:
         """One step outwards: who points at what goes, and which of them go too."""
         pointing = store.references_to(self._rows, wave)
-        sources = store.held_by_uuid(self._rows, sorted({source for source, _, _ in pointing} - self.doomed.keys()))
+        sources = store.existing_by_uuid(
+            self._rows, sorted({source for source, _, _ in pointing} - self.to_delete.keys())
+        )
         following: list[str] = []
         for uuid, reference, _ in pointing:
-            held = sources.get(uuid)
-            if held is None or held.stored.is_deleted or uuid in self.doomed:
+            existing = sources.get(uuid)
+            if existing is None or existing.stored.is_deleted or uuid in self.to_delete:
                 continue
-            pair = self._pair_of(held.stored.register, held.stored.schema)
+            pair = self._pair_of(existing.stored.register, existing.stored.schema)
             facts = next((one for one in pair.definition.references if pointer(one.path) == reference.path), None)
             if facts is None or facts.on_delete == "NO_ACTION":
                 continue
             if facts.on_delete == "RESTRICT":
-                self._restricted.append((held, reference))
+                self._restricted.append((existing, reference))
             elif facts.on_delete == "CASCADE":
-                self._take_along(pair, held, reference)
+                self._take_along(pair, existing, reference)
                 following.append(uuid)
             else:
-                self._edits.setdefault(uuid, _Edit(held, pair)).letting_go.append((reference, facts))
+                self._edits.setdefault(uuid, _Edit(existing, pair)).released.append((reference, facts))
         return following
 
-    def _take_along(self, pair: Pair, held: Held, reference: Reference) -> None:
-        self.doomed[held.stored.uuid] = held
+    def _take_along(self, pair: Pair, existing: ExistingObject, reference: Reference) -> None:
+        self.to_delete[existing.stored.uuid] = existing
         try:
-            self._access.check_object(self._task.caller, pair, "delete", held.stored)
-            locks.refuse_locked(held.stored, self._task.caller.principal.id, self._task.now)
+            self._access.check_object(self._task.caller, pair, "delete", existing.stored)
+            locks.check_lock(existing.stored, self._task.caller.principal.id, self._task.now)
         except Locked as error:
-            self._block(held.stored, reference, "CASCADE", error.message)
+            self._block(existing.stored, reference, "CASCADE", error.message)
         except PentadError:
-            self._block(held.stored, reference, "CASCADE", "You may not delete it.")
+            self._block(existing.stored, reference, "CASCADE", "You may not delete it.")
         else:
-            self.report.cascade.append(_affected(held.stored, reference, "CASCADE"))
+            self.report.cascade.append(_affected(existing.stored, reference, "CASCADE"))
 
     def _restrict(self) -> None:
-        for held, reference in self._restricted:
-            if held.stored.uuid not in self.doomed:
-                self._block(held.stored, reference, "RESTRICT")
+        for existing, reference in self._restricted:
+            if existing.stored.uuid not in self.to_delete:
+                self._block(existing.stored, reference, "RESTRICT")
 
-    def _edited(self, edit: _Edit) -> Draft | None:
+    def _edited(self, edit: _Edit) -> PendingChange | None:
         """The draft of an object that lets go; None where it goes too, or, with a blocker, would not be valid."""
-        old, definition, now = edit.held.stored, edit.pair.definition, self._task.now
-        if old.uuid in self.doomed:
+        old, definition, now = edit.existing.stored, edit.pair.definition, self._task.now
+        if old.uuid in self.to_delete:
             return None
         data = old.data
-        for reference, facts in edit.letting_go:
-            data = cast("dict[str, Any]", _without(data, facts.path, reference.target, self._substitute(facts)))
-        first, rule = edit.letting_go[0]
+        for reference, facts in edit.released:
+            data = cast("dict[str, Any]", _without_target(data, facts.path, reference.target, self._substitute(facts)))
+        first, rule = edit.released[0]
         try:
-            locks.refuse_locked(old, self._task.caller.principal.id, now)
+            locks.check_lock(old, self._task.caller.principal.id, now)
         except Locked as error:
             return self._block(old, first, rule.on_delete, error.message)
         prepared = definition.prepare(data, previous=old.data, now=now, caller_facts={})
         if prepared.problems:
             return self._block(old, first, rule.on_delete, prepared.problems[0].sentence())
         seen = self._access.sees_object(self._task.caller, edit.pair, old)
-        for reference, facts in edit.letting_go if seen else ():
+        for reference, facts in edit.released if seen else ():
             listed = self.report.nullify if facts.on_delete == "SET_NULL" else self.report.default
             listed.append(_affected(old, reference, facts.on_delete))
         stored = old.altered(
             version=old.version + 1,
             text=prepared.text,
             slug=definition.slug_of(prepared.data),
-            updated_at=after(old.updated_at, now),
+            updated_at=change_time(old.updated_at, now),
             data=prepared.data,
         )
         references = integrity.references_of(definition, prepared.data)
-        return Draft("update", stored, edit.held, references, definition.texts(prepared.data))
+        return PendingChange("update", stored, edit.existing, references, definition.texts(prepared.data))
 
     def _substitute(self, facts: ReferenceFacts) -> str | None:
         """The default a reference falls back to, if that object lives and stays."""
         if facts.on_delete != "SET_DEFAULT" or not isinstance(facts.default, str):
             return None
-        uuid = integrity.named(facts.default)
-        return facts.default if uuid not in self.doomed and store.living(self._rows, [uuid]) else None
+        uuid = integrity.referenced_uuid(facts.default)
+        return facts.default if uuid not in self.to_delete and store.live_objects(self._rows, [uuid]) else None
 
     def _block(self, stored: StoredObject, reference: Reference, action: str, reason: str | None = None) -> None:
         """Something stands in the way; who may not see it is not told what it is."""
@@ -221,25 +235,25 @@ def _affected(stored: StoredObject, reference: Reference, action: str, reason: s
     return Affected(stored.uuid, stored.register, stored.schema, reference.path, action, reason)
 
 
-def _without(data: Any, path: Sequence[str], target: str, substitute: str | None) -> Any:
+def _without_target(data: Any, path: Sequence[str], target: str, substitute: str | None) -> Any:
     """The data with one target gone: replaced, taken out of a list, or null."""
     if not path:
-        return substitute if _means(data, target) else data
+        return substitute if _refers_to(data, target) else data
     step, rest = path[0], path[1:]
     if isinstance(data, list) and step == EACH:
         items = cast("list[Any]", data)
         if rest:
-            return [_without(item, rest, target, substitute) for item in items]
-        swapped = [substitute if _means(item, target) else item for item in items]
+            return [_without_target(item, rest, target, substitute) for item in items]
+        swapped = [substitute if _refers_to(item, target) else item for item in items]
         return [new for old, new in zip(items, swapped, strict=True) if new is not None or old is None]
     if isinstance(data, dict) and step in data:
         members = cast("dict[str, Any]", data)
-        return {**members, step: _without(members[step], rest, target, substitute)}
+        return {**members, step: _without_target(members[step], rest, target, substitute)}
     return cast("Any", data)
 
 
-def _means(value: Any, target: str) -> bool:
-    return isinstance(value, str) and integrity.named(value) == target
+def _refers_to(value: Any, target: str) -> bool:
+    return isinstance(value, str) and integrity.referenced_uuid(value) == target
 
 
 class Deletion:
@@ -248,90 +262,92 @@ class Deletion:
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
         self._dialect: Dialect = dialect
         self._catalogue = catalogue
-        self._meanings = catalogue.meanings
+        self._vectors = catalogue.vectors
         self._access = access
 
-    def plan(self, rows: Rows, task: Task, root: Held) -> DeletionPlan:
-        return DeletionPlan(rows, task, self._access, self._catalogue.pairs_in(rows), root)
+    def plan(self, rows: Rows, context: WriteContext, root: ExistingObject) -> DeletionImpact:
+        return DeletionImpact(rows, context, self._access, self._catalogue.pairs_in(rows), root)
 
-    def delete_all(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
+    def delete_all(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         """Delete the object of each step, one after the other; those nothing points at go together."""
-        found = self._found(tx, task, steps)
-        pointing = store.references_to(tx, [held.stored.uuid for held in found.values()])
+        found = self._found(tx, context, steps)
+        pointing = store.references_to(tx, [existing.stored.uuid for existing in found.values()])
         involved = {reference.target for _, reference, _ in pointing}
-        together: list[Step] = []
+        together: list[WriteStep] = []
         for step in steps:
-            held = found.get(step.index)
-            if held is None:
+            existing = found.get(step.index)
+            if existing is None:
                 continue
-            if held.stored.uuid in involved:
-                self._write(tx, task, together)
+            if existing.stored.uuid in involved:
+                self._write(tx, context, together)
                 together = []
-                self._delete_planned(tx, task, step, held)
-                involved.update(draft.after.uuid for draft in step.drafts)
+                self._delete_planned(tx, context, step, existing)
+                involved.update(pending.after.uuid for pending in step.changes)
             else:
-                step.drafts = [deleted(task, held)]
+                step.changes = [deletion_change(context, existing)]
                 together.append(step)
-        self._write(tx, task, together)
+        self._write(tx, context, together)
 
-    def _found(self, rows: Rows, task: Task, steps: Sequence[Step]) -> dict[int, Held]:
+    def _found(self, rows: Rows, context: WriteContext, steps: Sequence[WriteStep]) -> dict[int, ExistingObject]:
         """The objects that may go, by the index of their step; the other steps have failed."""
-        found: dict[int, Held] = {}
+        found: dict[int, ExistingObject] = {}
         seen: set[str] = set()
-        pair = task.pair
+        pair = context.pair
         for step in steps:
             ref = step.operation.ref
             try:
                 if ref is None:
-                    raise missing(pair, ref)
-                held = named_object(rows, self._access, task.caller, pair, ref)
-                if held is None or held.stored.is_deleted or held.stored.uuid in seen:
-                    held = None
-                self._access.found(task.caller, pair, "delete", ref, None if held is None else held.stored)
-                assert held is not None  # noqa: S101  it was found
-                check_version(held.stored, step.operation.if_version)
-                locks.refuse_locked(held.stored, task.caller.principal.id, task.now)
+                    raise object_not_found(pair, ref)
+                existing = find_object(rows, self._access, context.caller, pair, ref)
+                if existing is None or existing.stored.is_deleted or existing.stored.uuid in seen:
+                    existing = None
+                self._access.found(context.caller, pair, "delete", ref, None if existing is None else existing.stored)
+                assert existing is not None  # noqa: S101  it was found
+                check_version(existing.stored, step.operation.if_version)
+                locks.check_lock(existing.stored, context.caller.principal.id, context.now)
             except PentadError as error:
                 step.fail(error)
             else:
-                seen.add(held.stored.uuid)
-                found[step.index] = held
+                seen.add(existing.stored.uuid)
+                found[step.index] = existing
         return found
 
-    def _delete_planned(self, tx: Transaction, task: Task, step: Step, held: Held) -> None:
+    def _delete_planned(
+        self, tx: Transaction, context: WriteContext, step: WriteStep, existing: ExistingObject
+    ) -> None:
         """Delete one object others point at; an earlier step may have changed it or taken it along already."""
-        current = store.held_by_uuid(tx, [held.stored.uuid])[held.stored.uuid]
+        current = store.existing_by_uuid(tx, [existing.stored.uuid])[existing.stored.uuid]
         if current.stored.is_deleted:
             step.succeed("deleted", current.stored)
             return
         try:
-            plan = self.plan(tx, task, current)
+            plan = self.plan(tx, context, current)
             plan.refuse_blocked()
         except PentadError as error:
             step.fail(error)
             return
-        step.drafts = [*(deleted(task, one) for one in plan.doomed.values()), *plan.edits]
-        self._write(tx, task, [step])
+        step.changes = [*(deletion_change(context, one) for one in plan.to_delete.values()), *plan.edits]
+        self._write(tx, context, [step])
 
-    def _write(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
-        drafts = [draft for step in steps for draft in step.drafts]
-        if drafts:
-            store.write(tx, self._dialect, drafts, task.who)
-            if task.pair.definition.hybrid or len(drafts) > len(steps):
-                self._meanings.follow(tx, drafts)
+    def _write(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
+        pending_changes = [pending for step in steps for pending in step.changes]
+        if pending_changes:
+            store.write_changes(tx, self._dialect, pending_changes, context.provenance)
+            if context.pair.definition.hybrid or len(pending_changes) > len(steps):
+                self._vectors.follow(tx, pending_changes)
         for step in steps:
-            step.succeed("deleted", step.drafts[0].after)
+            step.succeed("deleted", step.changes[0].after)
 
 
-def deleted(task: Task, held: Held) -> Draft:
+def deletion_change(context: WriteContext, existing: ExistingObject) -> PendingChange:
     """The draft that puts an object aside."""
-    old = held.stored
-    at = after(old.updated_at, task.now)
+    old = existing.stored
+    at = change_time(old.updated_at, context.now)
     mark = {
-        "deletedBy": task.caller.principal.id,
+        "deletedBy": context.caller.principal.id,
         "deletedAt": iso(at),
         "objectId": old.uuid,
         "organisation": old.organisation,
     }
     gone = old.altered(version=old.version + 1, updated_at=at, deleted=msgspec.json.encode(mark).decode(), lock=None)
-    return Draft("delete", gone, held, words="")
+    return PendingChange("delete", gone, existing, words="")

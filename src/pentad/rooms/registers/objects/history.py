@@ -18,29 +18,29 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.access import AccessRules, is_admin
 from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.definitions.json_diff import differences
-from pentad.rooms.registers.definitions.object_validation import rejection
+from pentad.rooms.registers.definitions.object_validation import validation_error
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, store
 from pentad.rooms.registers.objects.change_log import ERASED, Change, digest_of
-from pentad.rooms.registers.objects.history_access import PastRights
-from pentad.rooms.registers.objects.lookup import check_version, missing, named_object
+from pentad.rooms.registers.objects.history_access import HistoryAccess
+from pentad.rooms.registers.objects.lookup import check_version, find_object, object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
-    Draft,
-    Held,
+    ExistingObject,
+    PendingChange,
     Provenance,
-    Task,
-    digest,
-    link,
-    shared_facts,
+    WriteContext,
+    chain_facts,
+    chain_hash,
+    state_digest,
 )
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.objects.writer import check_current
-from pentad.rooms.registers.query.datetimes import moment as moment_of
+from pentad.rooms.registers.query.datetimes import parse_time as moment_of
 from pentad.rooms.registers.query.models import AsOf
 
 _PORTION: Final = 200
-_MOST_LOOKED_AT: Final = 5_000
+_MOST_EXAMINED: Final = 5_000
 _NEUTRAL: Final = frozenset({"lock", "unlock"})
 _MOST_PROBLEMS: Final = 20
 _HIDDEN: Final = "a change you may not read"
@@ -71,8 +71,8 @@ class Verification:
             self.problems.append(problem)
 
 
-def verified(
-    uuid: str, history: Sequence[tuple[Change, bool]], held: Held | None, known: Callable[[Change], bool]
+def verify_chain(
+    uuid: str, history: Sequence[tuple[Change, bool]], existing: ExistingObject | None, known: Callable[[Change], bool]
 ) -> Verification:
     """Check a whole history, oldest first, against the object as it is; `held` is None for a purged one.
 
@@ -80,12 +80,12 @@ def verified(
     """
     head = history[-1][0].hash.hex() if history else ""
     verdict = Verification(uuid, sum(known(change) for change, _ in history), head)
-    states = _states(history, held)
+    states = _states(history, existing)
     previous = NO_HASH
     version, since, deleted = 0, None, False
     for (change, found_deleted), state in zip(history, states, strict=True):
         name = f"change {change.seq} ({change.action}, version {change.version})" if known(change) else _HIDDEN
-        if change.hash != _expected(previous, change, state):
+        if change.hash != _expected_hash(previous, change, state):
             verdict.add(f"{name}: its hash does not fit what it says or what came before.")
         previous = change.hash
         if change.action in _NEUTRAL:
@@ -98,7 +98,7 @@ def verified(
         if change.since != since or (found_deleted != deleted and not erased):
             verdict.add(f"{name}: what it replaced is not what was there.")
         version, since, deleted = change.version, change.at, change.action == "delete"
-    _check_end(verdict, history, held, version, since, deleted)
+    _check_end(verdict, history, existing, version, since, deleted)
     return verdict
 
 
@@ -109,38 +109,38 @@ def _version(name: str, version: int) -> str:
 def _check_end(
     verdict: Verification,
     history: Sequence[tuple[Change, bool]],
-    held: Held | None,
+    existing: ExistingObject | None,
     version: int,
     since: float | None,
     deleted: bool,
 ) -> None:
     last = history[-1][0] if history else None
-    if held is None:
+    if existing is None:
         if last is None or last.action != "purge":
             verdict.problems.append("The object is gone, and no change says so.")
         return
-    stored = held.stored
-    if last is None or last.hash != held.hash:
+    stored = existing.stored
+    if last is None or last.hash != existing.hash:
         verdict.problems.append("The object does not hold the hash of its newest change.")
     if (stored.version, stored.updated_at, stored.is_deleted) != (version, since, deleted):
         verdict.problems.append("The object's version, time or deletion is not what its history says.")
 
 
-def _states(history: Sequence[tuple[Change, bool]], held: Held | None) -> list[bytes]:
+def _states(history: Sequence[tuple[Change, bool]], existing: ExistingObject | None) -> list[bytes]:
     """The digest of the state after each change: what the next one that replaced a state found, or what is there."""
-    following = digest("") if held is None else digest(held.stored.text)
+    following = state_digest("") if existing is None else state_digest(existing.stored.text)
     states: list[bytes] = []
     for change, _ in reversed(history):
-        states.append(digest("") if change.action == "purge" else following)
+        states.append(state_digest("") if change.action == "purge" else following)
         if change.before is not None and change.action not in _NEUTRAL:
             following = digest_of(change.before)
     return states[::-1]
 
 
-def _expected(previous: bytes, change: Change, state: bytes) -> bytes:
-    who = Provenance(change.principal, change.agent, change.session, change.call, change.reason, change.plan)
-    shared = shared_facts(change.register, change.schema, change.version, change.action, change.at, who)
-    return link(previous, change.uuid, shared, state)
+def _expected_hash(previous: bytes, change: Change, state: bytes) -> bytes:
+    provenance = Provenance(change.principal, change.agent, change.session, change.call, change.reason, change.plan)
+    shared = chain_facts(change.register, change.schema, change.version, change.action, change.at, provenance)
+    return chain_hash(previous, change.uuid, shared, state)
 
 
 class History:
@@ -150,7 +150,7 @@ class History:
         self._database = database
         self._catalogue = catalogue
         self._access = access
-        self._past = PastRights(database.dialect, catalogue, access)
+        self._history_access = HistoryAccess(database.dialect, catalogue, access)
         self._objects = objects
 
     async def of(
@@ -161,7 +161,7 @@ class History:
         def read(rows: Rows) -> list[Change]:
             uuid, current = self._named(rows, caller, pair, ref)
             changes = islice(self._changes(rows, caller, pair, uuid, current, before, limit), limit)
-            return [self._past.discreet(caller, pair, change) for change in changes]
+            return [self._history_access.redacted(caller, pair, change) for change in changes]
 
         return await self._database.read(read)
 
@@ -171,7 +171,7 @@ class History:
         def read(rows: Rows) -> int:
             uuid, current = self._named(rows, caller, pair, ref)
             if not self._access.judges_data(caller, pair):
-                return change_log.count(rows, uuid)
+                return change_log.count_changes(rows, uuid)
             return sum(1 for _ in self._changes(rows, caller, pair, uuid, current, None, _PORTION))
 
         return await self._database.read(read)
@@ -180,8 +180,8 @@ class History:
         """One change by its number."""
 
         def read(rows: Rows) -> Change:
-            found = change_log.change(rows, self._database.dialect, seq)
-            for change in self._past.told(rows, caller, [found] if found is not None else []):
+            found = change_log.get_change(rows, self._database.dialect, seq)
+            for change in self._history_access.readable_changes(rows, caller, [found] if found is not None else []):
                 return change
             raise NotFound(f"There is no change {seq}.", hint="The feed of changes has those there are.")
 
@@ -210,13 +210,13 @@ class History:
                 portion, at = change_log.feed(
                     rows, self._database.dialect, at, register=register, schema=schema, limit=at_once, states=not free
                 )
-                seen += self._past.told(rows, caller, portion)
+                seen += self._history_access.readable_changes(rows, caller, portion)
                 looked_at += len(portion)
                 if len(seen) >= limit:
                     return seen[:limit], seen[limit - 1].cursor if limit else at
                 if len(portion) < at_once:
                     return seen, seen[-1].cursor if seen else cursor or change_log.start()
-                if looked_at >= _MOST_LOOKED_AT:
+                if looked_at >= _MOST_EXAMINED:
                     return seen, at
 
         return await self._database.read(read)
@@ -225,11 +225,11 @@ class History:
         """The cursor behind everything that has happened so far."""
         return await self._database.read(lambda rows: change_log.newest(rows, self._database.dialect))
 
-    async def notices(self, caller: Caller, pair: Pair, span: store.Span) -> bool:
+    async def sees_changes(self, caller: Caller, pair: Pair, span: store.ChangeSpan) -> bool:
         """Whether a transaction changed an object of the pair that the caller may see."""
         if (rule := self._access.row_filter(caller, pair)) is None:
             return True
-        return await self._database.read(lambda rows: self._past.notices(rows, caller, pair, rule, span))
+        return await self._database.read(lambda rows: self._history_access.sees_changes(rows, caller, pair, rule, span))
 
     async def diff(self, caller: Caller, pair: Pair, ref: int | str, a: int, b: int | None = None) -> dict[str, Any]:
         """What differs between two versions, or one and now: as a JSON Patch, and as lines to read."""
@@ -256,9 +256,9 @@ class History:
 
         def read(rows: Rows) -> Verification:
             uuid, current = self._named(rows, caller, pair, ref)
-            held = store.held_by_uuid(rows, [uuid]).get(uuid)
+            existing = store.existing_by_uuid(rows, [uuid]).get(uuid)
             history = change_log.all_changes_of(rows, self._database.dialect, uuid)
-            verdict = verified(uuid, history, held, self._past.knows(caller, pair, current))
+            verdict = verify_chain(uuid, history, existing, self._history_access.may_read_change(caller, pair, current))
             return replace(verdict, head=None) if self._access.hides_some(caller, pair) else verdict
 
         return await self._database.read(read)
@@ -280,52 +280,56 @@ class History:
         point = AsOf(at=None if at is None else moment_of(at, "at"), change=change)
 
         def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
-            task = self._objects.task(caller, pair)
+            context = self._objects.write_context(caller, pair)
 
             def revert(tx: Transaction) -> StoredObject:
                 check_current(tx, pair)
-                moment = self._past.time_of(tx, caller, point) if version is None else 0.0
-                held = self._held(tx, caller, pair, ref)
-                check_version(held.stored, if_version)
+                moment = self._history_access.time_of(tx, caller, point) if version is None else 0.0
+                existing = self._held(tx, caller, pair, ref)
+                check_version(existing.stored, if_version)
                 if version is not None:
-                    past = self._version(tx, caller, pair, held.stored, version)
+                    past = self._version(tx, caller, pair, existing.stored, version)
                 else:
-                    past = self._past.state(tx, caller, pair, held.stored, moment)
+                    past = self._history_access.state(tx, caller, pair, existing.stored, moment)
                 if past is None:
-                    raise NotFound(f"Object {held.stored.uuid} did not exist then.", hint="Look at its history.")
-                return self.put_back(tx, task, held, past)
+                    raise NotFound(f"Object {existing.stored.uuid} did not exist then.", hint="Look at its history.")
+                return self.restore_state(tx, context, existing, past)
 
             return revert
 
-        return await self._objects.insist(caller, pair, attempt)
+        return await self._objects.write_with_retry(caller, pair, attempt)
 
-    def put_back(self, tx: Transaction, task: Task, held: Held, past: StoredObject) -> StoredObject:
+    def restore_state(
+        self, tx: Transaction, context: WriteContext, existing: ExistingObject, past: StoredObject
+    ) -> StoredObject:
         """Make a past state the present one, if the caller may and the schema still allows it."""
-        draft = self.going_back(task, held, past)
-        return held.stored if draft is None else self._objects.writer.finish(tx, task, draft)
+        pending = self.revert_change(context, existing, past)
+        return existing.stored if pending is None else self._objects.writer.finish(tx, context, pending)
 
-    def going_back(self, task: Task, held: Held, past: StoredObject) -> Draft | None:
+    def revert_change(
+        self, context: WriteContext, existing: ExistingObject, past: StoredObject
+    ) -> PendingChange | None:
         """The draft that makes a past state the present one; None where it is."""
-        writer, current = self._objects.writer, held.stored
+        writer, current = self._objects.writer, existing.stored
         if current.is_deleted:
-            self._access.check_object(task.caller, task.pair, "delete", current)
+            self._access.check_object(context.caller, context.pair, "delete", current)
         else:
-            writer.editable(task, held, current.uuid, "update", None)
+            writer.editable_object(context, existing, current.uuid, None)
         if past.text == current.text and not current.is_deleted:
             return None
-        self._access.writable(task.caller, task.pair, past.data, current.data, current.owner)
-        definition = task.pair.definition
+        self._access.writable(context.caller, context.pair, past.data, current.data, current.owner)
+        definition = context.pair.definition
         if not definition.soft and not definition.is_valid(past.data):
-            raise rejection(definition.problems(past.data), "That state")
-        return writer.drafted(task, "revert", held, past.data, past.text)
+            raise validation_error(definition.problems(past.data), "That state")
+        return writer.pending_update(context, "revert", existing, past.data, past.text)
 
     # how it is done
 
-    def _held(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> Held:
-        held = named_object(rows, self._access, caller, pair, ref)
-        if held is None:
-            raise missing(pair, ref)
-        return held
+    def _held(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject:
+        existing = find_object(rows, self._access, caller, pair, ref)
+        if existing is None:
+            raise object_not_found(pair, ref)
+        return existing
 
     def _named(
         self, rows: Rows, caller: Caller, pair: Pair, ref: int | str
@@ -334,7 +338,7 @@ class History:
         if is_admin(caller.principal) and isinstance(ref, str):
             sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
             uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
-            if uuid is not None and not store.held_by_uuid(rows, [uuid]):
+            if uuid is not None and not store.existing_by_uuid(rows, [uuid]):
                 return str(uuid), None
         stored = self._held(rows, caller, pair, ref).stored
         return stored.uuid, stored
@@ -345,7 +349,7 @@ class History:
     ) -> Iterator[Change]:  # fmt: skip
         """What happened to an object, newest first, as far as the caller may know; read in portions."""
         states = self._access.judges_data(caller, pair)
-        known = self._past.knows(caller, pair, current)
+        known = self._history_access.may_read_change(caller, pair, current)
         while at_once:
             portion = change_log.changes_of(
                 rows, self._database.dialect, uuid, limit=at_once, before=before, states=states

@@ -17,15 +17,15 @@ from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, store
 from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.query.conditions import condition
-from pentad.rooms.registers.query.dialects import parts_of
+from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.models import AsOf, Filter
 from pentad.rooms.registers.showing import without
 
-_MOST_LOOKED_AT: Final = 5_000
+_MOST_EXAMINED: Final = 5_000
 _PORTION: Final = 500
 
 
-class PastRights:
+class HistoryAccess:
     """Answers, within one unit of work, what a caller may read of the past."""
 
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
@@ -37,8 +37,8 @@ class PastRights:
         """The time a point in the past means; a change the caller may not read stands for none."""
         if as_of.change is None:
             return 0.0 if as_of.at is None else as_of.at
-        found = change_log.change(rows, self._dialect, as_of.change)
-        if found is None or not self.told(rows, caller, [found]):
+        found = change_log.get_change(rows, self._dialect, as_of.change)
+        if found is None or not self.readable_changes(rows, caller, [found]):
             raise NotFound(
                 f"There is no change {as_of.change}.", hint="Changes are numbered as the changes feed shows."
             )
@@ -55,8 +55,8 @@ class PastRights:
         """Past states without what is hidden from the caller today, or was then."""
         if not self._access.hidden(caller, pair):
             return list(objects)
-        held = store.held_by_uuid(rows, [stored.uuid for stored in objects])
-        return [self._readable(caller, pair, held[stored.uuid].stored, stored) for stored in objects]
+        existing = store.existing_by_uuid(rows, [stored.uuid for stored in objects])
+        return [self._readable(caller, pair, existing[stored.uuid].stored, stored) for stored in objects]
 
     def _readable(self, caller: Caller, pair: Pair, current: StoredObject, past: StoredObject) -> StoredObject:
         hidden = {
@@ -64,28 +64,28 @@ class PastRights:
         }  # fmt: skip
         return without(past, pair, hidden) if hidden else past
 
-    def told(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
+    def readable_changes(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
         """The changes the caller may read, as it may read them."""
         if self._access.is_free(caller):
             return list(changes)
         pair_of = self._catalogue.pairs_in(rows)
-        held = store.held_by_uuid(rows, sorted({change.uuid for change in changes}))
+        existing = store.existing_by_uuid(rows, sorted({change.uuid for change in changes}))
         found: list[Change] = []
         for change in changes:
-            current = held[change.uuid].stored if change.uuid in held else None
+            current = existing[change.uuid].stored if change.uuid in existing else None
             pair = pair_of(change.register, change.schema) if current is not None else None
             if current is not None and pair is not None and self._sees(caller, pair, current, change):
-                found.append(self.discreet(caller, pair, change))
+                found.append(self.redacted(caller, pair, change))
         return found
 
-    def notices(self, rows: Rows, caller: Caller, pair: Pair, rule: Filter, span: store.Span) -> bool:
+    def sees_changes(self, rows: Rows, caller: Caller, pair: Pair, rule: Filter, span: store.ChangeSpan) -> bool:
         """Whether a transaction changed an object of the pair that the caller sees now, or saw before the change.
 
         `rule` is what an object must be like for the caller to see it. Of a change larger than 5,000 objects that are
         all hidden now, only the first 5,000 are asked what they were like before.
         """
-        place = change_log.within(self._dialect, pair.register.id, pair.schema.id, span)
-        seen = condition(parts_of(self._dialect), rule)
+        place = change_log.span_condition(self._dialect, pair.register.id, pair.schema.id, span)
+        seen = condition(sql_dialect(self._dialect), rule)
         now = (
             f"SELECT 1 FROM objects WHERE uuid IN (SELECT uuid FROM object_changes WHERE {place.text})"  # noqa: S608
             f" AND ({seen.text}) LIMIT 1"
@@ -93,22 +93,24 @@ class PastRights:
         if rows.one(now, *place.params, *seen.params) is not None:
             return True
         last = span.after
-        for _ in range(_MOST_LOOKED_AT // _PORTION):
+        for _ in range(_MOST_EXAMINED // _PORTION):
             portion = rows.all(
                 f"SELECT seq, uuid, before FROM object_changes WHERE {place.text}"  # noqa: S608  own condition
                 " AND seq > ? AND before IS NOT NULL ORDER BY seq LIMIT ?",
                 *place.params, last, _PORTION,
             )  # fmt: skip
-            held = store.held_by_uuid(rows, [uuid for _, uuid, _ in portion])
+            existing = store.existing_by_uuid(rows, [uuid for _, uuid, _ in portion])
             for _, uuid, before in portion:
-                if uuid in held and self._access.sees_object(caller, pair, held[uuid].stored.altered(text=before)):
+                if uuid in existing and self._access.sees_object(
+                    caller, pair, existing[uuid].stored.altered(text=before)
+                ):
                     return True
             if len(portion) < _PORTION:
                 return False
             last = portion[-1][0]
         return False
 
-    def discreet(self, caller: Caller, pair: Pair, change: Change) -> Change:
+    def redacted(self, caller: Caller, pair: Pair, change: Change) -> Change:
         """A change as others may know it.
 
         A session is its owner's, and whoever has its id could try to use it. A hash covers all data of its state and
@@ -120,7 +122,7 @@ class PastRights:
             change = replace(change, session=None)
         return replace(change, hash=b"") if self._access.hides_some(caller, pair) else change
 
-    def knows(self, caller: Caller, pair: Pair, current: StoredObject | None) -> Callable[[Change], bool]:
+    def may_read_change(self, caller: Caller, pair: Pair, current: StoredObject | None) -> Callable[[Change], bool]:
         """Whether a change of an object is the caller's to know; that of a purged one is an administrator's."""
         if self._access.is_free(caller):
             return lambda _change: True

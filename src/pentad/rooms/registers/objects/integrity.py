@@ -15,7 +15,7 @@ from pentad.rooms.registers.catalogue_definitions import target as find_target
 from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.objects import store
-from pentad.rooms.registers.objects.pending_changes import Draft, Reference
+from pentad.rooms.registers.objects.pending_changes import PendingChange, Reference
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
@@ -30,11 +30,13 @@ _NOTHING: frozenset[str] = frozenset()
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
     """What the data points at, property by property. Embedded objects are data, not references."""
     return [
-        Reference(pointer(facts.path), named(value)) for facts, value in definition.targets(data) if not facts.filled
+        Reference(pointer(facts.path), referenced_uuid(value))
+        for facts, value in definition.targets(data)
+        if not facts.filled
     ]
 
 
-def named(value: str) -> str:
+def referenced_uuid(value: str) -> str:
     """The uuid a reference means: written as it is, or at the end of an address."""
     last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
     return as_uuid(last) or last
@@ -50,24 +52,27 @@ def values_at(data: Any, path: Sequence[str]) -> list[Any]:
     return values_at(cast("dict[str, Any]", data).get(path[0]), path[1:]) if isinstance(data, dict) else []
 
 
-def broken(
-    rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft], visible: "Visibility | None" = None
+def broken_references(
+    rows: Rows,
+    definition: "CompiledSchema",
+    pending_changes: Sequence[PendingChange],
+    visible: "Visibility | None" = None,
 ) -> dict[int, InvalidInput]:
     """The drafts (by position) that point at something which does not exist, or is of another kind.
 
     With `visible`, what the writer may not see does not exist.
     """
     trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
-    added = [[one for one in _added(draft) if one.path not in trusted] for draft in drafts]
+    added = [[one for one in _added(pending) if one.path not in trusted] for pending in pending_changes]
     wanted = {reference.target for references in added for reference in references}
     if not wanted:
         return {}
     expected = _target_schemas(rows, definition, visible)
-    present = store.living(rows, sorted(wanted))
+    present = store.live_objects(rows, sorted(wanted))
     if visible is not None and present:
         seen = visible.objects(sorted(present))
         present = {uuid: schema for uuid, schema in present.items() if uuid in seen}
-    present.update((draft.after.uuid, draft.after.schema) for draft in drafts if draft.before is None)
+    present.update((pending.after.uuid, pending.after.schema) for pending in pending_changes if pending.before is None)
     refused: dict[int, InvalidInput] = {}
     looked_at = -1
     while looked_at != len(refused):  # what points at a refused object of the same batch is refused too
@@ -75,24 +80,24 @@ def broken(
         for position, references in enumerate(added):
             missing = [one for one in references if not _fits(one, expected, present)]
             if missing and position not in refused:
-                refused[position] = dangling(missing, expected, present)
-                if drafts[position].before is None:
-                    present.pop(drafts[position].after.uuid, None)
+                refused[position] = dangling_error(missing, expected, present)
+                if pending_changes[position].before is None:
+                    present.pop(pending_changes[position].after.uuid, None)
     return refused
 
 
-def inverse_of(
+def inverse_values(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str] | str | None]]:
     """What others say about objects (`inversedBy`): for each uuid, the properties they fill."""
     many = {facts.path[0]: facts.many for facts in definition.references if facts.filled}
     return {
         uuid: {name: here if many[name] else next(iter(here), None) for name, here in members.items()}
-        for uuid, members in pointing_back(rows, definition, uuids, seen).items()
+        for uuid, members in back_references(rows, definition, uuids, seen).items()
     }
 
 
-def pointing_back(
+def back_references(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str]]]:
     """Who points back at objects, in order, for each of their properties that is filled on reading.
@@ -103,7 +108,7 @@ def pointing_back(
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
     sources = sorted({source for source, _, _ in pointing})
-    living = dict.fromkeys(store.living(rows, sources), _NOTHING) if seen is None else seen(sources)
+    living = dict.fromkeys(store.live_objects(rows, sources), _NOTHING) if seen is None else seen(sources)
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue
@@ -123,11 +128,11 @@ def pointing_back(
     return found
 
 
-def _added(draft: Draft) -> list[Reference]:
-    if not draft.references:
+def _added(pending: PendingChange) -> list[Reference]:
+    if not pending.references:
         return []
-    known = frozenset[Reference]() if draft.known is None else draft.known
-    return [reference for reference in draft.references if reference not in known]
+    known = frozenset[Reference]() if pending.known is None else pending.known
+    return [reference for reference in pending.references if reference not in known]
 
 
 def _target_schemas(
@@ -146,7 +151,7 @@ def _fits(reference: Reference, expected: Mapping[str, int | None], present: Map
     return reference.target in present and present[reference.target] == expected.get(reference.path)
 
 
-def dangling(
+def dangling_error(
     missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
 ) -> InvalidInput:
     """How a reference to something that is not there, or is of another kind, is refused."""

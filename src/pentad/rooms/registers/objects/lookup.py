@@ -18,11 +18,11 @@ from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.missing import missing_object
 from pentad.rooms.registers.models import Caller, Pair, Schema, StoredObject
 from pentad.rooms.registers.objects import store, uniqueness
-from pentad.rooms.registers.objects.indexes import key_of
-from pentad.rooms.registers.objects.pending_changes import Held, Step, Task
+from pentad.rooms.registers.objects.indexes import unique_key
+from pentad.rooms.registers.objects.pending_changes import ExistingObject, WriteContext, WriteStep
 
 
-def missing(pair: Pair, ref: int | str | None) -> NotFound:
+def object_not_found(pair: Pair, ref: int | str | None) -> NotFound:
     if ref is None:
         return NotFound("The operation does not say which object it means.", hint="Give its uuid as id.")
     return missing_object(pair, ref)
@@ -49,8 +49,8 @@ class Visibility:
     def objects(self, uuids: Sequence[str]) -> dict[str, frozenset[str]]:
         """Which of some objects live and are the caller's to see, each with its properties that are not."""
         found: dict[str, frozenset[str]] = {}
-        for held in store.held_by_uuid(self.rows, uuids).values():
-            stored = held.stored
+        for existing in store.existing_by_uuid(self.rows, uuids).values():
+            stored = existing.stored
             pair = self.pair_of(stored.register, stored.schema)
             if not stored.is_deleted and self.access.sees_object(self.caller, pair, stored):
                 found[stored.uuid] = self.access.hidden(self.caller, pair, stored.data, stored.owner)
@@ -60,29 +60,29 @@ class Visibility:
         return self.access.sees(self.caller, schema)
 
 
-def visibility(
+def visibility_of(
     rows: Rows, access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
 ) -> Visibility | None:  # fmt: skip
     """What the caller may see; None where that is everything."""
     return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
 
 
-def named_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> Held | None:
+def find_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject | None:
     """The object of a pair with this uuid, id or slug that the caller may see, deleted or not."""
     if access.is_free(caller):
-        return store.held_by_ref(rows, pair.register.id, pair.schema.id, ref)
+        return store.existing_by_ref(rows, pair.register.id, pair.schema.id, ref)
     found = store.all_by_ref(rows, pair.register.id, pair.schema.id, ref)
-    return next((held for held in found if access.sees_object(caller, pair, held.stored)), None)
+    return next((existing for existing in found if access.sees_object(caller, pair, existing.stored)), None)
 
 
 def find_targets(
-    rows: Rows, dialect: Dialect, access: AccessRules, task: Task, steps: Sequence[Step]
-) -> list[Held | None]:  # fmt: skip
+    rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, steps: Sequence[WriteStep]
+) -> list[ExistingObject | None]:  # fmt: skip
     """The objects as the store has them now; an upsert without a usable key fails here. What is hidden is no key."""
-    caller, pair = task.caller, task.pair
+    caller, pair = context.caller, context.pair
     hidden = access.hidden(caller, pair)
     uuids: list[str | None] = [None] * len(steps)
-    found: dict[int, Held | None] = {}
+    found: dict[int, ExistingObject | None] = {}
     by_key: dict[tuple[str, ...], list[int]] = {}
     for place, step in enumerate(steps):
         operation = step.operation
@@ -92,15 +92,15 @@ def find_targets(
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
             uuids[place] = uuid
         elif operation.ref is not None:
-            found[place] = named_object(rows, access, caller, pair, operation.ref)
+            found[place] = find_object(rows, access, caller, pair, operation.ref)
     for names, places in by_key.items():
-        key, data = key_of(pair.definition, names), [steps[place].operation.data or {} for place in places]
-        holders = uniqueness.found_by_key(rows, dialect, access, caller, pair, key, data)
+        key, data = unique_key(pair.definition, names), [steps[place].operation.data or {} for place in places]
+        holders = uniqueness.find_by_key(rows, dialect, access, caller, pair, key, data)
         for place, holder in zip(places, holders, strict=True):
             uuids[place] = holder
-    held = store.held_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
+    existing = store.existing_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
     for place, uuid in enumerate(uuids):
-        here = None if uuid is None else held.get(uuid)
+        here = None if uuid is None else existing.get(uuid)
         if here is None or (here.stored.register, here.stored.schema) != (pair.register.id, pair.schema.id):
             continue
         if access.sees_object(caller, pair, here.stored):
@@ -108,13 +108,13 @@ def find_targets(
     return [found.get(place) for place in range(len(steps))]
 
 
-def distinct(steps: Sequence[Step], found: Sequence[Held | None]) -> int:
+def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:
     """How many steps from the first on are about different objects."""
     seen: set[str | tuple[str, ...]] = set()
-    for place, (step, held) in enumerate(zip(steps, found, strict=True)):
+    for place, (step, existing) in enumerate(zip(steps, found, strict=True)):
         mark: str | tuple[str, ...] | None = None
-        if held is not None:
-            mark = held.stored.uuid
+        if existing is not None:
+            mark = existing.stored.uuid
         elif step.operation.action == "upsert":
             data = step.operation.data or {}
             mark = tuple(repr(data.get(name)) for name in step.operation.key)
@@ -125,7 +125,7 @@ def distinct(steps: Sequence[Step], found: Sequence[Held | None]) -> int:
     return len(steps)
 
 
-def _has_key(pair: Pair, step: Step, hidden: Collection[str]) -> bool:
+def _has_key(pair: Pair, step: WriteStep, hidden: Collection[str]) -> bool:
     names, data = step.operation.key, step.operation.data or {}
     declared = pair.definition.properties
     if not names or any(name not in declared or name in hidden for name in names):

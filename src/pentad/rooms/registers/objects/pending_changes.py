@@ -42,21 +42,21 @@ class Reference(NamedTuple):
     target: str
 
 
-class Held(NamedTuple):
+class ExistingObject(NamedTuple):
     """An object as the store has it, with the newest hash of its chain."""
 
     stored: StoredObject
     hash: bytes
 
 
-class Carried(NamedTuple):
+class TransientReferences(NamedTuple):
     """The objects a property that is not kept named until now, and those it is to name."""
 
     old: Sequence[str]
     new: Sequence[str]
 
 
-class Draft(msgspec.Struct):
+class PendingChange(msgspec.Struct):
     """`references` and `words` are None where they stay as they are.
 
     `at` is the time of the change where it is not that of the new state: a lock is no new state.
@@ -64,13 +64,13 @@ class Draft(msgspec.Struct):
 
     action: ChangeAction
     after: StoredObject
-    before: Held | None = None
+    before: ExistingObject | None = None
     references: list[Reference] | None = None
     words: str | None = None
     at: float | None = None
     known: frozenset[Reference] | None = None
     """What the object pointed at before, where that is known: those references are not checked again."""
-    carried: Mapping[str, Carried] | None = None
+    transient: Mapping[str, TransientReferences] | None = None
     """What was given for properties that are only written into other objects."""
     link: bytes | None = None
     """Its hash, where that could be made before the transaction: the thread that writes has enough to do."""
@@ -92,35 +92,35 @@ class Provenance:
     plan: str | None = None
 
 
-def provenance(caller: Caller, plan: str | None = None) -> Provenance:
+def provenance_of(caller: Caller, plan: str | None = None) -> Provenance:
     return Provenance(caller.principal.id, caller.agent, caller.session, caller.call, caller.reason, plan)
 
 
-def moment(clock: Clock) -> float:
+def current_time(clock: Clock) -> float:
     """Now, as times are kept: to the millisecond."""
     return int(clock.now() * 1000) / 1000
 
 
-def after(previous: float, now: float) -> float:
+def change_time(previous: float, now: float) -> float:
     """The time of a change: now, but later than the state it replaces."""
     return now if now > previous else (round(previous * 1000) + 1) / 1000
 
 
-def digest(text: str) -> bytes:
+def state_digest(text: str) -> bytes:
     """What the chain knows of a state."""
     return _SHA256(text.encode()).digest()
 
 
-def shared_facts(register: int, schema: int, version: int, action: str, at: float, who: Provenance) -> bytes:
+def chain_facts(register: int, schema: int, version: int, action: str, at: float, provenance: Provenance) -> bytes:
     """The facts of a change apart from its object: the same for all new objects of one write."""
     facts = (
         register, schema, version, action, at,
-        who.principal, who.agent, who.session, who.call, who.reason, who.plan,
+        provenance.principal, provenance.agent, provenance.session, provenance.call, provenance.reason, provenance.plan,
     )  # fmt: skip
     return _ENCODE(facts)[1:]
 
 
-def link(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
+def chain_hash(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
     """The hash of a change: of the one before it, its own facts, and the digest of the state it led to."""
     return _SHA256(b'%b["%b",%b%b' % (previous, uuid.encode(), shared, state)).digest()
 
@@ -129,25 +129,25 @@ Status = Literal["created", "updated", "unchanged", "deleted", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WriteContext:
     """Who writes where, and when."""
 
     caller: Caller
     pair: Pair
     now: float
-    who: Provenance
+    provenance: Provenance
 
 
-class Step(msgspec.Struct):
+class WriteStep(msgspec.Struct):
     """`draft` is there early for new objects; `stored` and `status`, or `error`, at the end."""
 
     index: int
     operation: Operation
-    draft: Draft | None = None
+    pending: PendingChange | None = None
     stored: StoredObject | None = None
     status: Status = "failed"
     error: PentadError | None = None
-    drafts: list[Draft] = []
+    changes: list[PendingChange] = []
     """Every change the operation made, cascades included."""
 
     def fail(self, error: PentadError) -> None:
@@ -164,11 +164,11 @@ class Step(msgspec.Struct):
         return Outcome(self.index, self.status, self.stored.uuid, self.stored.version)
 
 
-def steps_of(operations: Sequence[Operation]) -> list[Step]:
-    return [Step(index, operation) for index, operation in enumerate(operations)]
+def write_steps(operations: Sequence[Operation]) -> list[WriteStep]:
+    return [WriteStep(index, operation) for index, operation in enumerate(operations)]
 
 
-def failure_of_all(steps: Sequence[Step]) -> PentadError | None:
+def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
     """What to say when a write of all or nothing has failed: the first reason, and every row that failed."""
     failed = [step for step in steps if step.error is not None]
     if not failed:
@@ -179,7 +179,7 @@ def failure_of_all(steps: Sequence[Step]) -> PentadError | None:
         return first
     rows = [{"index": step.index, "error": step.error.as_json()} for step in failed[:50] if step.error is not None]
     details: dict[str, Any] = {**first.details, "failed": len(failed), "rows": rows}
-    return restated(
+    return restate_error(
         first,
         f"Nothing was written: {len(failed)} of {len(steps)} rows failed. Row {failed[0].index}: {first.message}",
         hint=first.hint or "Correct the rows, or send them with atomic=false.",
@@ -187,7 +187,7 @@ def failure_of_all(steps: Sequence[Step]) -> PentadError | None:
     )
 
 
-def restated(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
+def restate_error(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
     """An error of the same kind that says more."""
     other = type(error).__new__(type(error))
     vars(other).update(vars(error))  # a kind of error may know more than all have
@@ -196,14 +196,14 @@ def restated(error: PentadError, message: str, *, hint: str | None, details: Map
 
 
 _RANDOMNESS: Final = SystemRandomness()
-_DIGITS: Final = 20
+_RANDOM_DIGITS: Final = 20
 _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
-def fresh_uuids(now: float, count: int, randomness: Randomness = _RANDOMNESS) -> Iterator[str]:
+def new_uuids(now: float, count: int, randomness: Randomness = _RANDOMNESS) -> Iterator[str]:
     """`count` texts of UUIDs made at `now`, the smallest first."""
     millis = f"{int(now * 1000) & ((1 << 48) - 1):012x}"
     head = f"{millis[:8]}-{millis[8:]}-7"
-    noise = randomness.token_bytes(count * _DIGITS // 2).hex()
-    parts = [noise[start : start + _DIGITS] for start in range(0, len(noise), _DIGITS)]
+    noise = randomness.token_bytes(count * _RANDOM_DIGITS // 2).hex()
+    parts = [noise[start : start + _RANDOM_DIGITS] for start in range(0, len(noise), _RANDOM_DIGITS)]
     return iter(sorted([f"{head}{part[:3]}-{_VARIANTS[part[3]]}{part[4:7]}-{part[7:19]}" for part in parts]))

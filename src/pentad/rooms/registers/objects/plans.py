@@ -28,12 +28,20 @@ from pentad.rooms.registers.definitions.json_diff import as_patch
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, store
 from pentad.rooms.registers.objects.change_log import Change
-from pentad.rooms.registers.objects.deletion import deleted
+from pentad.rooms.registers.objects.deletion import deletion_change
 from pentad.rooms.registers.objects.history import History
-from pentad.rooms.registers.objects.lookup import missing
-from pentad.rooms.registers.objects.pending_changes import Draft, Held, Reference, Step, Task, failure_of_all, moment
+from pentad.rooms.registers.objects.lookup import object_not_found
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    Reference,
+    WriteContext,
+    WriteStep,
+    atomic_failure,
+    current_time,
+)
 from pentad.rooms.registers.objects.service import Objects
-from pentad.rooms.registers.objects.writer import News
+from pentad.rooms.registers.objects.writer import ChangeNotifications
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +92,31 @@ class PlanPreviews:
         self._catalogue = catalogue
         self._access = access
 
-    def seen(self, rows: Rows, caller: Caller, steps: Sequence[Step]) -> list[Draft]:
+    def seen(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PendingChange]:
         """The changes of a plan that its maker may know of: of what it makes itself, and of what it can see."""
         pair_of = self._catalogue.pairs_in(rows)
         return [
-            draft
+            pending
             for step in steps
-            for draft in step.drafts
-            if draft.before is None
-            or self._access.sees_object(caller, pair_of(draft.after.register, draft.after.schema), draft.before.stored)
+            for pending in step.changes
+            if pending.before is None
+            or self._access.sees_object(
+                caller, pair_of(pending.after.register, pending.after.schema), pending.before.stored
+            )
         ]
 
-    def made(self, rows: Rows, caller: Caller, steps: Sequence[Step]) -> list[PreviewRow]:
+    def made(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PreviewRow]:
         """What each row would do: what would become of it, how the data differs, and what else would change."""
         pair_of = self._catalogue.pairs_in(rows)
 
-        def differing(draft: Draft) -> list[dict[str, Any]]:
-            pair = pair_of(draft.after.register, draft.after.schema)
-            before = None if draft.before is None else draft.before.stored
-            states = [draft.after] if before is None else [before, draft.after]
+        def differing(pending: PendingChange) -> list[dict[str, Any]]:
+            pair = pair_of(pending.after.register, pending.after.schema)
+            before = None if pending.before is None else pending.before.stored
+            states = [pending.after] if before is None else [before, pending.after]
             hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
-            return as_patch({} if before is None else _without(before, hidden), _without(draft.after, hidden))
+            return as_patch({} if before is None else _without(before, hidden), _without(pending.after, hidden))
 
-        return [_made(step, self.seen(rows, caller, [step]), differing) for step in steps]
+        return [_preview_row(step, self.seen(rows, caller, [step]), differing) for step in steps]
 
     def read(
         self,
@@ -121,10 +131,10 @@ class PlanPreviews:
         if self._access.is_free(caller):
             return list(preview)
         uuids = {one["uuid"] for row in preview for one in (row, *row.get("also", ())) if one.get("uuid")}
-        held = store.held_by_uuid(rows, sorted(uuids))
+        existing = store.existing_by_uuid(rows, sorted(uuids))
         pair_of = self._catalogue.pairs_in(rows)
         hidden: dict[str, frozenset[str]] = {}
-        for uuid, found in held.items():
+        for uuid, found in existing.items():
             pair = pair_of(found.stored.register, found.stored.schema)
             if self._access.sees_object(caller, pair, found.stored):
                 hidden[uuid] = self._access.hidden(caller, pair, found.stored.data, found.stored.owner)
@@ -144,33 +154,33 @@ class PlanPreviews:
         if uuid not in hidden:
             try:
                 pair = self._catalogue.pair_in(rows, caller, planned.register, planned.schema)
-                error = _missing(pair, planned.operation, uuid)
+                error = _not_found(pair, planned.operation, uuid)
             except PentadError as unseen:
                 error = unseen
             return {"index": row["index"], "action": row["action"], "status": "failed", "error": error.as_json()}
-        also = [_less(one, hidden[one["uuid"]]) for one in row.get("also", ()) if one["uuid"] in hidden]
-        rest = {name: value for name, value in _less(row, hidden[uuid]).items() if name != "also"}
+        also = [_without_hidden(one, hidden[one["uuid"]]) for one in row.get("also", ()) if one["uuid"] in hidden]
+        rest = {name: value for name, value in _without_hidden(row, hidden[uuid]).items() if name != "also"}
         return {**rest, "also": also} if also else rest
 
 
-def _made(step: Step, drafts: Sequence[Draft], differing: Any) -> PreviewRow:
+def _preview_row(step: WriteStep, pending_changes: Sequence[PendingChange], differing: Any) -> PreviewRow:
     outcome = step.outcome()
     row: PreviewRow = {"index": step.index, "action": step.operation.action, "status": outcome.status}
     if outcome.error is not None:
         return {**row, "error": outcome.error}
     row.update(uuid=outcome.uuid, version=outcome.version)
-    for draft in drafts:
-        if draft.after.uuid == outcome.uuid and draft.action != "delete":
-            row["diff"] = differing(draft)
+    for pending in pending_changes:
+        if pending.after.uuid == outcome.uuid and pending.action != "delete":
+            row["diff"] = differing(pending)
             break
-    also = [_also(draft, differing) for draft in drafts if draft.after.uuid != outcome.uuid]
+    also = [_side_effect(pending, differing) for pending in pending_changes if pending.after.uuid != outcome.uuid]
     return {**row, "also": also} if also else row
 
 
-def _also(draft: Draft, differing: Any) -> PreviewRow:
-    found: PreviewRow = {"uuid": draft.after.uuid, "action": draft.action, "schema": draft.after.schema}
-    if draft.action != "delete" and draft.before is not None:
-        found["diff"] = differing(draft)
+def _side_effect(pending: PendingChange, differing: Any) -> PreviewRow:
+    found: PreviewRow = {"uuid": pending.after.uuid, "action": pending.action, "schema": pending.after.schema}
+    if pending.action != "delete" and pending.before is not None:
+        found["diff"] = differing(pending)
     return found
 
 
@@ -178,7 +188,7 @@ def _without(stored: StoredObject, hidden: set[str]) -> dict[str, Any]:
     return {name: value for name, value in stored.data.items() if name not in hidden} if hidden else stored.data
 
 
-def _less(row: PreviewRow, hidden: frozenset[str]) -> PreviewRow:
+def _without_hidden(row: PreviewRow, hidden: frozenset[str]) -> PreviewRow:
     """A row whose difference says nothing of hidden properties."""
     if not hidden or "diff" not in row:
         return row
@@ -194,8 +204,8 @@ def _touches(operation: dict[str, Any], hidden: frozenset[str]) -> bool:
     return False
 
 
-def _missing(pair: Pair, operation: Operation, uuid: str) -> PentadError:
-    return missing(pair, uuid if operation.ref is None else operation.ref)
+def _not_found(pair: Pair, operation: Operation, uuid: str) -> PentadError:
+    return object_not_found(pair, uuid if operation.ref is None else operation.ref)
 
 
 MOST_OPERATIONS: Final = 1_000
@@ -205,7 +215,7 @@ KEPT_SECONDS: Final = 7 * 24 * 3600.0
 _COLUMNS: Final = "id, principal, operations, preview, versions, state, created_at, changed_at"
 
 
-class _Thrown(Exception):
+class _PreviewReady(Exception):
     """Carries a preview, and the versions it saw, out of the transaction it was made in."""
 
     def __init__(self, preview: list[dict[str, Any]], versions: dict[str, int]) -> None:
@@ -239,8 +249,8 @@ class Plans:
         self._access.require_write(caller)
         if not 0 < len(operations) <= MOST_OPERATIONS:
             raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
-        planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_uuid(one)) for one in operations]
-        identity, now = opaque_id(size=12), moment(self._clock)
+        planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_fixed_uuid(one)) for one in operations]
+        identity, now = opaque_id(size=12), current_time(self._clock)
         preview, versions = await self._try_out(caller, planned)
         plan = Plan(identity, "open", preview, now, now)
 
@@ -270,14 +280,14 @@ class Plans:
 
         def commit(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
-            _require(row, "open", "committed")
+            _check_state(row, "open", "committed")
             expected: dict[str, int] = msgspec.json.decode(row[4])
             self._refuse_moved(tx, caller, expected)
             planned = msgspec.json.decode(row[2], type=list[PlannedOperation])
             steps = self._carry_out(tx, caller, planned, plan_id)
-            if (error := failure_of_all(steps)) is not None:
+            if (error := atomic_failure(steps)) is not None:
                 raise error
-            if {draft.after.uuid for draft in self._previews.seen(tx, caller, steps)} != expected.keys():
+            if {pending.after.uuid for pending in self._previews.seen(tx, caller, steps)} != expected.keys():
                 raise VersionMismatch("The plan would touch other objects now.", hint="Make it again.")
             return self._settled(tx, row, "committed", [step.outcome() for step in steps])
 
@@ -289,13 +299,13 @@ class Plans:
 
         def undo(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
-            _require(row, "committed", "undone")
+            _check_state(row, "committed", "undone")
             changes = change_log.changes_of_plan(tx, self._database.dialect, plan_id)
             named: dict[str, int] = msgspec.json.decode(row[4])
             versions = {change.uuid: change.version for change, _ in changes}
             self._refuse_moved(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
-            held = store.held_by_uuid(tx, sorted(versions.keys() - named.keys()))
-            unmoved = {uuid for uuid, found in held.items() if found.stored.version == versions[uuid]}
+            existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
+            unmoved = {uuid for uuid, found in existing.items() if found.stored.version == versions[uuid]}
             left = [one for one in changes if one[0].uuid in named or one[0].uuid in unmoved]
             outcomes = self._take_back(tx, caller, plan_id, left, named)
             return self._settled(tx, row, "undone", outcomes)
@@ -312,32 +322,32 @@ class Plans:
         def rehearse(tx: Transaction) -> None:
             steps = self._carry_out(tx, caller, planned, None)
             seen = self._previews.seen(tx, caller, steps)
-            versions = {draft.after.uuid: draft.before_version for draft in reversed(seen)}
-            raise _Thrown(self._previews.made(tx, caller, steps), versions)
+            versions = {pending.after.uuid: pending.before_version for pending in reversed(seen)}
+            raise _PreviewReady(self._previews.made(tx, caller, steps), versions)
 
         try:
             await self._database.write(rehearse)
-        except _Thrown as thrown:
+        except _PreviewReady as thrown:
             return thrown.preview, thrown.versions
         raise AssertionError
 
     def _carry_out(
         self, tx: Transaction, caller: Caller, planned: list[PlannedOperation], plan: str | None
-    ) -> list[Step]:  # fmt: skip
+    ) -> list[WriteStep]:  # fmt: skip
         """Write every operation in order; what fails is noted on its step."""
-        steps: list[Step] = []
-        news = News()
+        steps: list[WriteStep] = []
+        notifications = ChangeNotifications()
         for index, one in enumerate(planned):
-            step = Step(index, one.operation)
+            step = WriteStep(index, one.operation)
             steps.append(step)
             try:
                 pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
-                task = self._objects.task(caller, pair, plan)
-                self._objects.writer.make_ready(task, [step])
-                self._objects.writer.write(tx, task, [step], news)
+                context = self._objects.write_context(caller, pair, plan)
+                self._objects.writer.prepare_creates(context, [step])
+                self._objects.writer.write(tx, context, [step], notifications)
             except PentadError as error:
                 step.fail(error)
-        self._objects.writer.tell(tx, news)
+        self._objects.writer.tell(tx, notifications)
         return steps
 
     def _take_back(
@@ -353,9 +363,9 @@ class Plans:
         What points where is looked at in the end, as a whole. Objects that are not `named`, because the caller could
         not see them, were changed along without being asked for, and are changed back in the same way.
         """
-        drafts: dict[str, tuple[Task, Draft]] = {}
+        pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
         pointed: dict[str, frozenset[Reference] | None] = {}
-        news = News()
+        notifications = ChangeNotifications()
         pair_of = self._catalogue.pairs_in(tx)
         for change, found_deleted in reversed(changes):
             is_named = change.uuid in named
@@ -364,55 +374,66 @@ class Plans:
                 if is_named
                 else pair_of(change.register, change.schema)
             )
-            task = self._objects.task(caller, pair, f"undo:{plan_id}")
-            held = store.held_by_uuid(tx, [change.uuid]).get(change.uuid)
-            if held is None:
-                raise missing(pair, change.uuid)
+            context = self._objects.write_context(caller, pair, f"undo:{plan_id}")
+            existing = store.existing_by_uuid(tx, [change.uuid]).get(change.uuid)
+            if existing is None:
+                raise object_not_found(pair, change.uuid)
             if not is_named:
-                self._restore_along(tx, task, held, change, news)
+                self._restore_along(tx, context, existing, change, notifications)
                 continue
-            draft = self._taken_back(task, held, change, found_deleted)
-            if draft is not None:
-                self._objects.writer.finish(tx, task, draft, news)
-                pointed.setdefault(change.uuid, draft.known)
-                drafts[change.uuid] = (task, draft)
-        for uuid, (task, draft) in drafts.items():
-            if draft.action != "delete":
-                whole = msgspec.structs.replace(draft, known=pointed[uuid])
-                self._objects.writer.check_references(tx, task, [whole])
-        self._objects.writer.tell(tx, news)
+            pending = self._taken_back(context, existing, change, found_deleted)
+            if pending is not None:
+                self._objects.writer.finish(tx, context, pending, notifications)
+                pointed.setdefault(change.uuid, pending.known)
+                pending_changes[change.uuid] = (context, pending)
+        for uuid, (context, pending) in pending_changes.items():
+            if pending.action != "delete":
+                whole = msgspec.structs.replace(pending, known=pointed[uuid])
+                self._objects.writer.check_references(tx, context, [whole])
+        self._objects.writer.tell(tx, notifications)
         return [
-            Outcome(index, "deleted" if draft.action == "delete" else "updated", uuid, draft.after.version)
-            for index, (uuid, (_, draft)) in enumerate(drafts.items())
+            Outcome(index, "deleted" if pending.action == "delete" else "updated", uuid, pending.after.version)
+            for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
         ]
 
-    def _restore_along(self, tx: Transaction, task: Task, held: Held, change: Change, news: News) -> None:
-        if change.before is None or held.stored.is_deleted:
+    def _restore_along(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        existing: ExistingObject,
+        change: Change,
+        notifications: ChangeNotifications,
+    ) -> None:
+        if change.before is None or existing.stored.is_deleted:
             return
-        past = held.stored.altered(text=change.before)
-        draft = self._objects.writer.drafted(task, "revert", held, past.data, past.text)
-        self._objects.writer.finish(tx, task, draft, news)
+        past = existing.stored.altered(text=change.before)
+        pending = self._objects.writer.pending_update(context, "revert", existing, past.data, past.text)
+        self._objects.writer.finish(tx, context, pending, notifications)
 
-    def _taken_back(self, task: Task, held: Held, change: Change, found_deleted: bool) -> Draft | None:
+    def _taken_back(
+        self, context: WriteContext, existing: ExistingObject, change: Change, found_deleted: bool
+    ) -> PendingChange | None:
         """The draft that undoes one change; None where there is nothing left of it."""
         if change.before is not None and not found_deleted:
-            return self._history.going_back(task, held, held.stored.altered(text=change.before, deleted=None))
-        if held.stored.is_deleted:
+            return self._history.revert_change(
+                context, existing, existing.stored.altered(text=change.before, deleted=None)
+            )
+        if existing.stored.is_deleted:
             return None
-        self._access.check_object(task.caller, task.pair, "delete", held.stored)
-        return deleted(task, held)
+        self._access.check_object(context.caller, context.pair, "delete", existing.stored)
+        return deletion_change(context, existing)
 
     def _refuse_moved(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
         """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist, or not for
         the caller any more.
         """
-        held = store.held_by_uuid(rows, sorted(expected))
+        existing = store.existing_by_uuid(rows, sorted(expected))
         pair_of = self._catalogue.pairs_in(rows)
 
         def version_of(uuid: str) -> int:
-            if uuid not in held:
+            if uuid not in existing:
                 return 0
-            stored = held[uuid].stored
+            stored = existing[uuid].stored
             seen = self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
             return stored.version if seen else 0
 
@@ -428,12 +449,12 @@ class Plans:
     def _settled(
         self, tx: Transaction, row: Row, state: Literal["committed", "undone"], outcomes: list[Outcome]
     ) -> Plan:
-        now = moment(self._clock)
+        now = current_time(self._clock)
         tx.run("UPDATE plans SET state = ?, changed_at = ? WHERE id = ?", state, now, row[0])
         return replace(_plan(row), state=state, changed_at=now, outcomes=outcomes)
 
 
-def _with_uuid(operation: Operation) -> Operation:
+def _with_fixed_uuid(operation: Operation) -> Operation:
     """A new object has its uuid from the preview on."""
     if operation.action in ("create", "upsert") and operation.uuid is None:
         return msgspec.structs.replace(operation, uuid=str(uuid7()))
@@ -451,7 +472,7 @@ def _plan(row: Row) -> Plan:
     return Plan(row[0], row[5], msgspec.json.decode(row[3]), row[6], row[7])
 
 
-def _require(row: Row, state: str, wanted: str) -> None:
+def _check_state(row: Row, state: str, wanted: str) -> None:
     if row[5] != state:
         raise Conflict(
             f"The plan is {row[5]}, so it cannot be {wanted}.",

@@ -14,27 +14,27 @@ XXX The checks every change of an object has to pass, and how each of them says 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers.catalogue_store import as_uuid
-from pentad.rooms.registers.definitions.object_validation import rejection, text_of
+from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks
 from pentad.rooms.registers.objects.integrity import values_at
-from pentad.rooms.registers.objects.lookup import check_version, missing
+from pentad.rooms.registers.objects.lookup import check_version, object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
-    Carried,
     ChangeAction,
-    Draft,
-    Held,
-    Task,
-    after,
-    digest,
-    link,
-    shared_facts,
+    ExistingObject,
+    PendingChange,
+    TransientReferences,
+    WriteContext,
+    chain_facts,
+    chain_hash,
+    change_time,
+    state_digest,
 )
 from pentad.rooms.registers.query.json_sql import LONGEST_INDEXED_TEXT
 from pentad.rooms.registers.query.models import Path
@@ -48,36 +48,38 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.objects.lookup import Visibility
 
 
-def named_until_now(
+def current_transient_values(
     rows: Rows, definition: "CompiledSchema", stored: StoredObject, visible: "Visibility | None"
 ) -> dict[str, list[str]]:
     """What each of these properties names, as far as the caller may see it: the rest is not its to patch or let go."""
     seen = None if visible is None else visible.objects
-    found = integrity.pointing_back(rows, definition, [stored.uuid], seen)[stored.uuid]
+    found = integrity.back_references(rows, definition, [stored.uuid], seen)[stored.uuid]
     return {facts.path[0]: found[facts.path[0]] for facts in definition.written_back if facts.filled}
 
 
-def as_read(definition: "CompiledSchema", data: Mapping[str, Any], named: Mapping[str, list[str]]) -> dict[str, Any]:
+def with_transient_values(
+    definition: "CompiledSchema", data: Mapping[str, Any], named: Mapping[str, list[str]]
+) -> dict[str, Any]:
     """The data with these properties in it, as a caller knows it and may patch it."""
     many = {facts.path[0]: facts.many for facts in definition.written_back}
     kept = {name: value for name, value in data.items() if name not in named}
     return {**kept, **{name: here if many[name] else here[0] for name, here in named.items() if here}}
 
 
-def carried_off(
+def split_transient_values(
     definition: "CompiledSchema", data: Mapping[str, Any], named: Mapping[str, list[str]]
-) -> tuple[dict[str, Any], str, dict[str, Carried]]:
+) -> tuple[dict[str, Any], str, dict[str, TransientReferences]]:
     """The data without these properties, its text, and what they are to name instead of what they did."""
-    carried: dict[str, Carried] = {}
+    transient: dict[str, TransientReferences] = {}
     for facts in definition.written_back:
         if facts.filled:
             name = facts.path[0]
-            carried[name] = Carried(named.get(name, ()), _names(name, data.get(name)))
-    rest = {name: value for name, value in data.items() if name not in carried}
-    return rest, text_of(rest)[0], carried
+            transient[name] = TransientReferences(named.get(name, ()), _uuids(name, data.get(name)))
+    rest = {name: value for name, value in data.items() if name not in transient}
+    return rest, json_text(rest)[0], transient
 
 
-def _names(name: str, value: Any) -> list[str]:
+def _uuids(name: str, value: Any) -> list[str]:
     values = cast("list[Any]", value) if isinstance(value, list) else [value]
     given = [one for one in values if one not in (None, "")]
     if not all(isinstance(one, str) for one in given):
@@ -87,37 +89,49 @@ def _names(name: str, value: Any) -> list[str]:
             hint="Create the other objects first.",
             details={"problems": [problem]},
         )
-    return list(dict.fromkeys(map(integrity.named, given)))
+    return list(dict.fromkeys(map(integrity.referenced_uuid, given)))
 
 
-def caller_facts(task: Task) -> dict[str, str]:
+def caller_facts(context: WriteContext) -> dict[str, str]:
     """What defaults and computed values may know of whoever writes."""
-    return {"user": task.caller.principal.id, "name": task.caller.principal.name}
+    return {"user": context.caller.principal.id, "name": context.caller.principal.name}
 
 
-class NewObjects:
+class CreatePreparer:
     """Makes the drafts of one write."""
 
-    __slots__ = ("_access", "_carried", "_facts", "_free", "_inverse", "_long", "_organisation", "_shared", "_task")
+    __slots__ = (
+        "_access",
+        "_context",
+        "_facts",
+        "_free",
+        "_inverse",
+        "_long",
+        "_organisation",
+        "_shared",
+        "_transient",
+    )
 
-    def __init__(self, task: Task, facts: "SchemaFacts", access: "AccessRules") -> None:
-        self._task = task
+    def __init__(self, context: WriteContext, facts: "SchemaFacts", access: "AccessRules") -> None:
+        self._context = context
         self._access = access
-        self._facts = caller_facts(task)
-        self._free = access.is_free(task.caller)
-        self._inverse = frozenset(facts.inverse).difference(facts.carried)
-        self._carried = facts.carried
+        self._facts = caller_facts(context)
+        self._free = access.is_free(context.caller)
+        self._inverse = frozenset(facts.inverse).difference(facts.transient)
+        self._transient = facts.transient
         self._long = facts.indexes.texts
-        self._organisation = access.organisation(task.caller)
-        self._shared = shared_facts(task.pair.register.id, task.pair.schema.id, 1, "create", task.now, task.who)
+        self._organisation = access.organisation(context.caller)
+        self._shared = chain_facts(
+            context.pair.register.id, context.pair.schema.id, 1, "create", context.now, context.provenance
+        )
 
-    def draft(self, operation: Operation, fresh: str) -> Draft:
+    def pending(self, operation: Operation, fresh: str) -> PendingChange:
         """The draft of one of them; `fresh` is its uuid unless the operation names another."""
         given = operation.data
         if given is None:
             raise InvalidInput("An object needs data.", hint='Give data {"property": value, ...}.')
-        task = self._task
-        pair, caller, now = task.pair, task.caller, task.now
+        context = self._context
+        pair, caller, now = context.pair, context.caller, context.now
         definition = pair.definition
         if not self._free:
             self._access.check(caller, pair, "create", given)
@@ -126,23 +140,25 @@ class NewObjects:
             given = {name: value for name, value in given.items() if name not in self._inverse}
         prepared = definition.prepare(given, now=now, caller_facts=self._facts)
         if prepared.problems:
-            raise rejection(prepared.problems)
+            raise validation_error(prepared.problems)
         data, text = prepared.data, prepared.text
-        carried: Mapping[str, Carried] | None = None
-        if self._carried:
-            data, text, carried = carried_off(definition, data, {})
-        if may_be_long(text):
-            refuse_long(self._long, data)
+        transient: Mapping[str, TransientReferences] | None = None
+        if self._transient:
+            data, text, transient = split_transient_values(definition, data, {})
+        if may_exceed_index(text):
+            check_indexed_texts(self._long, data)
         stored = StoredObject(
-            0, fresh if operation.uuid is None else chosen_uuid(operation.uuid), pair.register.id, pair.schema.id, 1,
+            0, fresh if operation.uuid is None else parse_uuid(operation.uuid), pair.register.id, pair.schema.id, 1,
             text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None, data,
         )  # fmt: skip
         references = integrity.references_of(definition, data) if definition.references else None
-        linked = link(NO_HASH, stored.uuid, self._shared, digest(text))
-        return Draft("create", stored, None, references, definition.texts(data), carried=carried, link=linked)
+        linked = chain_hash(NO_HASH, stored.uuid, self._shared, state_digest(text))
+        return PendingChange(
+            "create", stored, None, references, definition.texts(data), transient=transient, link=linked
+        )
 
 
-class ChangedObjects:
+class UpdatePreparer:
     """Makes the drafts of changes."""
 
     def __init__(self, catalogue: "Catalogue", access: "AccessRules") -> None:
@@ -150,70 +166,86 @@ class ChangedObjects:
         self._definitions = catalogue.definitions
         self._access = access
 
-    def editable(
-        self, task: Task, held: Held | None, ref: int | str | None, right: Literal["update", "delete"],
-        if_version: int | None,
-    ) -> Held:  # fmt: skip
+    def editable_object(
+        self, context: WriteContext, existing: ExistingObject | None, ref: int | str | None, if_version: int | None
+    ) -> ExistingObject:
         """The object, if the caller may change it now and it is the version the caller knows."""
-        if held is not None and held.stored.is_deleted:
-            held = None
-        if held is None and ref is None:
-            raise missing(task.pair, ref)
-        named = held.stored.uuid if ref is None and held is not None else ref or ""
-        stored = self._access.found(task.caller, task.pair, right, named, None if held is None else held.stored)
-        assert held is not None  # noqa: S101  it was found
+        if existing is not None and existing.stored.is_deleted:
+            existing = None
+        if existing is None and ref is None:
+            raise object_not_found(context.pair, ref)
+        named = existing.stored.uuid if ref is None and existing is not None else ref or ""
+        stored = self._access.found(
+            context.caller, context.pair, "update", named, None if existing is None else existing.stored
+        )
+        assert existing is not None  # noqa: S101  it was found
         check_version(stored, if_version)
-        locks.refuse_locked(stored, task.caller.principal.id, task.now)
-        return held
+        locks.check_lock(stored, context.caller.principal.id, context.now)
+        return existing
 
-    def prepared(self, task: Task, data: dict[str, Any], previous: Mapping[str, Any] | None) -> "Prepared":
+    def prepare_data(
+        self, context: WriteContext, data: dict[str, Any], previous: Mapping[str, Any] | None
+    ) -> "Prepared":
         """The data as it is to be stored; InvalidInput with every problem it has."""
-        facts = self._definitions.facts(task.pair.definition)
+        facts = self._definitions.facts(context.pair.definition)
         for name in facts.inverse:
-            if name not in facts.carried:
+            if name not in facts.transient:
                 data.pop(name, None)
-        prepared = task.pair.definition.prepare(data, previous=previous, now=task.now, caller_facts=caller_facts(task))
+        prepared = context.pair.definition.prepare(
+            data, previous=previous, now=context.now, caller_facts=caller_facts(context)
+        )
         if prepared.problems:
-            hidden = self._access.hidden(task.caller, task.pair, previous)
-            raise rejection([one.without_values() if _is_in(one, hidden) else one for one in prepared.problems])
+            hidden = self._access.hidden(context.caller, context.pair, previous)
+            raise validation_error([one.redacted() if _is_in(one, hidden) else one for one in prepared.problems])
         return prepared
 
-    def drafted(self, task: Task, action: ChangeAction, held: Held, data: dict[str, Any], text: str) -> Draft:
+    def pending_update(
+        self, context: WriteContext, action: ChangeAction, existing: ExistingObject, data: dict[str, Any], text: str
+    ) -> PendingChange:
         """The draft that gives an object other data, which `text` holds to the letter."""
-        definition, old = task.pair.definition, held.stored
+        definition, old = context.pair.definition, existing.stored
         stored = old.altered(
             version=old.version + 1,
             text=text,
             slug=definition.slug_of(data),
-            updated_at=after(old.updated_at, task.now),
+            updated_at=change_time(old.updated_at, context.now),
             deleted=None,
             data=data,
         )
-        self._refuse_long(task.pair, stored)
+        self._refuse_long(context.pair, stored)
         known = None if old.is_deleted else frozenset(integrity.references_of(definition, old.data))
         references = integrity.references_of(definition, data)
-        return Draft(action, stored, held, references, definition.texts(data), known=known)
+        return PendingChange(action, stored, existing, references, definition.texts(data), known=known)
 
-    def redrafted(self, task: Task, draft: Draft, data: dict[str, Any], text: str) -> Draft:
+    def with_data(
+        self, context: WriteContext, pending: PendingChange, data: dict[str, Any], text: str
+    ) -> PendingChange:
         """A draft that is not written yet, with other data."""
-        definition = task.pair.definition
-        stored = draft.after.altered(text=text, slug=definition.slug_of(data), data=data)
-        self._refuse_long(task.pair, stored)
+        definition = context.pair.definition
+        stored = pending.after.altered(text=text, slug=definition.slug_of(data), data=data)
+        self._refuse_long(context.pair, stored)
         references = integrity.references_of(definition, data)
-        return Draft(
-            draft.action, stored, draft.before, references, definition.texts(data), draft.at, draft.known, draft.carried
+        return PendingChange(
+            pending.action,
+            stored,
+            pending.before,
+            references,
+            definition.texts(data),
+            pending.at,
+            pending.known,
+            pending.transient,
         )
 
     def _refuse_long(self, pair: Pair, stored: StoredObject) -> None:
-        if may_be_long(stored.text):
-            refuse_long(self._definitions.facts(pair.definition).indexes.texts, stored.data)
+        if may_exceed_index(stored.text):
+            check_indexed_texts(self._definitions.facts(pair.definition).indexes.texts, stored.data)
 
 
 def _is_in(problem: "Problem", hidden: frozenset[str]) -> bool:
     return bool(hidden) and (not problem.where or problem.where[0] in hidden)
 
 
-_SHORT: Final = LONGEST_INDEXED_TEXT // 4
+_ALWAYS_FITS: Final = LONGEST_INDEXED_TEXT // 4
 """Characters that are never more bytes than an index takes."""
 
 
@@ -225,24 +257,24 @@ def uuid_taken(uuid: str) -> Conflict:
     )
 
 
-def chosen_uuid(uuid: str) -> str:
+def parse_uuid(uuid: str) -> str:
     """The canonical form of a uuid a caller chose."""
     if (canonical := as_uuid(uuid)) is None:
         raise InvalidInput(f"{uuid[:80]!r} is not a uuid.", hint="Leave it out to get one.")
     return canonical
 
 
-def may_be_long(text: str) -> bool:
+def may_exceed_index(text: str) -> bool:
     """Whether the JSON text of an object has room for a text too long for an index."""
-    return len(text) > (LONGEST_INDEXED_TEXT if text.isascii() else _SHORT)
+    return len(text) > (LONGEST_INDEXED_TEXT if text.isascii() else _ALWAYS_FITS)
 
 
-def refuse_long(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
+def check_indexed_texts(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
     """A text in an indexed property has to fit into the index."""
     for path in paths:
         values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
         for value in values:
-            if isinstance(value, str) and len(value) > _SHORT and len(value.encode()) > LONGEST_INDEXED_TEXT:
+            if isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT:
                 where = "/" + "/".join(map(str, path))
                 raise InvalidInput(
                     f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",

@@ -12,32 +12,32 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.definitions.object_validation import text_of
+from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, store
-from pentad.rooms.registers.objects.history_access import PastRights
-from pentad.rooms.registers.objects.lookup import named_object, visibility
-from pentad.rooms.registers.objects.vectors import collection_of
+from pentad.rooms.registers.objects.history_access import HistoryAccess
+from pentad.rooms.registers.objects.lookup import find_object, visibility_of
+from pentad.rooms.registers.objects.vectors import collection_name
 from pentad.rooms.registers.query import execute
-from pentad.rooms.registers.query.count_cache import Tallies
+from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
-    Aggregated,
     AggregateQuery,
+    AggregateResult,
     And,
     AsOf,
     Compare,
     Filter,
-    Found,
     Or,
     Path,
     Query,
+    QueryResult,
     Scope,
     filter_paths,
 )
 from pentad.rooms.registers.query.search_words import searchable_fields
-from pentad.rooms.registers.query.text_search import Searched
+from pentad.rooms.registers.query.text_search import SearchSettings
 from pentad.search.documents import Asked
 from pentad.search.index import SearchIndex
 from pentad.search.scoring import SearchField
@@ -56,14 +56,14 @@ class ObjectReader:
         self._clock = clock
         self._catalogue = catalogue
         self._access = access
-        self._past = PastRights(database.dialect, catalogue, access)
-        self._tallies = Tallies()
+        self._history_access = HistoryAccess(database.dialect, catalogue, access)
+        self._count_cache = CountCache()
 
     async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
         """One object of a pair, now or as it was."""
         free = self._access.is_free(caller)
-        if as_of is None and not self._fills(pair) and (free or store.is_unique(ref)):
-            where, value = store.place_of(ref)
+        if as_of is None and not self._fills(pair) and (free or store.is_unique_ref(ref)):
+            where, value = store.ref_condition(ref)
             row = await self._database.lookup(
                 f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
                 " AND deleted IS NULL ORDER BY id LIMIT 1",
@@ -72,11 +72,11 @@ class ObjectReader:
             return self._access.found(caller, pair, "read", ref, None if row is None else StoredObject(*row))
 
         def read(rows: Rows) -> StoredObject:
-            moment = None if as_of is None else self._past.time_of(rows, caller, as_of)
-            held = named_object(rows, self._access, caller, pair, ref)
-            found = None if held is None else held.stored
+            moment = None if as_of is None else self._history_access.time_of(rows, caller, as_of)
+            existing = find_object(rows, self._access, caller, pair, ref)
+            found = None if existing is None else existing.stored
             if found is not None and moment is not None:
-                found = self._past.state(rows, caller, pair, found, moment)
+                found = self._history_access.state(rows, caller, pair, found, moment)
             if found is not None and found.is_deleted:
                 found = None
             found = self._access.found(caller, pair, "read", ref, found)
@@ -95,13 +95,13 @@ class ObjectReader:
 
         def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
             pair_of = self._catalogue.pairs_in(rows)
-            moment = None if as_of is None else self._past.time_of(rows, caller, as_of)
+            moment = None if as_of is None else self._history_access.time_of(rows, caller, as_of)
             found: dict[str, tuple[Pair, StoredObject]] = {}
-            for uuid, held in store.held_by_uuid(rows, uuids).items():
-                pair = pair_of(held.stored.register, held.stored.schema)
-                stored = held.stored
+            for uuid, existing in store.existing_by_uuid(rows, uuids).items():
+                pair = pair_of(existing.stored.register, existing.stored.schema)
+                stored = existing.stored
                 if moment is not None:
-                    stored = self._past.state(rows, caller, pair, stored, moment)
+                    stored = self._history_access.state(rows, caller, pair, stored, moment)
                 if stored is None or stored.is_deleted or not self._access.sees_object(caller, pair, stored):
                     continue
                 found[uuid] = (pair, self._filled_then(rows, caller, pair, [stored], moment)[0])
@@ -130,16 +130,16 @@ class ObjectReader:
 
         return await self._database.read(read)
 
-    async def find(self, caller: Caller, pair: Pair | None, query: Query) -> Found:
+    async def find(self, caller: Caller, pair: Pair | None, query: Query) -> QueryResult:
         """The objects a query asks for: of one pair, or of all the caller may read."""
         if pair is None:
             return await self.find_in(caller, None, query)
 
-        def read(rows: Rows) -> Found:
+        def read(rows: Rows) -> QueryResult:
             asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
             scope = self.scope_of(caller, pair)
             found = execute.find(
-                rows, self._database.dialect, scope, asked, self._tallies, _searched(rows, [pair], question)
+                rows, self._database.dialect, scope, asked, self._count_cache, _search_settings(rows, [pair], question)
             )
             moment = None if asked.as_of is None else asked.as_of.at
             if not self._fills(pair) and moment is None:
@@ -154,20 +154,20 @@ class ObjectReader:
 
     async def find_in(
         self, caller: Caller, pairs: Sequence[Pair] | None, query: Query, *, words: bool = False
-    ) -> Found:
+    ) -> QueryResult:
         """The objects of some pairs, or (None) of all the caller may read, as one listing; by `words` alone if so."""
         paths = _paths(query)
 
         def hybrid(rows: Rows) -> bool:
             return any(pair.definition.hybrid for pair, _ in self._places(rows, caller, pairs, paths))
 
-        def read(rows: Rows) -> Found:
+        def read(rows: Rows) -> QueryResult:
             asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
             moment = None if asked.as_of is None else asked.as_of.at
             places = self._places(rows, caller, pairs, paths)
-            searched = _searched(rows, [pair for pair, _ in places], question)
+            settings = _search_settings(rows, [pair for pair, _ in places], question)
             scope = Scope(rule=Or(tuple(place for _, place in places)))
-            found = execute.find(rows, self._database.dialect, scope, asked, None, searched)
+            found = execute.find(rows, self._database.dialect, scope, asked, None, settings)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
             shown = [
                 self._filled_then(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
@@ -184,17 +184,17 @@ class ObjectReader:
     async def _question(self, search: str | None) -> "_Question | None":
         return None if search is None else _Question(self._index, await self._index.asked(search))
 
-    async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> Aggregated:
+    async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> AggregateResult:
         """Figures over the objects of a pair."""
         metrics = [metric.path for metric in query.metrics if metric.path is not None]
         self._refuse_hidden(
             caller, pair, [*metrics, *(key.path for key in query.group_by), *filter_paths(query.filter)]
         )
 
-        def read(rows: Rows) -> Aggregated:
+        def read(rows: Rows) -> AggregateResult:
             asked = replace(query, as_of=self._pinned(rows, caller, query.as_of))
-            searched = _searched(rows, [pair], question)
-            return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, searched)
+            settings = _search_settings(rows, [pair], question)
+            return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, settings)
 
         question = await self._question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
@@ -247,7 +247,7 @@ class ObjectReader:
     ) -> list[StoredObject]:
         """Objects filled in; those of the past without what is hidden today or was then."""
         filled = self.filled(rows, caller, pair, objects, moment)
-        return filled if moment is None else self._past.readable(rows, caller, pair, filled)
+        return filled if moment is None else self._history_access.readable(rows, caller, pair, filled)
 
     def filled(
         self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None = None
@@ -260,9 +260,9 @@ class ObjectReader:
             return list(objects)
         if moment is None:
             now = self._clock.now()
-            visible = visibility(rows, self._access, caller, self._catalogue.pairs_in(rows))
+            visible = visibility_of(rows, self._access, caller, self._catalogue.pairs_in(rows))
             seen = None if visible is None else visible.objects
-            inverse = integrity.inverse_of(rows, pair.definition, [stored.uuid for stored in objects], seen)
+            inverse = integrity.inverse_values(rows, pair.definition, [stored.uuid for stored in objects], seen)
         else:
             now, inverse = min(self._clock.now(), moment), {}
         return [
@@ -272,7 +272,7 @@ class ObjectReader:
 
     def _pinned(self, rows: Rows, caller: Caller, as_of: AsOf | None) -> AsOf | None:
         """A point in the past as a time: a change means the moment it happened."""
-        return None if as_of is None else AsOf(at=self._past.time_of(rows, caller, as_of))
+        return None if as_of is None else AsOf(at=self._history_access.time_of(rows, caller, as_of))
 
     def _fills(self, pair: Pair) -> bool:
         """Whether an object of the pair reads differently from how it is stored."""
@@ -302,24 +302,24 @@ class _Question:
     asked: Asked
 
 
-def _searched(rows: Rows, pairs: Sequence[Pair], question: _Question | None) -> Searched:
+def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _Question | None) -> SearchSettings:
     """What of the objects of some pairs a search looks into; by meaning where there is a question with its vector."""
     texts = {pair.schema.id: pair.definition.texts_by_property for pair in pairs}
     fields: dict[str, SearchField] = {}
     for pair in pairs:
         fields |= searchable_fields(pair.definition.headings.get("name"))
-    searched = Searched(lambda stored: texts[stored.schema](stored.data), fields)
+    settings = SearchSettings(lambda stored: texts[stored.schema](stored.data), fields)
     if question is None:
-        return searched
+        return settings
     schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)
-    named = (question.index.vector_query(rows, collection_of(schema), question.asked) for schema in schemas)
+    named = (question.index.vector_query(rows, collection_name(schema), question.asked) for schema in schemas)
     queries = [query for query in named if query is not None]
     because = None if queries else question.asked.lexical_because or _NO_VECTORS
-    return replace(searched, hybrid=True, queries=queries, because=because)
+    return replace(settings, hybrid=True, queries=queries, because=because)
 
 
 def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:
-    return stored.altered(text=text_of(data)[0], data=data)
+    return stored.altered(text=json_text(data)[0], data=data)
 
 
 def _paths(query: Query) -> list[Path]:

@@ -18,20 +18,20 @@ from pentad.rooms.registers.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, idempotency, locks, store
 from pentad.rooms.registers.objects.deletion import DeletionReport
-from pentad.rooms.registers.objects.lookup import missing, named_object
+from pentad.rooms.registers.objects.lookup import find_object, object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
-    Draft,
-    Held,
-    Step,
-    Task,
-    after,
-    failure_of_all,
-    moment,
-    provenance,
-    steps_of,
+    ExistingObject,
+    PendingChange,
+    WriteContext,
+    WriteStep,
+    atomic_failure,
+    change_time,
+    current_time,
+    provenance_of,
+    write_steps,
 )
 from pentad.rooms.registers.objects.reader import ObjectReader
-from pentad.rooms.registers.objects.writer import ObjectWriter, StaleDefinition, announce, check_current
+from pentad.rooms.registers.objects.writer import ObjectWriter, StaleDefinition, check_current, notify_changes
 from pentad.search.index import SearchIndex
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ class Objects(ObjectReader):
                 hint="Send them in portions.",
             )
 
-        def answer(steps: Sequence[Step]) -> list[Outcome]:
+        def answer(steps: Sequence[WriteStep]) -> list[Outcome]:
             return [step.outcome() for step in steps]
 
         outcomes = await self._run(caller, pair, operations, atomic, idempotency_key, answer)
@@ -140,25 +140,27 @@ class Objects(ObjectReader):
 
     async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
         """What deleting the object would do."""
-        task = self.task(caller, pair)
+        context = self.write_context(caller, pair)
 
         def look(rows: Rows) -> DeletionReport:
-            held = named_object(rows, self._access, caller, pair, ref)
-            if held is None or held.stored.is_deleted:
-                raise missing(pair, ref)
-            return self.writer.deletion.plan(rows, task, held).report
+            existing = find_object(rows, self._access, caller, pair, ref)
+            if existing is None or existing.stored.is_deleted:
+                raise object_not_found(pair, ref)
+            return self.writer.deletion.plan(rows, context, existing).report
 
         return await self._database.read(look)
 
     async def restore(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
         """Bring a deleted object back as it was."""
 
-        def restore(tx: Transaction, task: Task, held: Held) -> StoredObject:
-            if not held.stored.is_deleted:
-                return held.stored
-            self._access.check_object(caller, task.pair, "delete", held.stored)
+        def restore(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
+            if not existing.stored.is_deleted:
+                return existing.stored
+            self._access.check_object(caller, context.pair, "delete", existing.stored)
             return self.writer.finish(
-                tx, task, self.writer.drafted(task, "restore", held, held.stored.data, held.stored.text)
+                tx,
+                context,
+                self.writer.pending_update(context, "restore", existing, existing.stored.data, existing.stored.text),
             )
 
         return await self._with_held(caller, pair, ref, restore)
@@ -166,17 +168,17 @@ class Objects(ObjectReader):
     async def purge(self, caller: Caller, pair: Pair, ref: int | str) -> None:
         """Erase a deleted object and every state it ever had; that it existed, and who did what when, stays known."""
 
-        def purge(tx: Transaction, task: Task, held: Held) -> None:
-            old = held.stored
-            self._access.check_object(caller, task.pair, "delete", old)
+        def purge(tx: Transaction, context: WriteContext, existing: ExistingObject) -> None:
+            old = existing.stored
+            self._access.check_object(caller, context.pair, "delete", old)
             if not old.is_deleted:
                 raise Conflict(f"Object {old.uuid} is not deleted.", hint="Delete it first; purging cannot be undone.")
-            at = after(old.updated_at, task.now)
-            draft = Draft("purge", old.altered(version=old.version + 1, text="", updated_at=at), held)
-            store.write(tx, self._database.dialect, [draft], task.who)
-            store.remove(tx, self._database.dialect, old)
+            at = change_time(old.updated_at, context.now)
+            pending = PendingChange("purge", old.altered(version=old.version + 1, text="", updated_at=at), existing)
+            store.write_changes(tx, self._database.dialect, [pending], context.provenance)
+            store.delete_object(tx, self._database.dialect, old)
             change_log.erase(tx, old.uuid)
-            audience = self._access.object_audience(task.pair, old).text()
+            audience = self._access.object_audience(context.pair, old).text()
             for uri in (old.uri, old.pair_uri):
                 resource_updated(tx, uri, audience)
 
@@ -187,21 +189,21 @@ class Objects(ObjectReader):
     ) -> StoredObject:
         """Keep others from changing the object for a while; the same caller extends it."""
 
-        def lock(tx: Transaction, task: Task, held: Held) -> StoredObject:
-            held = self.writer.editable(task, held, ref, "update", None)
-            return self._write_lock(tx, task, locks.locking(task, held, seconds, process))
+        def lock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
+            existing = self.writer.editable_object(context, existing, ref, None)
+            return self._write_lock(tx, context, locks.lock_change(context, existing, seconds, process))
 
         return await self._with_held(caller, pair, ref, lock)
 
     async def unlock(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
         """Give the lock back."""
 
-        def unlock(tx: Transaction, task: Task, held: Held) -> StoredObject:
-            if held.stored.is_deleted:
-                raise missing(pair, ref)
-            self._access.check_object(caller, task.pair, "update", held.stored)
-            draft = locks.unlocking(task, held, administrator=is_admin(caller.principal))
-            return held.stored if draft is None else self._write_lock(tx, task, draft)
+        def unlock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
+            if existing.stored.is_deleted:
+                raise object_not_found(pair, ref)
+            self._access.check_object(caller, context.pair, "update", existing.stored)
+            pending = locks.unlock_change(context, existing, administrator=is_admin(caller.principal))
+            return existing.stored if pending is None else self._write_lock(tx, context, pending)
 
         return await self._with_held(caller, pair, ref, unlock)
 
@@ -211,10 +213,12 @@ class Objects(ObjectReader):
         """A way to find the pairs of stored objects within one unit of work."""
         return self._catalogue.pairs_in(rows)
 
-    def task(self, caller: Caller, pair: Pair, plan: str | None = None) -> Task:
-        return Task(caller, pair, moment(self._clock), provenance(caller, plan))
+    def write_context(self, caller: Caller, pair: Pair, plan: str | None = None) -> WriteContext:
+        return WriteContext(caller, pair, current_time(self._clock), provenance_of(caller, plan))
 
-    async def insist(self, caller: Caller, pair: Pair, attempt: Callable[[Pair], Callable[[Transaction], T]]) -> T:
+    async def write_with_retry(
+        self, caller: Caller, pair: Pair, attempt: Callable[[Pair], Callable[[Transaction], T]]
+    ) -> T:
         """Write; again with a fresh definition when the schema has changed, or when a unique value was just taken."""
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -239,9 +243,9 @@ class Objects(ObjectReader):
             """The object as it was shown, as far as the caller may still read it."""
             then = StoredObject(*row)
             ref = then.uuid if operation.ref is None else operation.ref
-            held = store.held_by_uuid(rows, [then.uuid]).get(then.uuid)
-            self._access.found(caller, pair, "read", ref, None if held is None else held.stored)
-            return self._past.readable(rows, caller, pair, [then])[0].row
+            existing = store.existing_by_uuid(rows, [then.uuid]).get(then.uuid)
+            self._access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
+            return self._history_access.readable(rows, caller, pair, [then])[0].row
 
         return StoredObject(
             *await self._run(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
@@ -254,70 +258,70 @@ class Objects(ObjectReader):
         operations: Sequence[Operation],
         atomic: bool,
         key: str | None,
-        answer: Callable[[Sequence[Step]], T],
+        answer: Callable[[Sequence[WriteStep]], T],
         again: Callable[[Rows, T], T] | None = None,
     ) -> T:
         request = idempotency.fingerprint(pair.register.id, pair.schema.id, atomic, operations) if key else b""
 
         def attempt(pair: Pair) -> Callable[[Transaction], T]:
-            task = self.task(caller, pair)
-            ready = steps_of(operations)
-            self.writer.make_ready(task, ready)
+            context = self.write_context(caller, pair)
+            ready = write_steps(operations)
+            self.writer.prepare_creates(context, ready)
             if key is None and (error := self._hopeless(ready, atomic)) is not None:
                 raise error
 
             def write(tx: Transaction) -> T:
                 if key is not None:
-                    known = idempotency.recall(tx, caller.principal.id, key, request, task.now)
+                    known = idempotency.recall(tx, caller.principal.id, key, request, context.now)
                     if known is not None:
                         return known if again is None else again(tx, known)
-                steps = [Step(step.index, step.operation, step.draft, error=step.error) for step in ready]
-                self.writer.write(tx, task, steps)
-                if atomic and (error := failure_of_all(steps)) is not None:
+                steps = [WriteStep(step.index, step.operation, step.pending, error=step.error) for step in ready]
+                self.writer.write(tx, context, steps)
+                if atomic and (error := atomic_failure(steps)) is not None:
                     raise error
                 given = answer(steps)
                 if key is not None:
-                    idempotency.keep(tx, caller.principal.id, key, request, given, task.now)
+                    idempotency.keep(tx, caller.principal.id, key, request, given, context.now)
                 return given
 
             return write
 
-        return await self.insist(caller, pair, attempt)
+        return await self.write_with_retry(caller, pair, attempt)
 
-    def _hopeless(self, steps: Sequence[Step], atomic: bool) -> Exception | None:
+    def _hopeless(self, steps: Sequence[WriteStep], atomic: bool) -> Exception | None:
         """All or nothing, and something is wrong already: no need to ask the store."""
-        return failure_of_all(steps) if atomic else None
+        return atomic_failure(steps) if atomic else None
 
     async def _with_held(
-        self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, Task, Held], T]
+        self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, WriteContext, ExistingObject], T]
     ) -> T:
         """One transaction about one object, deleted or not, that the caller may see."""
 
         def attempt(pair: Pair) -> Callable[[Transaction], T]:
-            task = self.task(caller, pair)
+            context = self.write_context(caller, pair)
 
             def write(tx: Transaction) -> T:
                 check_current(tx, pair)
-                held = named_object(tx, self._access, caller, pair, ref)
-                if held is None:
-                    raise missing(pair, ref)
-                return work(tx, task, held)
+                existing = find_object(tx, self._access, caller, pair, ref)
+                if existing is None:
+                    raise object_not_found(pair, ref)
+                return work(tx, context, existing)
 
             return write
 
-        return await self.insist(caller, pair, attempt)
+        return await self.write_with_retry(caller, pair, attempt)
 
-    def _write_lock(self, tx: Transaction, task: Task, draft: Draft) -> StoredObject:
-        store.write(tx, self._database.dialect, [draft], task.who)
-        announce(tx, self._database.dialect, [draft])
-        return draft.after
+    def _write_lock(self, tx: Transaction, context: WriteContext, pending: PendingChange) -> StoredObject:
+        store.write_changes(tx, self._database.dialect, [pending], context.provenance)
+        notify_changes(tx, self._database.dialect, [pending])
+        return pending.after
 
 
-def _stored(step: Step) -> StoredObject:
+def _stored(step: WriteStep) -> StoredObject:
     if step.stored is None:
         raise InvalidInput("The operation did nothing.")
     return step.stored
 
 
-def _row_of(step: Step) -> Any:
+def _row_of(step: WriteStep) -> Any:
     return _stored(step).row

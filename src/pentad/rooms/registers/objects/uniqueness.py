@@ -14,10 +14,10 @@ from pentad.rooms.registers.access import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.objects.indexes import UniqueKey
 from pentad.rooms.registers.objects.integrity import Seen
-from pentad.rooms.registers.objects.pending_changes import Draft
+from pentad.rooms.registers.objects.pending_changes import PendingChange
 from pentad.rooms.registers.query.conditions import condition
-from pentad.rooms.registers.query.datetimes import key_of, text_of_key
-from pentad.rooms.registers.query.dialects import parts_of
+from pentad.rooms.registers.query.datetimes import datetime_key, datetime_text
+from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.models import Kind, Path
 
 Claim = tuple[Any, ...]
@@ -33,34 +33,39 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
 
 
 def conflicts(
-    rows: Rows, dialect: Dialect, register: int, schema: int, keys: Sequence[UniqueKey], drafts: Sequence[Draft],
-    hidden: Collection[str] = (), seen: Seen | None = None,
-) -> dict[int, Conflict]:  # fmt: skip
+    rows: Rows,
+    dialect: Dialect,
+    pair: Pair,
+    keys: Sequence[UniqueKey],
+    pending_changes: Sequence[PendingChange],
+    hidden: Collection[str] = (),
+    seen: Seen | None = None,
+) -> dict[int, Conflict]:
     """The drafts (by position) whose values belong to another object already.
 
     The write cannot succeed, so that a value is taken can always be told. Whose it is, is not: by a property that is
     `hidden` from the writer, or where the other object is not among those the writer has `seen`.
     """
-    mates = {draft.after.uuid for draft in drafts}
+    mates = {pending.after.uuid for pending in pending_changes}
     refused: dict[int, Conflict] = {}
     for key in keys:
-        wanted = [_claim(key, draft.after.organisation, draft.after.data) for draft in drafts]
-        holders = _holders(rows, dialect, register, schema, key, {claim for claim in wanted if claim is not None})
-        for position, (draft, claim) in enumerate(zip(drafts, wanted, strict=True)):
+        wanted = [_claim(key, pending.after.organisation, pending.after.data) for pending in pending_changes]
+        holders = _holders(rows, dialect, pair, key, {claim for claim in wanted if claim is not None})
+        for position, (pending, claim) in enumerate(zip(pending_changes, wanted, strict=True)):
             if claim is None:
                 continue
-            uuid = draft.after.uuid
+            uuid = pending.after.uuid
             holder = holders.get(claim, uuid)
             if holder != uuid:
                 named = not _is_hidden(key, hidden) and (seen is None or holder in mates or holder in seen([holder]))
                 refused.setdefault(position, _taken(key, claim, holder if named else None))
                 continue
-            _release(holders, key, draft)
+            _release(holders, key, pending)
             holders[claim] = uuid
     return refused
 
 
-def found_by_key(
+def find_by_key(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, key: UniqueKey,
     data: Sequence[Mapping[str, Any]],
 ) -> list[str | None]:  # fmt: skip
@@ -68,18 +73,18 @@ def found_by_key(
     organisation = access.organisation(caller)
     claims = [_claim(key, organisation, one) for one in data]
     rule = access.row_filter(caller, pair)
-    seen = None if rule is None else condition(parts_of(dialect), rule)
+    seen = None if rule is None else condition(sql_dialect(dialect), rule)
     wanted = {claim for claim in claims if claim is not None}
-    holders = _holders(rows, dialect, pair.register.id, pair.schema.id, key, wanted, seen)
+    holders = _holders(rows, dialect, pair, key, wanted, seen)
     return [None if claim is None else holders.get(claim) for claim in claims]
 
 
-def _release(holders: dict[Claim, str], key: UniqueKey, draft: Draft) -> None:
+def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) -> None:
     """What an earlier row of the batch gave up is free for a later one."""
-    if draft.before is None:
+    if pending.before is None:
         return
-    old = _claim(key, draft.before.stored.organisation, draft.before.stored.data)
-    if old is not None and holders.get(old) == draft.after.uuid:
+    old = _claim(key, pending.before.stored.organisation, pending.before.stored.data)
+    if old is not None and holders.get(old) == pending.after.uuid:
         del holders[old]
 
 
@@ -93,13 +98,12 @@ def _value(data: Any, path: Path, kind: Kind) -> Any:
         data = cast("dict[str, Any]", data).get(str(step)) if isinstance(data, dict) else None
     if not isinstance(data, _TYPES[kind]) or (kind == "number" and isinstance(data, bool)):
         return None
-    return key_of(data) if kind == "moment" else data
+    return datetime_key(data) if kind == "moment" else data
 
 
 def _holders(
-    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, claims: Iterable[Claim],
-    seen: Sql | None = None,
-) -> dict[Claim, str]:  # fmt: skip
+    rows: Rows, dialect: Dialect, pair: Pair, key: UniqueKey, claims: Iterable[Claim], seen: Sql | None = None
+) -> dict[Claim, str]:
     """Who has which values. With `seen`, only objects that this holds for."""
     found: dict[Claim, str] = {}
     expressions = key.expressions(dialect)
@@ -110,13 +114,13 @@ def _holders(
         taken = _any_of(expressions, len(part))
         sql = (
             f"SELECT uuid, organisation, {', '.join(expressions)} FROM objects"  # noqa: S608  quoted by expressions
-            f" WHERE schema = {int(schema)} AND deleted IS NULL AND register = ? AND ({taken})"
+            f" WHERE schema = {int(pair.schema.id)} AND deleted IS NULL AND register = ? AND ({taken})"
         )
-        bound: list[Value] = [register, *(value for group in part for value in group)]
+        bound: list[Value] = [pair.register.id, *(value for group in part for value in group)]
         if seen is not None:
             sql, bound = f"{sql} AND ({seen.text})", [*bound, *seen.params]
-        for uuid, organisation, *held in rows.all(sql, *bound):
-            found[organisation, *held] = uuid
+        for uuid, organisation, *taken_values in rows.all(sql, *bound):
+            found[organisation, *taken_values] = uuid
     return found
 
 
@@ -133,7 +137,9 @@ def _is_hidden(key: UniqueKey, hidden: Collection[str]) -> bool:
 
 
 def _taken(key: UniqueKey, claim: Claim, holder: str | None) -> Conflict:
-    said = [text_of_key(value) if kind == "moment" else value for value, kind in zip(claim[1:], key.kinds, strict=True)]
+    said = [
+        datetime_text(value) if kind == "moment" else value for value, kind in zip(claim[1:], key.kinds, strict=True)
+    ]
     values = ", ".join(f"{name} = {value!r}" for name, value in zip(key.names, said, strict=True))
     if holder is None:
         return Conflict(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.catalogue_definitions import Definitions
-from pentad.rooms.registers.objects.pending_changes import Draft
+from pentad.rooms.registers.objects.pending_changes import PendingChange
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 
@@ -24,12 +24,12 @@ Texts = Callable[[Mapping[str, Any]], str]
 """What is searched of an object's data."""
 
 
-def collection_of(schema: int) -> str:
+def collection_name(schema: int) -> str:
     """Where the vectors of a schema's objects are."""
     return f"objects:{int(schema)}"
 
 
-def schema_of(collection: str) -> int | None:
+def schema_id(collection: str) -> int | None:
     """The schema whose objects' vectors a collection has; None for a collection of somebody else."""
     room, _, schema = collection.partition(":")
     return int(schema) if room == "objects" and schema.isdecimal() else None
@@ -48,39 +48,41 @@ def windows(texts: str) -> list[str]:
     return found
 
 
-class Meanings:
+class ObjectVectors:
     """Keeps the vectors of one store's objects in step with the objects."""
 
     def __init__(self, index: SearchIndex, definitions: Definitions) -> None:
         self._index = index
         self._definitions = definitions
 
-    def keep(self, tx: Transaction, schema: int, drafts: Sequence[Draft], before: Texts | None) -> None:
+    def keep(
+        self, tx: Transaction, schema: int, pending_changes: Sequence[PendingChange], before: Texts | None
+    ) -> None:
         """Take in what was written of a hybrid schema's objects. An object that means what it meant `before` keeps
         its vectors; None where no object of the schema has any."""
-        name = collection_of(schema)
+        name = collection_name(schema)
         made: list[Document] = []
         gone: list[int] = []
-        for draft in drafts:
-            if draft.words is None:
+        for pending in pending_changes:
+            if pending.words is None:
                 continue
-            pieces = windows(draft.words)
-            if before is not None and _windows_before(draft, before) == pieces:
+            pieces = windows(pending.words)
+            if before is not None and _windows_before(pending, before) == pieces:
                 continue
             if pieces:
-                made.append(Document(draft.after.id, {}, pieces))
-            elif draft.before is not None:
-                gone.append(draft.after.id)
+                made.append(Document(pending.after.id, {}, pieces))
+            elif pending.before is not None:
+                gone.append(pending.after.id)
         if gone:
             self._index.remove(tx, name, gone)
         if made:
             self._index.put(tx, name, made)
 
-    def follow(self, tx: Transaction, drafts: Sequence[Draft]) -> None:
+    def follow(self, tx: Transaction, pending_changes: Sequence[PendingChange]) -> None:
         """The same for objects of any schemas, whichever of these are hybrid."""
-        by_schema: dict[int, list[Draft]] = {}
-        for draft in drafts:
-            by_schema.setdefault(draft.after.schema, []).append(draft)
+        by_schema: dict[int, list[PendingChange]] = {}
+        for pending in pending_changes:
+            by_schema.setdefault(pending.after.schema, []).append(pending)
         for schema, some in by_schema.items():
             found = self._definitions.by_id(tx, schema)
             if found is not None and found[1].hybrid:
@@ -88,10 +90,10 @@ class Meanings:
 
     def drop(self, tx: Transaction, schema: int) -> None:
         """Forget everything of a schema."""
-        self._index.drop(tx, collection_of(schema))
+        self._index.drop(tx, collection_name(schema))
 
 
-def _windows_before(draft: Draft, texts: Texts) -> list[str] | None:
+def _windows_before(pending: PendingChange, texts: Texts) -> list[str] | None:
     """What an object's vectors were made of until now; None for one that was not there."""
-    held = draft.before
-    return None if held is None or held.stored.is_deleted else windows(texts(held.stored.data))
+    existing = pending.before
+    return None if existing is None or existing.stored.is_deleted else windows(texts(existing.stored.data))

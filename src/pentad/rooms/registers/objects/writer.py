@@ -24,237 +24,270 @@ from pentad.rooms.registers.missing import Missing
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
-from pentad.rooms.registers.objects.lookup import Visibility, distinct, find_targets, visibility
-from pentad.rooms.registers.objects.pending_changes import Draft, Held, Step, Task, fresh_uuids
-from pentad.rooms.registers.objects.prepare import (
-    ChangedObjects,
-    NewObjects,
-    as_read,
-    carried_off,
-    named_until_now,
-    uuid_taken,
+from pentad.rooms.registers.objects.lookup import Visibility, count_distinct, find_targets, visibility_of
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    WriteContext,
+    WriteStep,
+    new_uuids,
 )
-from pentad.rooms.registers.objects.write_back import WriteBacks, WrittenBack
+from pentad.rooms.registers.objects.prepare import (
+    CreatePreparer,
+    UpdatePreparer,
+    current_transient_values,
+    split_transient_values,
+    uuid_taken,
+    with_transient_values,
+)
+from pentad.rooms.registers.objects.write_back import WriteBackResult, WriteBacks
 
 _Part = Literal["new", "change", "delete"]
 _PARTS: Final[dict[str, _Part]] = {"create": "new", "delete": "delete"}
-_MADE_ELSEWHERE: Final = Operation("update")
+_PREPARED_ELSEWHERE: Final = Operation("update")
 
 
 class StaleDefinition(Exception):
     """The schema changed after it was read: the write starts again with the new one."""
 
 
-class ObjectWriter(ChangedObjects):
+class ObjectWriter(UpdatePreparer):
     """Carries out operations on the objects of one pair."""
 
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
         super().__init__(catalogue, access)
         self._dialect: Dialect = dialect
-        self._meanings = catalogue.meanings
+        self._vectors = catalogue.vectors
         self.deletion = Deletion(dialect, catalogue, access)
 
-    def make_ready(self, task: Task, steps: Sequence[Step]) -> None:
+    def prepare_creates(self, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         """Before the transaction: make the drafts of new objects, or note why they cannot be."""
-        new = self._making(task)
-        for step, uuid in zip(steps, fresh_uuids(task.now, len(steps)), strict=True):
+        new = self._making(context)
+        for step, uuid in zip(steps, new_uuids(context.now, len(steps)), strict=True):
             if step.operation.action == "create":
                 try:
-                    step.draft = new.draft(step.operation, uuid)
+                    step.pending = new.pending(step.operation, uuid)
                 except PentadError as error:
                     step.fail(error)
 
-    def write(self, tx: Transaction, task: Task, steps: Sequence[Step], news: "News | None" = None) -> None:
+    def write(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        steps: Sequence[WriteStep],
+        notifications: "ChangeNotifications | None" = None,
+    ) -> None:
         """Inside the transaction: do what can be done, and note what cannot on the steps.
 
         A caller that writes several times in one transaction gives its `news`, and tells them at the end.
         """
-        check_current(tx, task.pair)
+        check_current(tx, context.pair)
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
             if part == "new":
-                self._finish(tx, task, [step for step in members if step.error is None])
+                self._finish(tx, context, [step for step in members if step.error is None])
             elif part == "change":
-                self._change_all(tx, task, members)
+                self._change_all(tx, context, members)
             else:
-                self.deletion.delete_all(tx, task, members)
-        self._attach(tx, task, steps)
-        drafts = (draft for step in steps if step.error is None for draft in step.drafts)
-        if news is None:
-            announce(tx, self._dialect, drafts)
+                self.deletion.delete_all(tx, context, members)
+        self._attach(tx, context, steps)
+        pending_changes = (pending for step in steps if step.error is None for pending in step.changes)
+        if notifications is None:
+            notify_changes(tx, self._dialect, pending_changes)
         else:
-            news.add(tx, drafts)
+            notifications.add(tx, pending_changes)
 
-    def finish(self, tx: Transaction, task: Task, draft: Draft, news: "News | None" = None) -> StoredObject:
+    def finish(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        pending: PendingChange,
+        notifications: "ChangeNotifications | None" = None,
+    ) -> StoredObject:
         """Write one draft made elsewhere (restore, revert, undo), under the same checks.
 
         Changes that only hold together share their `news`: what they point at is left to `check_references`, nothing is
         written back, and the caller tells the news.
         """
-        step = Step(0, _MADE_ELSEWHERE, draft=draft)
-        self._finish(tx, task, [step], references=news is None)
+        step = WriteStep(0, _PREPARED_ELSEWHERE, pending=pending)
+        self._finish(tx, context, [step], references=notifications is None)
         if step.error is not None:
             raise step.error
-        if news is None:
-            announce(tx, self._dialect, step.drafts)
+        if notifications is None:
+            notify_changes(tx, self._dialect, step.changes)
         else:
-            news.add(tx, step.drafts)
-        return draft.after
+            notifications.add(tx, step.changes)
+        return pending.after
 
-    def tell(self, tx: Transaction, news: "News") -> None:
+    def tell(self, tx: Transaction, notifications: "ChangeNotifications") -> None:
         """Tell what several writes changed, after the last of them."""
-        news.tell(tx, self._dialect)
+        notifications.tell(tx, self._dialect)
 
-    def _making(self, task: Task) -> NewObjects:
-        return NewObjects(task, self._definitions.facts(task.pair.definition), self._access)
+    def _making(self, context: WriteContext) -> CreatePreparer:
+        return CreatePreparer(context, self._definitions.facts(context.pair.definition), self._access)
 
     # changes
 
-    def _change_all(self, tx: Transaction, task: Task, steps: list[Step]) -> None:
+    def _change_all(self, tx: Transaction, context: WriteContext, steps: list[WriteStep]) -> None:
         """Changes of different objects together; a second change of the same object waits for the first.
 
         What is written back may change any object, so then each change waits for the one before it.
         """
-        together = 1 if task.pair.definition.written_back else len(steps)
+        together = 1 if context.pair.definition.written_back else len(steps)
         while steps:
             some = steps[:together]
-            found = find_targets(tx, self._dialect, self._access, task, some)
-            count = distinct(some, found)
-            for step, held in zip(steps[:count], found, strict=False):
+            found = find_targets(tx, self._dialect, self._access, context, some)
+            count = count_distinct(some, found)
+            for step, existing in zip(steps[:count], found, strict=False):
                 if step.error is not None:
                     continue
                 try:
-                    self._change(tx, task, step, held)
+                    self._change(tx, context, step, existing)
                 except PentadError as error:
                     step.fail(error)
-            self._finish(tx, task, [step for step in steps[:count] if step.draft is not None and step.error is None])
+            self._finish(
+                tx, context, [step for step in steps[:count] if step.pending is not None and step.error is None]
+            )
             steps = steps[count:]
 
-    def _change(self, rows: Rows, task: Task, step: Step, held: Held | None) -> None:
+    def _change(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject | None) -> None:
         operation = step.operation
-        if held is None and operation.action == "upsert":
-            step.draft = self._making(task).draft(operation, next(fresh_uuids(task.now, 1)))
+        if existing is None and operation.action == "upsert":
+            step.pending = self._making(context).pending(operation, next(new_uuids(context.now, 1)))
             return
-        held = self.editable(task, held, operation.ref, "update", operation.if_version)
-        if self._definitions.facts(task.pair.definition).carried:
-            self._change_carrying(rows, task, step, held)
+        existing = self.editable_object(context, existing, operation.ref, operation.if_version)
+        if self._definitions.facts(context.pair.definition).transient:
+            self._change_carrying(rows, context, step, existing)
             return
-        old = held.stored
-        prepared = self.prepared(task, self._allowed(task, operation, old.data, old.owner), old.data)
+        old = existing.stored
+        prepared = self.prepare_data(context, self._allowed(context, operation, old.data, old.owner), old.data)
         if same_json(prepared.data, old.data):
             step.succeed("unchanged", old)
             return
-        step.draft = self.drafted(task, "update", held, prepared.data, prepared.text)
+        step.pending = self.pending_update(context, "update", existing, prepared.data, prepared.text)
 
-    def _change_carrying(self, rows: Rows, task: Task, step: Step, held: Held) -> None:
+    def _change_carrying(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject) -> None:
         """The same for an object with properties it does not keep: it is what a caller reads that is changed."""
-        definition, old = task.pair.definition, held.stored
-        named = named_until_now(rows, definition, old, self._visible(rows, task))
-        known = as_read(definition, old.data, named)
-        prepared = self.prepared(task, self._allowed(task, step.operation, known, old.owner), known)
-        data, text, carried = carried_off(definition, prepared.data, named)
-        if same_json(data, old.data) and all(set(one.old) == set(one.new) for one in carried.values()):
+        definition, old = context.pair.definition, existing.stored
+        named = current_transient_values(rows, definition, old, self._visible(rows, context))
+        known = with_transient_values(definition, old.data, named)
+        prepared = self.prepare_data(context, self._allowed(context, step.operation, known, old.owner), known)
+        data, text, transient = split_transient_values(definition, prepared.data, named)
+        if same_json(data, old.data) and all(set(one.old) == set(one.new) for one in transient.values()):
             step.succeed("unchanged", old)
             return
-        draft = self.drafted(task, "update", held, data, text)
-        step.draft = msgspec.structs.replace(draft, carried=carried)
+        pending = self.pending_update(context, "update", existing, data, text)
+        step.pending = msgspec.structs.replace(pending, transient=transient)
 
-    def _allowed(self, task: Task, operation: Operation, old: dict[str, Any], owner: str | None) -> dict[str, Any]:
+    def _allowed(
+        self, context: WriteContext, operation: Operation, old: dict[str, Any], owner: str | None
+    ) -> dict[str, Any]:
         """The data an operation asks for, if the caller may. A JSON Patch can copy and compare, so it meets only what
         the caller may read.
         """
-        access, caller, pair = self._access, task.caller, task.pair
+        access, caller, pair = self._access, context.caller, context.pair
         if operation.action == "json_patch":
-            wanted = named = _wanted(operation, access.readable(caller, pair, old, owner))
+            wanted = named = _requested_data(operation, access.readable(caller, pair, old, owner))
         else:
-            wanted, named = _wanted(operation, old), operation.data or {}
+            wanted, named = _requested_data(operation, old), operation.data or {}
         return access.writable(caller, pair, wanted, old, owner, named)
 
     # the end of all of them
 
-    def check_references(self, rows: Rows, task: Task, drafts: Sequence[Draft]) -> None:
+    def check_references(self, rows: Rows, context: WriteContext, pending_changes: Sequence[PendingChange]) -> None:
         """InvalidInput when drafts that are written already point at something that is not there."""
-        for error in integrity.broken(rows, task.pair.definition, drafts, self._visible(rows, task)).values():
+        for error in integrity.broken_references(
+            rows, context.pair.definition, pending_changes, self._visible(rows, context)
+        ).values():
             raise error
 
-    def _visible(self, rows: Rows, task: Task) -> Visibility | None:
-        return visibility(rows, self._access, task.caller, self._catalogue.pairs_in(rows))
+    def _visible(self, rows: Rows, context: WriteContext) -> Visibility | None:
+        return visibility_of(rows, self._access, context.caller, self._catalogue.pairs_in(rows))
 
-    def _finish(self, tx: Transaction, task: Task, steps: list[Step], *, references: bool = True) -> None:
+    def _finish(
+        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], *, references: bool = True
+    ) -> None:
         """Check drafts against the store and one another, and write those that pass."""
         steps = self._passing(steps, self._uuids_taken(tx, steps))
-        pair = task.pair
+        pair = context.pair
         keys = self._definitions.facts(pair.definition).indexes.unique
         links = references and bool(pair.definition.references)
-        backs = self._write_backs(tx, task) if links and pair.definition.written_back else None
-        also = WrittenBack()
-        visible = self._visible(tx, task) if links or keys else None
+        backs = self._write_backs(tx, context) if links and pair.definition.written_back else None
+        also = WriteBackResult()
+        visible = self._visible(tx, context) if links or keys else None
         before = -1
         while before != len(steps):  # a row that is refused must not be what another one points at
             before = len(steps)
             if links:
-                steps = self._passing(steps, integrity.broken(tx, pair.definition, _drafts(steps), visible))
+                steps = self._passing(
+                    steps, integrity.broken_references(tx, pair.definition, _pending_changes(steps), visible)
+                )
             if keys:
-                register, schema = pair.register.id, pair.schema.id
-                hidden = self._access.hidden(task.caller, pair)
+                hidden = self._access.hidden(context.caller, pair)
                 seen = None if visible is None else visible.objects
-                taken = uniqueness.conflicts(tx, self._dialect, register, schema, keys, _drafts(steps), hidden, seen)
+                taken = uniqueness.conflicts(tx, self._dialect, pair, keys, _pending_changes(steps), hidden, seen)
                 steps = self._passing(steps, taken)
             if backs is not None:
-                also = backs.of(task, _drafts(steps))
+                also = backs.of(context, _pending_changes(steps))
                 steps = self._passing(steps, also.refused)
             if not links:
                 break
-        for place, draft in also.amended.items():
-            steps[place].draft = draft
-        drafts = _drafts(steps)
-        self._store(tx, task, drafts, [draft for _, draft in also.others])
-        for step, draft in zip(steps, drafts, strict=True):
-            step.drafts.append(draft)
-            step.succeed("created" if draft.before is None else "updated", draft.after)
-        for place, draft in also.others:
-            steps[place].drafts.append(draft)
+        for place, pending in also.amended.items():
+            steps[place].pending = pending
+        pending_changes = _pending_changes(steps)
+        self._store(tx, context, pending_changes, [pending for _, pending in also.others])
+        for step, pending in zip(steps, pending_changes, strict=True):
+            step.changes.append(pending)
+            step.succeed("created" if pending.before is None else "updated", pending.after)
+        for place, pending in also.others:
+            steps[place].changes.append(pending)
 
-    def _store(self, tx: Transaction, task: Task, drafts: Sequence[Draft], others: Sequence[Draft]) -> None:
+    def _store(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        pending_changes: Sequence[PendingChange],
+        others: Sequence[PendingChange],
+    ) -> None:
         """Write drafts of the task's pair, and those of others that follow from them."""
-        if drafts:
-            store.write(tx, self._dialect, drafts, task.who)
-            if (definition := task.pair.definition).hybrid:
-                self._meanings.keep(tx, task.pair.schema.id, drafts, definition.texts)
+        if pending_changes:
+            store.write_changes(tx, self._dialect, pending_changes, context.provenance)
+            if (definition := context.pair.definition).hybrid:
+                self._vectors.keep(tx, context.pair.schema.id, pending_changes, definition.texts)
         if others:
-            store.write(tx, self._dialect, others, task.who)
-            self._meanings.follow(tx, others)
+            store.write_changes(tx, self._dialect, others, context.provenance)
+            self._vectors.follow(tx, others)
 
-    def _write_backs(self, rows: Rows, task: Task) -> WriteBacks:
-        return WriteBacks(rows, self._dialect, self._catalogue, self._access, self, self._visible(rows, task))
+    def _write_backs(self, rows: Rows, context: WriteContext) -> WriteBacks:
+        return WriteBacks(rows, self._dialect, self._catalogue, self._access, self, self._visible(rows, context))
 
-    def _uuids_taken(self, rows: Rows, steps: Sequence[Step]) -> dict[int, PentadError]:
+    def _uuids_taken(self, rows: Rows, steps: Sequence[WriteStep]) -> dict[int, PentadError]:
         chosen = {
-            step.draft.after.uuid: place
+            step.pending.after.uuid: place
             for place, step in reversed(list(enumerate(steps)))
-            if step.draft is not None and step.draft.before is None and step.operation.uuid
+            if step.pending is not None and step.pending.before is None and step.operation.uuid
         }
         if not chosen:
             return {}
         refused: dict[int, PentadError] = {}
-        taken = store.taken(rows, list(chosen))
+        taken = store.used_uuids(rows, list(chosen))
         for place, step in enumerate(steps):
-            draft = step.draft
-            if draft is None or draft.before is not None or not step.operation.uuid:
+            pending = step.pending
+            if pending is None or pending.before is not None or not step.operation.uuid:
                 continue
-            uuid = draft.after.uuid
+            uuid = pending.after.uuid
             if uuid in taken or chosen[uuid] != place:
                 refused[place] = uuid_taken(uuid)
         return refused
 
-    def _passing(self, steps: list[Step], refused: Mapping[int, PentadError]) -> list[Step]:
+    def _passing(self, steps: list[WriteStep], refused: Mapping[int, PentadError]) -> list[WriteStep]:
         for place, error in refused.items():
             steps[place].fail(error)
         return [step for place, step in enumerate(steps) if place not in refused] if refused else steps
 
-    def _attach(self, tx: Transaction, task: Task, steps: Sequence[Step]) -> None:
+    def _attach(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         """The first object of a schema in a register makes the schema part of it."""
-        register, schema = task.pair.register, task.pair.schema
+        register, schema = context.pair.register, context.pair.schema
         if schema.id in register.schemas or all(step.status != "created" for step in steps):
             return
         if catalogue_store.attach(tx, register.id, schema.id):
@@ -273,7 +306,7 @@ def check_current(rows: Rows, pair: Pair) -> None:
         raise StaleDefinition
 
 
-class News:
+class ChangeNotifications:
     """What one transaction changes, for followers of the objects or of their pairs. Nobody follows a new object yet.
 
     Each pair is told once, at the end, with the place of the changes in the history. Whether a follower may know of any
@@ -284,33 +317,33 @@ class News:
         self._pairs: dict[tuple[int, int], str] = {}
         self._count = 0
 
-    def add(self, tx: Transaction, drafts: Iterable[Draft]) -> None:
+    def add(self, tx: Transaction, pending_changes: Iterable[PendingChange]) -> None:
         """Take note of changes that were just written."""
-        for draft in drafts:
-            stored = draft.after
+        for pending in pending_changes:
+            stored = pending.after
             self._count += 1
             if (stored.register, stored.schema) not in self._pairs:
                 self._pairs[stored.register, stored.schema] = stored.pair_uri
-            if draft.before is not None:
+            if pending.before is not None:
                 resource_updated(tx, stored.uri)
 
     def tell(self, tx: Transaction, dialect: Dialect) -> None:
         """Tell the followers of every pair, after the last change."""
         if not self._pairs:
             return
-        span = store.written(tx, dialect, self._count)
+        span = store.written_span(tx, dialect, self._count)
         for (register, schema), uri in sorted(self._pairs.items()):
             resource_updated(tx, uri, PairChange(register, schema, *span).text())
 
 
-def announce(tx: Transaction, dialect: Dialect, drafts: Iterable[Draft]) -> None:
+def notify_changes(tx: Transaction, dialect: Dialect, pending_changes: Iterable[PendingChange]) -> None:
     """Tell of everything a transaction changes, at once."""
-    news = News()
-    news.add(tx, drafts)
-    news.tell(tx, dialect)
+    notifications = ChangeNotifications()
+    notifications.add(tx, pending_changes)
+    notifications.tell(tx, dialect)
 
 
-def _wanted(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
+def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
     """The data an operation asks for, given what is there."""
     if operation.action == "json_patch":
         wanted = json_patch(old, operation.patch)
@@ -322,5 +355,5 @@ def _wanted(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
     return merge_patch(old, operation.data) if operation.action == "patch" else dict(operation.data)
 
 
-def _drafts(steps: Sequence[Step]) -> list[Draft]:
-    return [step.draft for step in steps if step.draft is not None]
+def _pending_changes(steps: Sequence[WriteStep]) -> list[PendingChange]:
+    return [step.pending for step in steps if step.pending is not None]

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql, joined, nested
-from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.from_clause import Source, replaced, source
+from pentad.rooms.registers.query.dialects import SqlDialect
+from pentad.rooms.registers.query.from_clause import RowSource, replaced_rows, row_source
 from pentad.rooms.registers.query.models import And, AsOf, Filter, Not, Or, Query, Scope
 
 MOST_VALUES: Final = 1_000
 """Values that are counted one by one; where there are more, only the store knows them all."""
-_MOST_KEPT: Final = 2_000
+_MOST_CACHED: Final = 2_000
 _UNCHANGING: Final = ("organisation", "owner")
 _NEWEST: Final = "SELECT seq, hash FROM object_changes WHERE schema = ? AND register = ? ORDER BY seq DESC LIMIT 1"
 _SINCE: Final = "object_changes WHERE schema = ? AND register = ? AND seq > ? AND action NOT IN ('lock', 'unlock')"
@@ -28,14 +28,14 @@ Counts = dict[Any, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedCount:
     seq: int
     hash: bytes
     counts: Counts
     total: int
 
 
-class Tallies:
+class CountCache:
     """The counts of one process. Threads share it by single steps of a dictionary; the worst is to count twice.
 
     `few` objects are counted as fast as a kept count is found; following one change takes as long as counting `each`.
@@ -46,15 +46,17 @@ class Tallies:
     def __init__(self, *, few: int = 1_000, each: int = 100) -> None:
         self._few = few
         self._each = each
-        self._kept: dict[Sql, _Kept] = {}
+        self._kept: dict[Sql, _CachedCount] = {}
 
-    def count(self, rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None) -> int:
+    def count(self, rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None) -> int:
         """How many objects a filter is true of."""
-        return sum((self.of(rows, parts, scope, wanted, None) or {}).values())
+        return sum((self.of(rows, sql, scope, criteria, None) or {}).values())
 
-    def of(self, rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None, value: str | None) -> Counts | None:
+    def of(
+        self, rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None, value: str | None
+    ) -> Counts | None:
         """How many of the objects have each value; None where there are more than MOST_VALUES different ones."""
-        found = source(parts, scope, wanted)
+        found = row_source(sql, scope, criteria)
         limit = "" if value is None else f" LIMIT {MOST_VALUES + 1}"
         statement = _grouped(found, value, limit)
         newest = rows.one(_NEWEST, scope.schemas[0], scope.register)
@@ -62,52 +64,52 @@ class Tallies:
         if kept is not None and newest == (kept.seq, kept.hash):
             return kept.counts
         counts = None
-        if kept is not None and _may_follow(rows, scope, kept, kept.total // self._each):
-            counts = _brought_up(rows, parts, scope, wanted, value, kept)
+        if kept is not None and _can_update(rows, scope, kept, kept.total // self._each):
+            counts = _updated_counts(rows, sql, scope, criteria, value, kept)
         if counts is None:
             counts = dict(rows.all(statement.text, *statement.params))
         if len(counts) > MOST_VALUES:
             return None
         if newest is not None and (total := sum(counts.values())) >= self._few:
-            self._keep(statement, _Kept(newest[0], newest[1], counts, total))
+            self._keep(statement, _CachedCount(newest[0], newest[1], counts, total))
             if value is not None:  # whoever knows the number of each knows that of all
-                self._keep(_grouped(found, None), _Kept(newest[0], newest[1], {None: total}, total))
+                self._keep(_grouped(found, None), _CachedCount(newest[0], newest[1], {None: total}, total))
         return counts
 
-    def _keep(self, statement: Sql, kept: _Kept) -> None:
-        if len(self._kept) >= _MOST_KEPT:
+    def _keep(self, statement: Sql, kept: _CachedCount) -> None:
+        if len(self._kept) >= _MOST_CACHED:
             self._kept.clear()
         self._kept[statement] = kept
 
 
-def may_be_kept(parts: Parts, scope: Scope, query: Query) -> bool:
+def is_cacheable(sql: SqlDialect, scope: Scope, query: Query) -> bool:
     """Whether the history tells everything that can change the answer."""
-    if parts.dialect != "sqlite" or scope.register is None or len(scope.schemas) != 1:
+    if sql.dialect != "sqlite" or scope.register is None or len(scope.schemas) != 1:
         return False
     if query.search is not None or query.as_of is not None or query.include_deleted:
         return False
-    return _is_told(query.filter) and _is_told(scope.rule)
+    return _is_in_history(query.filter) and _is_in_history(scope.rule)
 
 
-def _is_told(wanted: Filter | None) -> bool:
-    match wanted:
+def _is_in_history(criteria: Filter | None) -> bool:
+    match criteria:
         case None:
             return True
         case And() | Or():
-            return all(map(_is_told, wanted.parts))
+            return all(map(_is_in_history, criteria.parts))
         case Not():
-            return _is_told(wanted.part)
+            return _is_in_history(criteria.part)
         case _:
-            return wanted.path[0] != "@self" or wanted.path[1:] in [(name,) for name in _UNCHANGING]
+            return criteria.path[0] != "@self" or criteria.path[1:] in [(name,) for name in _UNCHANGING]
 
 
-def _grouped(found: Source, value: str | None, limit: str = "") -> Sql:
+def _grouped(found: RowSource, value: str | None, limit: str = "") -> Sql:
     if value is None:
         return found.select("NULL, count(*)")
     return found.select(f"{value}, count(*)", None, f" GROUP BY {value}{limit}")
 
 
-def _may_follow(rows: Rows, scope: Scope, kept: _Kept, most: int) -> bool:
+def _can_update(rows: Rows, scope: Scope, kept: _CachedCount, most: int) -> bool:
     """Whether a kept count is of this very history, with few changes since, and none that erased what was before."""
     if rows.value("SELECT hash FROM object_changes WHERE seq = ?", kept.seq) != kept.hash:
         return False
@@ -118,25 +120,25 @@ def _may_follow(rows: Rows, scope: Scope, kept: _Kept, most: int) -> bool:
     return len(later) <= most and ("purge",) not in later
 
 
-def _brought_up(
-    rows: Rows, parts: Parts, scope: Scope, wanted: Filter | None, value: str | None, kept: _Kept
+def _updated_counts(
+    rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None, value: str | None, kept: _CachedCount
 ) -> Counts:
     """A kept count with the later changes taken in."""
     counts = dict(kept.counts)
     anywhere = replace(scope, indexed=frozenset())
-    where = source(parts, anywhere, wanted).where
-    then = Source(nested(replaced(parts, anywhere, AsOf(change=kept.seq)), "objects"), where)
+    where = row_source(sql, anywhere, criteria).where
+    then = RowSource(nested(replaced_rows(sql, anywhere, AsOf(change=kept.seq)), "objects"), where)
     _add(counts, _rows_of(rows, then, value), -1)
     changed = Sql(
         f"(SELECT DISTINCT uuid FROM {_SINCE}) AS changed CROSS JOIN objects",  # noqa: S608  constants
         (scope.schemas[0], scope.register, kept.seq),
     )
-    now = Source(changed, joined("AND", [Sql("objects.uuid = changed.uuid"), where]))
+    now = RowSource(changed, joined("AND", [Sql("objects.uuid = changed.uuid"), where]))
     _add(counts, _rows_of(rows, now, value), 1)
     return counts
 
 
-def _rows_of(rows: Rows, found: Source, value: str | None) -> list[Row]:
+def _rows_of(rows: Rows, found: RowSource, value: str | None) -> list[Row]:
     statement = _grouped(found, value)
     return rows.all(statement.text, *statement.params)
 

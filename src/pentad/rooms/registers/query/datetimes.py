@@ -21,10 +21,10 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
 from pentad.rooms.registers.query.models import AsOf, Instant
 
-_MOVED: Final = 1_062_200_000_000
+_OFFSET: Final = 1_062_200_000_000
 """Added to seconds: more than the seconds from the year 0 to 1970, so that every key has the same number of digits."""
-_DIGITS: Final = len(str(_MOVED))
-_FINEST: Final = 18
+_DIGITS: Final = len(str(_OFFSET))
+_MOST_FRACTION_DIGITS: Final = 18
 """Digits of a fraction that count; an index takes only short texts."""
 _YEARS: Final = 400
 _DAYS: Final = 146_097
@@ -34,16 +34,16 @@ _SHAPE: Final = (
     "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-6][0-9]"
     "([.][0-9]+)?([Zz]|[+-][0-2][0-9]:[0-5][0-9])"
 )
-_MOMENT: Final = re.compile(_SHAPE)
+_DATE_TIME: Final = re.compile(_SHAPE)
 _GLOB_DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _GLOB: Final = f"{_GLOB_DAY}[Tt ][0-9][0-9]:[0-5][0-9]:[0-6][0-9]"
 _GLOBS_USUAL: Final = tuple(f"{_GLOB_DAY}T{hour}:[0-5][0-9]:[0-5][0-9]Z" for hour in ("[01][0-9]", "2[0-3]"))
 _GLOB_ZONE: Final = "[+-][0-2][0-9]:[0-5][0-9]"
 
 
-def key_of(text: str) -> str | None:
+def datetime_key(text: str) -> str | None:
     """The key of a date-time text; None when it is not one."""
-    if _MOMENT.fullmatch(text) is None:
+    if _DATE_TIME.fullmatch(text) is None:
         return None
     zone = 1 if text[-1] in "Zz" else 6
     year = int(text[:4])
@@ -51,27 +51,27 @@ def key_of(text: str) -> str | None:
     seconds = days * 86_400 + int(text[11:13]) * 3_600 + int(text[14:16]) * 60 + int(text[17:19])
     if zone == 6:
         seconds -= int(f"{text[-6]}1") * (int(text[-5:-3]) * 3_600 + int(text[-2:]) * 60)
-    return f"{_MOVED + seconds}{text[20:-zone][:_FINEST].rstrip('0')}"
+    return f"{_OFFSET + seconds}{text[20:-zone][:_MOST_FRACTION_DIGITS].rstrip('0')}"
 
 
-def text_of_key(key: str) -> str:
+def datetime_text(key: str) -> str:
     """A key as a date-time text in UTC."""
-    seconds, fraction = int(key[:_DIGITS]) - _MOVED, key[_DIGITS:]
+    seconds, fraction = int(key[:_DIGITS]) - _OFFSET, key[_DIGITS:]
     days, second = divmod(seconds, 86_400)
     day = _EPOCH + timedelta(days=days % _DAYS)
     year = day.year + days // _DAYS * _YEARS
     return f"{year:04d}-{day:%m-%d}T{timedelta(seconds=second)!s:0>8}{'.' if fraction else ''}{fraction}Z"
 
 
-def key_sql(dialect: Dialect, text: str) -> str:
+def datetime_key_sql(dialect: Dialect, text: str) -> str:
     """The key of a text as SQL; NULL where it is not a moment. `text` is SQL that is NULL, or any text."""
     return _sqlite(text) if dialect == "sqlite" else _postgres(text)
 
 
 def seconds_sql(key: str) -> str:
     """The seconds since 1970 of a key as SQL; NULL before the year 1, which not every calendar has."""
-    first = f"{_MOVED - 62_135_596_800}"
-    return f"CASE WHEN {key} >= '{first}' THEN CAST(substr({key}, 1, {_DIGITS}) AS bigint) - {_MOVED} END"
+    first = f"{_OFFSET - 62_135_596_800}"
+    return f"CASE WHEN {key} >= '{first}' THEN CAST(substr({key}, 1, {_DIGITS}) AS bigint) - {_OFFSET} END"
 
 
 def _sqlite(text: str) -> str:
@@ -80,7 +80,7 @@ def _sqlite(text: str) -> str:
     It knows one hour too many, 24:00:00, which the second added here makes none.
     """
     minute = f"unixepoch(substr({text}, 1, 10) || ' ' || substr({text}, 12, 5) || ':01')"
-    utc = f"{_MOVED - 1} + {minute} + substr({text}, 18, 2)"
+    utc = f"{_OFFSET - 1} + {minute} + substr({text}, 18, 2)"
     offset = f"(substr({text}, -6, 1) || (substr({text}, -5, 2) * 3600 + substr({text}, -2) * 60))"
 
     def fraction(zone: int) -> str:
@@ -90,10 +90,10 @@ def _sqlite(text: str) -> str:
         digits = fraction(zone)
         return (
             f" WHEN {text} GLOB '{_GLOB}.[0-9]*{shape}' AND {digits} NOT GLOB '*[^0-9]*'"
-            f" THEN ({seconds}) || rtrim(substr({digits}, 1, {_FINEST}), '0')"
+            f" THEN ({seconds}) || rtrim(substr({digits}, 1, {_MOST_FRACTION_DIGITS}), '0')"
         )
 
-    usual = "".join(f" WHEN {text} GLOB '{glob}' THEN ({_MOVED} + unixepoch({text})) || ''" for glob in _GLOBS_USUAL)
+    usual = "".join(f" WHEN {text} GLOB '{glob}' THEN ({_OFFSET} + unixepoch({text})) || ''" for glob in _GLOBS_USUAL)
     return (
         f"CASE{usual} WHEN {text} GLOB '{_GLOB}[Zz]' THEN ({utc}) || ''"
         f" WHEN {text} GLOB '{_GLOB}{_GLOB_ZONE}' THEN ({utc} - {offset}) || ''"
@@ -107,12 +107,12 @@ def _postgres(text: str) -> str:
 
     year = f"CAST(substr({text}, 1, 4) AS integer) + {_YEARS}"
     days = f"make_date({year}, {number(6)}, 1) - DATE '1970-01-01' - {_DAYS} + {number(9)} - 1"
-    utc = f"{_MOVED} + CAST({days} AS bigint) * 86400 + {number(12)} * 3600 + {number(15)} * 60 + {number(18)}"
+    utc = f"{_OFFSET} + CAST({days} AS bigint) * 86400 + {number(12)} * 3600 + {number(15)} * 60 + {number(18)}"
     offset = (
         f"CASE WHEN right({text}, 1) IN ('Z', 'z') THEN 0 ELSE CAST(left(right({text}, 6), 1) || '1' AS integer)"
         f" * (CAST(left(right({text}, 5), 2) AS integer) * 3600 + CAST(right({text}, 2) AS integer) * 60) END"
     )
-    fraction = f"rtrim(left(substring({text} from '[.]([0-9]+)'), {_FINEST}), '0')"
+    fraction = f"rtrim(left(substring({text} from '[.]([0-9]+)'), {_MOST_FRACTION_DIGITS}), '0')"
     return (
         f"(CASE WHEN {text} ~ '^{_SHAPE}$' THEN CAST({utc} - ({offset}) AS text)"
         f""" || CASE substr({text}, 20, 1) WHEN '.' THEN {fraction} ELSE '' END END COLLATE "C")"""
@@ -122,7 +122,7 @@ def _postgres(text: str) -> str:
 _TIME_HINT = "Write 2026-05-17, 2026-05-17T09:30:00Z, or seconds since 1970."
 
 
-def moment(value: Any, where: str) -> float:
+def parse_time(value: Any, where: str) -> float:
     """Seconds since the epoch, from ISO 8601 (UTC unless it says otherwise) or from seconds."""
     if isinstance(value, str):
         try:
@@ -136,15 +136,15 @@ def moment(value: Any, where: str) -> float:
     return _bounded(value, where)
 
 
-def instant(value: Any, where: str) -> Instant:
+def parse_instant(value: Any, where: str) -> Instant:
     """What a date-time is compared with: as exact as it was written, and in as many spellings as any time."""
-    key = key_of(value) if isinstance(value, str) else None
+    key = datetime_key(value) if isinstance(value, str) else None
     if key is None:
         try:
-            read = datetime.fromtimestamp(moment(value, where), UTC).isoformat()
+            read = datetime.fromtimestamp(parse_time(value, where), UTC).isoformat()
         except (ValueError, OverflowError, OSError):
             raise InvalidInput(f"{where}: {value!r} is not a time.", hint=_TIME_HINT) from None
-        key = key_of(read) or ""
+        key = datetime_key(read) or ""
         value = value if isinstance(value, str) else read
     return Instant(key, cast("str", value))
 
@@ -155,7 +155,7 @@ def parse_as_of(value: Any) -> AsOf:
         return AsOf(change=_change(cast("dict[str, Any]", value).get("change")))
     if isinstance(value, str) and value.startswith("change:"):
         return AsOf(change=_change(value.removeprefix("change:")))
-    return AsOf(at=moment(value, "as_of"))
+    return AsOf(at=parse_time(value, "as_of"))
 
 
 def _change(value: Any) -> int:

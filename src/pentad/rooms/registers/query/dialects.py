@@ -10,11 +10,11 @@ from typing import Literal, Protocol
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.query.models import Bucket, Kind, Path, Scalar
-from pentad.rooms.registers.query.postgres import PostgresParts
-from pentad.rooms.registers.query.sqlite import SqliteParts
+from pentad.rooms.registers.query.postgres import PostgresDialect
+from pentad.rooms.registers.query.sqlite import SqliteDialect
 
 
-class Parts(Protocol):
+class SqlDialect(Protocol):
     """The parts of a statement that a dialect has its own words for."""
 
     @property
@@ -99,9 +99,9 @@ class Parts(Protocol):
         ...
 
 
-_SQLITE, _POSTGRES = SqliteParts(), PostgresParts()
+_SQLITE, _POSTGRES = SqliteDialect(), PostgresDialect()
 
 
-def parts_of(dialect: Dialect) -> Parts:
+def sql_dialect(dialect: Dialect) -> SqlDialect:
     """The words of one dialect."""
     return _SQLITE if dialect == "sqlite" else _POSTGRES

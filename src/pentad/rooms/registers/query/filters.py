@@ -27,10 +27,11 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.datetimes import instant, moment
+from pentad.rooms.registers.query.datetimes import parse_instant, parse_time
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     And,
+    AnyElement,
     Compare,
     Comparison,
     Contains,
@@ -43,9 +44,8 @@ from pentad.rooms.registers.query.models import (
     Or,
     Path,
     Scalar,
-    Some,
 )
-from pentad.rooms.registers.query.query_fields import Known, Target, member, target
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field, resolve_member
 
 Operator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "like", "exists", "contains"]
 OPERATORS: Final[tuple[Operator, ...]] = (
@@ -60,7 +60,7 @@ _TRUE: Final = ("true", "1", "yes", "on")
 _FALSE: Final = ("false", "0", "no", "off")
 
 
-def operator(name: str) -> Operator | None:
+def read_operator(name: str) -> Operator | None:
     """The operator a name means, with or without a dollar sign."""
     bare = name.removeprefix("$")
     return bare if bare in OPERATORS else None
@@ -74,22 +74,22 @@ def unknown_operator(where: str, name: str) -> InvalidInput:
     )
 
 
-def compared(at: Target, op: Operator, value: Any, *, text: bool = False) -> Filter:
+def simple_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
     """The comparison as a filter. `text` says that the value came as text and is to be read as the property's kind."""
     match op:
         case "in" | "nin":
-            return _listed(at, value, negated=op == "nin", text=text)
+            return _one_of(at, value, negated=op == "nin", text=text)
         case "like":
             return Like(at.path, _pattern(at, value))
         case "exists":
-            return Exists(at.path, truth(value, f"{at.name}.exists"))
+            return Exists(at.path, read_bool(value, f"{at.name}.exists"))
         case "contains":
             return Contains(at.path, _contained(at, value, text=text))
         case _:
             return _single(at, op, value, text=text)
 
 
-def truth(value: Any, where: str) -> bool:
+def read_bool(value: Any, where: str) -> bool:
     """True or false, also as a URL writes them."""
     if isinstance(value, bool):
         return value
@@ -98,20 +98,20 @@ def truth(value: Any, where: str) -> bool:
     raise InvalidInput(f"{where} must be true or false.")
 
 
-def _single(at: Target, op: Comparison, value: Any, *, text: bool) -> Filter:
+def _single(at: QueryField, op: Comparison, value: Any, *, text: bool) -> Filter:
     if isinstance(value, list):
         if op not in ("eq", "ne"):
             raise InvalidInput(f"{at.name}.{op} takes one value, not a list.", hint="Use in or nin for lists.")
         if not value:
             return Empty(at.path, "array") if op == "eq" else Not(Empty(at.path, "array"))
-        return _listed(at, cast("list[Any]", value), negated=op == "ne", text=text)
+        return _one_of(at, cast("list[Any]", value), negated=op == "ne", text=text)
     if value == {} and op in ("eq", "ne") and (at.holds_object or at.kind is None):
         return Empty(at.path, "object") if op == "eq" else Not(Empty(at.path, "object"))
-    read = scalar(at, value, text=text)
+    read = read_scalar(at, value, text=text)
     if op in _ORDERED:
         if read is None or isinstance(read, bool) or at.many:
             raise InvalidInput(
-                f"{at.name}.{op} cannot be asked: {at.name} is {at.described} and the value {_shown(value)}.",
+                f"{at.name}.{op} cannot be asked: {at.name} is {at.described} and the value {_described(value)}.",
                 hint="Only numbers, texts and times have an order.",
             )
         return Compare(at.path, op, read)
@@ -120,7 +120,7 @@ def _single(at: Target, op: Comparison, value: Any, *, text: bool) -> Filter:
     return Compare(at.path, op, read)
 
 
-def _listed(at: Target, value: Any, *, negated: bool, text: bool) -> Filter:
+def _one_of(at: QueryField, value: Any, *, negated: bool, text: bool) -> Filter:
     """One of several; of an array, one of its elements."""
     if isinstance(value, str) and text:
         value = value.split(",")
@@ -129,17 +129,17 @@ def _listed(at: Target, value: Any, *, negated: bool, text: bool) -> Filter:
     values = cast("list[Any]", value)
     if len(values) > MOST_VALUES:
         raise LimitExceeded(f"{at.name}: a list has at most {MOST_VALUES} values, not {len(values)}.")
-    read = tuple(scalar(at, one, text=text) for one in values)
+    read = tuple(read_scalar(at, one, text=text) for one in values)
     if not at.many:
         return In(at.path, read, negated)
     any_of = Or(tuple(Compare(at.path, "eq", None) if one is None else Contains(at.path, one) for one in read))
     return Not(any_of) if negated else any_of
 
 
-def _pattern(at: Target, value: Any) -> str:
+def _pattern(at: QueryField, value: Any) -> str:
     if not isinstance(value, str) or at.many or at.kind not in ("text", "moment", None):
         raise InvalidInput(
-            f"{at.name}.like compares texts; {at.name} is {at.described} and the value {_shown(value)}.",
+            f"{at.name}.like compares texts; {at.name} is {at.described} and the value {_described(value)}.",
             hint="Use eq, gt, lt or in.",
         )
     if len(value) > _LONGEST_PATTERN:
@@ -147,22 +147,22 @@ def _pattern(at: Target, value: Any) -> str:
     return value
 
 
-def _contained(at: Target, value: Any, *, text: bool) -> Scalar:
+def _contained(at: QueryField, value: Any, *, text: bool) -> Scalar:
     if not at.many and at.kind in ("number", "boolean"):
         raise InvalidInput(f"{at.name}.contains asks for a part; {at.name} is {at.described}.", hint="Use eq or in.")
     if at.kind == "moment" and not at.many:  # a part of the text as it is written
         at = replace(at, kind="text")
-    return scalar(at, value, text=text)
+    return read_scalar(at, value, text=text)
 
 
-def scalar(at: Target, value: Any, *, text: bool = False) -> Scalar:
+def read_scalar(at: QueryField, value: Any, *, text: bool = False) -> Scalar:
     """A value that can meet the place, or InvalidInput saying what the place holds."""
     if value is None:
         return None
     if at.time:
-        return moment(value, at.name)
+        return parse_time(value, at.name)
     if at.kind == "moment":
-        return instant(value, at.name)
+        return parse_instant(value, at.name)
     if text and isinstance(value, str):
         return _from_text(at, value)
     fits: dict[str | None, Callable[[Any], bool]] = {
@@ -174,24 +174,24 @@ def scalar(at: Target, value: Any, *, text: bool = False) -> Scalar:
     if at.path[0] == "@self" and at.kind == "number" and isinstance(value, str):
         return _from_text(at, value)
     if not fits[at.kind](value):
-        raise mismatch(at, value)
+        raise type_mismatch(at, value)
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
     return value
 
 
-def _from_text(at: Target, value: str) -> Scalar:
+def _from_text(at: QueryField, value: str) -> Scalar:
     if at.kind == "number":
         try:
             number = int(value) if len(value) < 19 and value.lstrip("+-").isdecimal() else float(value)
         except ValueError:
-            raise mismatch(at, value) from None
+            raise type_mismatch(at, value) from None
         if not math.isfinite(number):
-            raise mismatch(at, value)
+            raise type_mismatch(at, value)
         return number
     if at.kind == "boolean":
         if value.lower() not in (*_TRUE, *_FALSE):
-            raise mismatch(at, value)
+            raise type_mismatch(at, value)
         return value.lower() in _TRUE
     if len(value) > _LONGEST_TEXT:
         raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
@@ -204,19 +204,19 @@ def _is_number(value: Any) -> bool:
     return -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
 
 
-def mismatch(at: Target, value: Any) -> InvalidInput:
+def type_mismatch(at: QueryField, value: Any) -> InvalidInput:
     if at.kind in ("number", None) and isinstance(value, int) and not isinstance(value, bool):
         return InvalidInput(
             f"{at.name}: the filter's number has more than 64 bits.", hint="Write it with an exponent, such as 1e20."
         )
     return InvalidInput(
-        f"{at.name} is {at.described}; the filter gives {_shown(value)}.",
+        f"{at.name} is {at.described}; the filter gives {_described(value)}.",
         hint="Give a value of that type.",
         details={"property": at.name, "expected": at.described},
     )
 
 
-def _shown(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, str):
         return f"the text {value[:60]!r}"
     if isinstance(value, dict | list):
@@ -230,72 +230,72 @@ _OPPOSITES: Final[dict[Operator, Operator]] = {"ne": "eq", "nin": "in"}
 _DEEPEST_PART: Final = 16
 
 
-def asked(at: Target, op: Operator, value: Any, *, text: bool = False) -> Filter:
+def build_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
     """One comparison as a filter, wherever its place is."""
     if not at.lists:
         if op == "contains" and isinstance(value, dict):
-            return _part(at, cast("dict[str, Any]", value))
-        return compared(at, op, value, text=text)
+            return _partial_object(at, cast("dict[str, Any]", value))
+        return simple_comparison(at, op, value, text=text)
     opposite = _OPPOSITES.get(op)
     if opposite is not None:
-        return Not(asked(at, opposite, value, text=text))
+        return Not(build_comparison(at, opposite, value, text=text))
     anything = _in_some(at.lists, Exists(at.path))
     if op == "exists":
-        return anything if truth(value, f"{at.name}.exists") else Not(anything)
+        return anything if read_bool(value, f"{at.name}.exists") else Not(anything)
     if op == "eq" and value is None:
         return Not(anything)
     if op == "in" and isinstance(value, list) and None in value:
         rest = [one for one in cast("list[Any]", value) if one is not None]
-        return Or((Not(anything), asked(at, "in", rest, text=text)))
-    return _in_some(at.lists, asked(replace(at, lists=()), op, value, text=text))
+        return Or((Not(anything), build_comparison(at, "in", rest, text=text)))
+    return _in_some(at.lists, build_comparison(replace(at, lists=()), op, value, text=text))
 
 
 def _in_some(lists: tuple[Path, ...], wanted: Filter) -> Filter:
     for path in reversed(lists):
-        wanted = Some(path, wanted)
+        wanted = AnyElement(path, wanted)
     return wanted
 
 
-def _part(at: Target, wanted: dict[str, Any], depth: int = 0) -> Filter:
+def _partial_object(at: QueryField, wanted: dict[str, Any], depth: int = 0) -> Filter:
     """An object, or an object of a list, that has these members and perhaps others."""
     if not (at.many or at.holds_object or at.kind is None):
-        raise mismatch(at, wanted)
+        raise type_mismatch(at, wanted)
     if not wanted:
         raise InvalidInput(f"{at.name}.contains: an empty object says nothing.", hint="Use exists, or eq.")
     if depth > _DEEPEST_PART or len(wanted) > MOST_VALUES:
         raise LimitExceeded(f"{at.name}.contains is too large.", hint=f"At most {_DEEPEST_PART} levels.")
-    both = And(tuple(_member(member(at, name), value, depth + 1) for name, value in wanted.items()))
+    both = And(tuple(_member(resolve_member(at, name), value, depth + 1) for name, value in wanted.items()))
     readings: list[Filter] = []
     if at.many or not at.holds_object:
-        readings.append(Some(at.path, both))
+        readings.append(AnyElement(at.path, both))
     if at.holds_object or not at.many:
-        readings.append(_moved(both, at.path))
+        readings.append(_below_path(both, at.path))
     return readings[0] if len(readings) == 1 else Or(tuple(readings))
 
 
-def _member(at: Target, value: Any, depth: int) -> Filter:
+def _member(at: QueryField, value: Any, depth: int) -> Filter:
     if isinstance(value, dict):
-        return _part(at, cast("dict[str, Any]", value), depth)
+        return _partial_object(at, cast("dict[str, Any]", value), depth)
     if not isinstance(value, list) or not value:
-        return compared(at, "eq", value)
+        return simple_comparison(at, "eq", value)
     if at.kind is not None and not at.many:
-        raise mismatch(at, cast("list[Any]", value))
+        raise type_mismatch(at, cast("list[Any]", value))
     return And(tuple(_element(at, one, depth) for one in cast("list[Any]", value)))
 
 
-def _element(at: Target, value: Any, depth: int) -> Filter:
+def _element(at: QueryField, value: Any, depth: int) -> Filter:
     if isinstance(value, dict):
-        return _part(at, cast("dict[str, Any]", value), depth)
-    return compared(at, "contains", value)
+        return _partial_object(at, cast("dict[str, Any]", value), depth)
+    return simple_comparison(at, "contains", value)
 
 
-def _moved(wanted: Filter, path: Path) -> Filter:
+def _below_path(wanted: Filter, path: Path) -> Filter:
     """The same question about what is at a path."""
     match wanted:
         case And() | Or():
-            return type(wanted)(tuple(_moved(part, path) for part in wanted.parts))
+            return type(wanted)(tuple(_below_path(part, path) for part in wanted.parts))
         case Not():
-            return Not(_moved(wanted.part, path))
+            return Not(_below_path(wanted.part, path))
         case _:
             return replace(wanted, path=(*path, *wanted.path))
 
@@ -305,18 +305,18 @@ _MOST_PARTS: Final = 500
 _LOGIC: Final = ("and", "or", "not")
 
 
-def parse_filter(known: Known, raw: Any) -> Filter | None:
+def parse_filter(schema: QuerySchema, raw: Any) -> Filter | None:
     """The filter a JSON value means; None for an empty one."""
     if raw is None or raw == {}:
         return None
-    return _Reader(known).object(raw, "", 0)
+    return _Reader(schema).object(raw, "", 0)
 
 
 class _Reader:
     """Reads one filter and counts its parts, so that a query cannot be larger than it may."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, schema: QuerySchema) -> None:
+        self._known = schema
         self._parts = 0
 
     def object(self, raw: Any, prefix: str, depth: int) -> Filter:
@@ -338,13 +338,13 @@ class _Reader:
             return self._logic(name.removeprefix("$"), value, prefix, depth)
         if name == SELF and not prefix:
             return self.object(value, f"{SELF}.", depth + 1)
-        at = target(self._known, prefix + name)
+        at = resolve_field(self._known, prefix + name)
         if not isinstance(value, dict):
-            return asked(at, "in" if isinstance(value, list) else "eq", value)
+            return build_comparison(at, "in" if isinstance(value, list) else "eq", value)
         members = cast("dict[str, Any]", value)
-        found: dict[str, Operator] = {key: op for key in members if (op := operator(key)) is not None}
+        found: dict[str, Operator] = {key: op for key in members if (op := read_operator(key)) is not None}
         if len(found) == len(members) and members:
-            parts = [asked(at, op, members[key]) for key, op in found.items()]
+            parts = [build_comparison(at, op, members[key]) for key, op in found.items()]
             return parts[0] if len(parts) == 1 else And(tuple(parts))
         if found or not members or not (at.holds_object or at.kind is None) or at.many:
             stray = next((key for key in members if key not in found), None)

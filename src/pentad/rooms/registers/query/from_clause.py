@@ -21,63 +21,63 @@ from dataclasses import dataclass
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.sql import FALSE, TRUE, Sql, composed, joined, nested, select
 from pentad.rooms.registers.models import OBJECT_COLUMNS
-from pentad.rooms.registers.query.conditions import condition, kind_of, parameter, value_of
-from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.conditions import condition, parameter, scalar_kind, value_sql
+from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import And, AsOf, Compare, Filter, In, Instant, Scope, filter_paths
-from pentad.rooms.registers.query.search_words import WORDS, asked_words
+from pentad.rooms.registers.query.search_words import WORDS, query_words
 
 
-def looks_up(scope: Scope, wanted: Filter | None) -> bool:
+def uses_index(scope: Scope, criteria: Filter | None) -> bool:
     """Whether some part that must hold is answered by the index of a property."""
-    match wanted:
+    match criteria:
         case And():
-            return any(looks_up(scope, part) for part in wanted.parts)
+            return any(uses_index(scope, part) for part in criteria.parts)
         case Compare(op="eq" | "gt" | "gte" | "lt" | "lte") | In(negated=False):
-            return wanted.path in scope.indexed
+            return criteria.path in scope.indexed
         case _:
             return False
 
 
-def value_looked_up(scope: Scope, wanted: Filter | None) -> Compare | None:
+def indexed_value(scope: Scope, criteria: Filter | None) -> Compare | None:
     """The part that asks for one value of an indexed property, if there is one."""
-    for part in wanted.parts if isinstance(wanted, And) else (wanted,):
+    for part in criteria.parts if isinstance(criteria, And) else (criteria,):
         if isinstance(part, Compare) and part.op == "eq" and part.value is not None and part.path in scope.indexed:
             return part
     return None
 
 
-def may_find_few(scope: Scope, wanted: Filter | None) -> bool:
+def may_be_selective(scope: Scope, criteria: Filter | None) -> bool:
     """Whether a list or a range is answered by the index of a property."""
-    match wanted:
+    match criteria:
         case And():
-            return any(may_find_few(scope, part) for part in wanted.parts)
+            return any(may_be_selective(scope, part) for part in criteria.parts)
         case Compare(op="gt" | "gte" | "lt" | "lte") | In(negated=False):
-            return wanted.path in scope.indexed
+            return criteria.path in scope.indexed
         case _:
             return False
 
 
-def listed_look_up(scope: Scope, wanted: Filter | None) -> tuple[In, Filter | None] | None:
+def indexed_list(scope: Scope, criteria: Filter | None) -> tuple[In, Filter | None] | None:
     """The list of texts, of numbers or of moments that is to be looked up one by one, and the rest of the filter.
 
     None where there is none, or where a single value is looked up anyway.
     """
-    parts = wanted.parts if isinstance(wanted, And) else (wanted,) if wanted is not None else ()
-    if any(isinstance(part, Compare) and part.op == "eq" and part.path in scope.indexed for part in parts):
+    sql = criteria.parts if isinstance(criteria, And) else (criteria,) if criteria is not None else ()
+    if any(isinstance(part, Compare) and part.op == "eq" and part.path in scope.indexed for part in sql):
         return None
-    for place, part in enumerate(parts):
+    for place, part in enumerate(sql):
         if isinstance(part, In) and not part.negated and part.path in scope.indexed and _of_one_kind(part):
-            rest = (*parts[:place], *parts[place + 1 :])
+            rest = (*sql[:place], *sql[place + 1 :])
             return part, And(rest) if rest else None
     return None
 
 
-def _of_one_kind(wanted: In) -> bool:
-    texts = sum(isinstance(value, str) and "\0" not in value for value in wanted.values)
-    numbers = sum(isinstance(value, int | float) and not isinstance(value, bool) for value in wanted.values)
-    moments = sum(isinstance(value, Instant) for value in wanted.values)
-    return bool(wanted.values) and len(wanted.values) in (texts, numbers, moments)
+def _of_one_kind(criteria: In) -> bool:
+    texts = sum(isinstance(value, str) and "\0" not in value for value in criteria.values)
+    numbers = sum(isinstance(value, int | float) and not isinstance(value, bool) for value in criteria.values)
+    moments = sum(isinstance(value, Instant) for value in criteria.values)
+    return bool(criteria.values) and len(criteria.values) in (texts, numbers, moments)
 
 
 COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))
@@ -94,27 +94,27 @@ _LATER = (
 )
 
 
-def past(parts: Parts, scope: Scope, as_of: AsOf) -> Sql:
+def past_rows(sql: SqlDialect, scope: Scope, as_of: AsOf) -> Sql:
     """What has not changed since, and for each object that has, what its first later change replaced."""
     if as_of.change is not None:
         unchanged = Sql("NOT " + _LATER.format("objects", ""), (as_of.change,))
     else:
         unchanged = Sql("objects.updated_at <= ?", (as_of.at,))
-    now = joined("AND", [*place(parts, scope), Sql("objects.deleted IS NULL"), unchanged])
-    unchanged_rows = select(f"{COLUMNS}{parts.past_columns('objects.data')}", Sql("objects"), now)
-    replaced_rows = replaced(parts, scope, as_of, today=_today(parts, scope))
-    text = f"{unchanged_rows.text} UNION ALL {replaced_rows.text}"
-    return nested(Sql(text, (*unchanged_rows.params, *replaced_rows.params)), "objects")
+    now = joined("AND", [*scope_conditions(sql, scope), Sql("objects.deleted IS NULL"), unchanged])
+    unchanged_rows = select(f"{COLUMNS}{sql.past_columns('objects.data')}", Sql("objects"), now)
+    replaced = replaced_rows(sql, scope, as_of, today=_current_rule(sql, scope))
+    text = f"{unchanged_rows.text} UNION ALL {replaced.text}"
+    return nested(Sql(text, (*unchanged_rows.params, *replaced.params)), "objects")
 
 
-def _today(parts: Parts, scope: Scope) -> Sql | None:
+def _current_rule(sql: SqlDialect, scope: Scope) -> Sql | None:
     """The rule for an object as it is now; None where it cannot have changed, for owner and organisation never do."""
     if scope.rule is None or all(path[0] == SELF for path in filter_paths(scope.rule)):
         return None
-    return condition(parts, scope.rule)
+    return condition(sql, scope.rule)
 
 
-def replaced(parts: Parts, scope: Scope, as_of: AsOf, today: Sql | None = None) -> Sql:
+def replaced_rows(sql: SqlDialect, scope: Scope, as_of: AsOf, today: Sql | None = None) -> Sql:
     """The statement that reads what the first later change of each changed object replaced.
 
     `today` is a condition on the objects as they are now.
@@ -126,27 +126,27 @@ def replaced(parts: Parts, scope: Scope, as_of: AsOf, today: Sql | None = None) 
         then = Sql("changed.since <= ? AND changed.at > ?", (as_of.at, as_of.at))
     known = Sql("changed.before IS NOT NULL AND changed.before_deleted = 0")
     return select(
-        f"{_PAST_COLUMNS}{parts.past_columns('changed.before')}",
+        f"{_PAST_COLUMNS}{sql.past_columns('changed.before')}",
         Sql("object_changes AS changed JOIN objects ON objects.uuid = changed.uuid"),
-        joined("AND", [*place(parts, scope, "changed"), known, then, *([] if today is None else [today])]),
+        joined("AND", [*scope_conditions(sql, scope, "changed"), known, then, *([] if today is None else [today])]),
     )
 
 
-def place(parts: Parts, scope: Scope, table: str = "objects") -> list[Sql]:
+def scope_conditions(sql: SqlDialect, scope: Scope, table: str = "objects") -> list[Sql]:
     """The register and the schemas of a scope, as numbers in the text."""
     pieces: list[Sql] = []
     if scope.register is not None:
         pieces.append(Sql(f"{table}.register = {int(scope.register)}"))
     if len(scope.schemas) == 1:
         here = f"{table}.schema = {int(scope.schemas[0])}"
-        pieces.append(Sql(parts.expected(here) if table == "objects" else here))
+        pieces.append(Sql(sql.expected(here) if table == "objects" else here))
     elif scope.schemas:
         pieces.append(Sql(f"{table}.schema IN ({', '.join(str(int(schema)) for schema in scope.schemas)})"))
     return pieces
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """A FROM and a WHERE. `relevance` is what a search has its candidates ordered by."""
 
     tables: Sql
@@ -159,56 +159,56 @@ class Source:
         return select(columns, self.tables, where, tail)
 
 
-def source(
-    parts: Parts,
+def row_source(
+    sql: SqlDialect,
     scope: Scope,
-    wanted: Filter | None,
+    criteria: Filter | None,
     *,
     search: str | None = None,
     as_of: AsOf | None = None,
     include_deleted: bool = False,
     near: Sequence[int] = (),
-) -> Source:
+) -> RowSource:
     """The objects of a scope that a filter and a search are true of; those `near` need not have its words."""
-    pieces = place(parts, scope)
+    pieces = scope_conditions(sql, scope)
     if as_of is None and not include_deleted:
         pieces.append(Sql("objects.deleted IS NULL"))
-    pieces += _rules(parts, scope, decisive=looks_up(scope, wanted))
+    pieces += _scope_rules(sql, scope, decisive=uses_index(scope, criteria))
     tables, relevance = Sql("objects"), None
     if as_of is not None:
         if search is not None:
             raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
-        tables = past(parts, scope, as_of)
+        tables = past_rows(sql, scope, as_of)
     elif search is not None:
-        expression = WORDS.expression(parts.dialect, asked_words(search), "and")
+        expression = WORDS.expression(sql.dialect, query_words(search), "and")
         if not expression:
             pieces.append(FALSE)
         else:
-            found = WORDS.best_first(parts.dialect, expression)
+            found = WORDS.best_first(sql.dialect, expression)
             if near:
-                found = WORDS.having_or(parts.dialect, expression, near)
+                found = WORDS.having_or(sql.dialect, expression, near)
             # CROSS JOIN: in SQLite the words decide which objects to look at, never the other way round
             tables, relevance = composed(found, " CROSS JOIN objects"), None if near else "d.points"
             pieces.insert(0, Sql("objects.id = d.record"))
-    elif (found := listed_look_up(scope, wanted)) is not None:
-        tables, match, wanted = _each(parts, *found)
+    elif (found := indexed_list(scope, criteria)) is not None:
+        tables, match, criteria = _join_values(sql, *found)
         pieces.append(match)
-    if wanted is not None:
-        pieces.append(condition(parts, wanted))
-    return Source(tables, joined("AND", pieces) if pieces else TRUE, relevance)
+    if criteria is not None:
+        pieces.append(condition(sql, criteria))
+    return RowSource(tables, joined("AND", pieces) if pieces else TRUE, relevance)
 
 
-def _each(parts: Parts, listed: In, rest: Filter | None) -> tuple[Sql, Sql, Filter | None]:
+def _join_values(sql: SqlDialect, listed: In, rest: Filter | None) -> tuple[Sql, Sql, Filter | None]:
     """The values of a list, each looked up for itself where the dialect needs to be told so."""
     values = [one for one in dict.fromkeys(listed.values) if one is not None]
-    value = value_of(parts, listed.path, kind_of(values[0]))
-    joining = parts.each_of(value, [one.key if isinstance(one, Instant) else one for one in values])
+    value = value_sql(sql, listed.path, scalar_kind(values[0]))
+    joining = sql.each_of(value, [one.key if isinstance(one, Instant) else one for one in values])
     if joining is None:
-        return Sql("objects"), condition(parts, listed), rest
+        return Sql("objects"), condition(sql, listed), rest
     return *joining, rest
 
 
-def _rules(parts: Parts, scope: Scope, *, decisive: bool) -> list[Sql]:
+def _scope_rules(sql: SqlDialect, scope: Scope, *, decisive: bool) -> list[Sql]:
     """What the scope demands. The organisation is the last column of every property's index: naming it, whichever it
     is, makes that index the one that fits best."""
     rules = list(scope.rule.parts) if isinstance(scope.rule, And) else [scope.rule] if scope.rule is not None else []
@@ -220,12 +220,12 @@ def _rules(parts: Parts, scope: Scope, *, decisive: bool) -> list[Sql]:
                 Compare(path=("@self", "organisation"), op="eq", value=str(tenant))
                 | In(path=("@self", "organisation"), values=(str(tenant),), negated=False)
             ):
-                mark, bound = parameter(parts, tenant)
+                mark, bound = parameter(sql, tenant)
                 test = f"objects.organisation = {mark}"
-                pieces.append(Sql(parts.decisive(test) if decisive else parts.expected(test), (bound,)))
+                pieces.append(Sql(sql.decisive(test) if decisive else sql.expected(test), (bound,)))
                 named = True
             case _:
-                pieces.append(condition(parts, rule))
+                pieces.append(condition(sql, rule))
     if decisive and not named:
-        pieces.append(Sql(parts.decisive("objects.organisation >= ''")))
+        pieces.append(Sql(sql.decisive("objects.organisation >= ''")))
     return pieces

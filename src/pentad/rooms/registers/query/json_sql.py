@@ -16,7 +16,7 @@ from typing import Final
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
-from pentad.rooms.registers.query.datetimes import key_sql
+from pentad.rooms.registers.query.datetimes import datetime_key_sql
 from pentad.rooms.registers.query.models import Kind, Path
 
 LONGEST_INDEXED_TEXT: Final = 2_000
@@ -63,8 +63,8 @@ def exists(dialect: Dialect, path: Path) -> str:
 def moment_value(dialect: Dialect, path: Path) -> str:
     """The key of the moment that the text at a path says, NULL where there is none; see `instants`."""
     if dialect == "sqlite":
-        return key_sql(dialect, f"json_extract({sqlite_place(path)})")
-    return key_sql(dialect, f"(({postgres_value(path)}) #>> '{{}}')")
+        return datetime_key_sql(dialect, f"json_extract({sqlite_place(path)})")
+    return datetime_key_sql(dialect, f"(({postgres_value(path)}) #>> '{{}}')")
 
 
 @lru_cache(4_096)  # every statement names the same few properties

@@ -32,7 +32,7 @@ COLUMNS: Final = {
     "deleted": Column("objects.deleted", "text", nullable=True),
 }
 
-SHOWN: Final = (
+METADATA_NAMES: Final = (
     "id", "slug", "name", "version", "register", "schema", "locked", "owner", "organisation", "updated", "created",
     "deleted", "description", "summary", "image", "uri", "schemaVersion", "relations", "size", "files", "groups",
     "authorization", "folder", "application", "validation", "geo", "retention", "tmlo", "source", "mail", "contacts",

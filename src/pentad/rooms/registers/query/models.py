@@ -89,7 +89,7 @@ class Empty:
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyElement:
     """The array at a path has an object the part is true of; the paths of the part begin in that object."""
 
     path: Path
@@ -117,7 +117,7 @@ class Not:
     part: "Filter"
 
 
-Filter = Compare | In | Like | Exists | Contains | Empty | Some | And | Or | Not
+Filter = Compare | In | Like | Exists | Contains | Empty | AnyElement | And | Or | Not
 
 
 def filter_paths(node: Filter | None) -> list[Path]:
@@ -200,7 +200,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Explanation:
     """What a hit of a search owes to which word and to its meaning; their sum is its score. `cosine` is how near the
     question it is, None for an object without a vector; `fields` says which properties have which words."""
 
@@ -221,7 +221,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryResult:
     """The rows have the columns of a StoredObject. `total` is None where it was not asked for.
 
     `retrieval` is said where a hybrid schema was searched, `lexical_because` where vectors took no part nevertheless,
@@ -234,14 +234,14 @@ class Found:
     facets: dict[str, Any] = field(default_factory=dict[str, Any])
     relevance: list[float] = field(default_factory=list[float])
     ignored: tuple[str, ...] = ()
-    why: list[Why] = field(default_factory=list[Why])
+    why: list[Explanation] = field(default_factory=list[Explanation])
     retrieval: Retrieval | None = None
     lexical_because: str | None = None
     no_good_match: bool = False
-    behind: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
+    cursor_after: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
     """The cursor that goes on behind so many of the rows, for who shows fewer; None where there are none."""
 
-    def told(self) -> dict[str, str | bool]:
+    def retrieval_info(self) -> dict[str, str | bool]:
         """How a hybrid schema was searched, for an answer; nothing where only words were ever asked for."""
         said = {
             "retrieval": self.retrieval,
@@ -296,7 +296,7 @@ class AggregateQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregated:
+class AggregateResult:
     """One row a group: its keys and figures by name. `more` says that the limit cut groups off."""
 
     groups: list[dict[str, Any]]

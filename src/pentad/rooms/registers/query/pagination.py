@@ -18,8 +18,8 @@ from pentad.kernel import cursors
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Value
 from pentad.kernel.sql import FALSE, Sql, joined
-from pentad.rooms.registers.query.conditions import parameter, value_of
-from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.conditions import parameter, value_sql
+from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.metadata import column_of
 from pentad.rooms.registers.query.models import Kind, Query, Scope, Sort
 
@@ -52,17 +52,17 @@ class Phase:
     order: str
 
 
-def keys_of(parts: Parts, sort: Sequence[Sort]) -> list[Key]:
+def sort_keys(sql: SqlDialect, sort: Sequence[Sort]) -> list[Key]:
     """The keys of an order; the id is not among them, every order ends with it."""
     keys: list[Key] = []
     for one in sort:
         column = column_of(one.path)
         nullable = column is None or column.nullable
-        keys.append(Key(value_of(parts, one.path, one.kind), one.descending, nullable))
+        keys.append(Key(value_sql(sql, one.path, one.kind), one.descending, nullable))
     return keys
 
 
-def phases(parts: Parts, keys: Sequence[Key], after: Position | None, *, few: bool = False) -> Iterator[Phase]:
+def phases(sql: SqlDialect, keys: Sequence[Key], after: Position | None, *, few: bool = False) -> Iterator[Phase]:
     """The parts of the result in order, beginning behind a row if one is given.
 
     `few` says that an index may find a few rows, so that walking along the ids may be the longer way.
@@ -70,41 +70,43 @@ def phases(parts: Parts, keys: Sequence[Key], after: Position | None, *, few: bo
     order = [f"{key.sql}{key.direction}" + (" NULLS LAST" if key.nullable else "") for key in keys]
     last = f"objects.id{keys[-1].direction if keys else ''}"
     if not keys:
-        yield Phase(_behind(parts, keys, after) if after else None, parts.unwalked_id if few else last)
+        yield Phase(_behind(sql, keys, after) if after else None, sql.unwalked_id if few else last)
         return
     first = keys[0]
     if after is None or after[0] is not None:
         pieces = [Sql(f"{first.sql} IS NOT NULL")] if first.nullable else []
         if after is not None:
-            pieces = [_against(parts, first, f"{first.beyond}=", after[0]), _behind(parts, keys, after, last=False)]
+            pieces = [_compare_key(sql, first, f"{first.beyond}=", after[0]), _behind(sql, keys, after, last=False)]
         order[0] = f"{first.sql}{first.direction}"
         yield Phase(joined("AND", pieces) if pieces else None, ", ".join((*order, last)))
     if first.nullable:
         missing = Sql(f"{first.sql} IS NULL")
         if after is not None and after[0] is None:
-            missing = joined("AND", [missing, _behind(parts, keys[1:], after[1:], keys[-1])])
+            missing = joined("AND", [missing, _behind(sql, keys[1:], after[1:], keys[-1])])
         yield Phase(missing, ", ".join((*order[1:], last)))
 
 
-def _behind(parts: Parts, keys: Sequence[Key], after: Position, final: Key | None = None, *, last: bool = True) -> Sql:
+def _behind(
+    sql: SqlDialect, keys: Sequence[Key], after: Position, final: Key | None = None, *, last: bool = True
+) -> Sql:
     """Rows behind a position. `last` False leaves out those that lack the first key: another phase has them."""
     final = keys[-1] if keys else final
     if not keys:
         return Sql(f"objects.id {final.beyond if final else '>'} ?", (after[0],))
     key, value = keys[0], after[0]
-    rest = _behind(parts, keys[1:], after[1:], final)
+    rest = _behind(sql, keys[1:], after[1:], final)
     if value is None:
         return joined("AND", [Sql(f"{key.sql} IS NULL"), rest])
-    pieces = [_against(parts, key, key.beyond, value), joined("AND", [_against(parts, key, "=", value), rest])]
+    pieces = [_compare_key(sql, key, key.beyond, value), joined("AND", [_compare_key(sql, key, "=", value), rest])]
     if key.nullable and last:
         pieces.append(Sql(f"{key.sql} IS NULL"))
     return joined("OR", pieces)
 
 
-def _against(parts: Parts, key: Key, sign: str, value: str | float | None) -> Sql:
+def _compare_key(sql: SqlDialect, key: Key, sign: str, value: str | float | None) -> Sql:
     if value is None:
         return FALSE
-    mark, bound = parameter(parts, value)
+    mark, bound = parameter(sql, value)
     return Sql(f"{key.sql} {sign} {mark}", (bound,))
 
 

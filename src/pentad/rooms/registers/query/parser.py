@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.datetimes import parse_as_of
-from pentad.rooms.registers.query.filters import operator, parse_filter, scalar, truth
+from pentad.rooms.registers.query.filters import parse_filter, read_bool, read_operator, read_scalar
 from pentad.rooms.registers.query.models import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
@@ -34,7 +34,7 @@ from pentad.rooms.registers.query.models import (
     Sort,
     Terms,
 )
-from pentad.rooms.registers.query.query_fields import Known, Target, is_metadata, target
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, is_metadata, resolve_field
 from pentad.rooms.registers.query.search_words import words
 
 BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
@@ -53,36 +53,36 @@ _MEMBERS: Final = (
 T = TypeVar("T")
 
 
-def parse_query(known: Known, raw: Mapping[str, Any]) -> Query:
+def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
     """A query from its JSON members; InvalidInput names the member that is wrong."""
     check_members(raw, _MEMBERS, "query")
-    limit = whole(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
-    offset = whole(raw.get("offset"), "offset", 0, FURTHEST)
-    page = whole(raw.get("page"), "page", 0, FURTHEST)
+    limit = read_integer(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
+    offset = read_integer(raw.get("offset"), "offset", 0, FURTHEST)
+    page = read_integer(raw.get("page"), "page", 0, FURTHEST)
     cursor = raw.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or offset or page):
         raise InvalidInput("A cursor is a text, and says by itself where to go on.", hint="Leave out offset and page.")
-    search, as_of = parse_search(raw.get("search")), moment_of(raw.get("as_of"))
+    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
     return Query(
-        filter=parse_filter(known, raw.get("filter")),
+        filter=parse_filter(schema, raw.get("filter")),
         search=search,
-        sort=parse_sort(known, raw.get("sort")),
-        fields=parse_fields(known, raw.get("fields")),
+        sort=parse_sort(schema, raw.get("sort")),
+        fields=parse_fields(schema, raw.get("fields")),
         limit=limit,
         offset=(page - 1) * limit if page else offset,
         cursor=cursor or None,
-        count=True if raw.get("count") is None else truth(raw["count"], "count"),
-        facets=parse_facets(known, raw.get("facets")),
+        count=True if raw.get("count") is None else read_bool(raw["count"], "count"),
+        facets=parse_facets(schema, raw.get("facets")),
         as_of=as_of,
         include_deleted=False
         if raw.get("include_deleted") is None
-        else truth(raw["include_deleted"], "include_deleted"),
+        else read_bool(raw["include_deleted"], "include_deleted"),
     )
 
 
-def moment_of(raw: Any) -> AsOf | None:
+def read_as_of(raw: Any) -> AsOf | None:
     return None if raw is None or raw == "" else parse_as_of(raw)
 
 
@@ -97,7 +97,7 @@ def check_members(raw: Mapping[str, Any], members: tuple[str, ...], what: str) -
             )
 
 
-def whole(raw: Any, name: str, default: int, largest: int) -> int:
+def read_integer(raw: Any, name: str, default: int, largest: int) -> int:
     """A number from 0 to the largest, also written as text."""
     if raw is None or raw == "":
         return default
@@ -123,7 +123,7 @@ def parse_search(raw: Any) -> str | None:
     return raw
 
 
-def parse_sort(known: Known, raw: Any) -> tuple[Sort, ...]:
+def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
     """`"-price"`, `"-price,name"`, `["-price", "name"]`, or `{"price": "desc"}`."""
     if raw is None or raw in ("", [], {}):
         return ()
@@ -135,8 +135,8 @@ def parse_sort(known: Known, raw: Any) -> tuple[Sort, ...]:
         pairs = [(name, _descends(name, way)) for name, way in cast("dict[str, Any]", raw).items()]
     else:
         raise InvalidInput("sort must be names.", hint='Write ["-price", "name"] or {"price": "desc"}.')
-    bounded(pairs, _MOST_KEYS, "sort")
-    return tuple(_sort(target(known, name), descending) for name, descending in pairs)
+    check_length(pairs, _MOST_KEYS, "sort")
+    return tuple(_sort(resolve_field(schema, name), descending) for name, descending in pairs)
 
 
 def _descends(name: str, way: Any) -> bool:
@@ -145,11 +145,11 @@ def _descends(name: str, way: Any) -> bool:
     return way.lower() == "desc"
 
 
-def _sort(at: Target, descending: bool) -> Sort:
+def _sort(at: QueryField, descending: bool) -> Sort:
     return Sort(at.path, ordered_kind(at, "sorted by"), descending)
 
 
-def ordered_kind(at: Target, purpose: str) -> Kind:
+def ordered_kind(at: QueryField, purpose: str) -> Kind:
     """The kind of a place that holds one kind of value."""
     if not at.single or at.kind is None:
         raise InvalidInput(
@@ -158,7 +158,7 @@ def ordered_kind(at: Target, purpose: str) -> Kind:
     return at.kind
 
 
-def parse_fields(known: Known, raw: Any) -> tuple[str, ...] | None:
+def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
     """The names to show; None for all."""
     if raw is None or raw in ("", []):
         return None
@@ -167,14 +167,14 @@ def parse_fields(known: Known, raw: Any) -> tuple[str, ...] | None:
     if not isinstance(raw, list) or not all(isinstance(one, str) for one in cast("list[Any]", raw)):
         raise InvalidInput("fields must be names.", hint='Write ["title", "address.city"].')
     names = cast("list[str]", raw)
-    bounded(names, _MOST_FIELDS, "fields")
+    check_length(names, _MOST_FIELDS, "fields")
     for name in names:
-        if name != "id" and not is_metadata(name) and target(known, name).lists:
+        if name != "id" and not is_metadata(name) and resolve_field(schema, name).lists:
             raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
     return tuple(dict.fromkeys(names))
 
 
-def parse_facets(known: Known, raw: Any) -> tuple[Facet, ...]:
+def parse_facets(schema: QuerySchema, raw: Any) -> tuple[Facet, ...]:
     """`["status"]`, or `{"status": {"size": 5}, "price": {"ranges": [10, 100]}, "due": {"by": "month"}}`."""
     if raw is None or raw in ("", [], {}):
         return ()
@@ -185,19 +185,19 @@ def parse_facets(known: Known, raw: Any) -> tuple[Facet, ...]:
     if not isinstance(raw, dict):
         raise InvalidInput("facets must be names.", hint='Write ["status"] or {"price": {"ranges": [10, 100]}}.')
     asked = cast("dict[str, Any]", raw)
-    bounded(list(asked), _MOST_FACETS, "facets")
-    return tuple(_facet(known, name, how) for name, how in asked.items())
+    check_length(list(asked), _MOST_FACETS, "facets")
+    return tuple(_facet(schema, name, how) for name, how in asked.items())
 
 
-def _facet(known: Known, name: str, how: Any) -> Facet:
-    at = target(known, name)
+def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
+    at = resolve_field(schema, name)
     if how is not None and not isinstance(how, dict):
         raise InvalidInput(
             f"facets.{name} must be an object.", hint='Write {"size": 5}, {"by": "month"} or {"ranges": []}.'
         )
     said = cast("dict[str, Any]", how or {})
     check_members(said, ("size", "by", "ranges"), "facet")
-    size = whole(said.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
+    size = read_integer(said.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
     if said.get("by") is not None:
         return Histogram(name, at.path, bucket_of(at, said["by"]), size if "size" in said else 100, timed_kind(at))
     if said.get("ranges") is not None:
@@ -207,7 +207,7 @@ def _facet(known: Known, name: str, how: Any) -> Facet:
     return Terms(name, at.path, at.kind, size, at.many)
 
 
-def bucket_of(at: Target, raw: Any) -> Bucket:
+def bucket_of(at: QueryField, raw: Any) -> Bucket:
     """A bucket of time, for a place that can hold times."""
     if raw not in BUCKETS:
         raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
@@ -216,14 +216,14 @@ def bucket_of(at: Target, raw: Any) -> Bucket:
     return raw
 
 
-def timed_kind(at: Target) -> Kind:
+def timed_kind(at: QueryField) -> Kind:
     """How the times of a place are written."""
     return "moment" if at.kind == "moment" else "text"
 
 
-def _bounds(at: Target, raw: Any) -> tuple[str | int | float | Instant, ...]:
+def _bounds(at: QueryField, raw: Any) -> tuple[str | int | float | Instant, ...]:
     values: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else []
-    read = [scalar(at, value) for value in values]
+    read = [read_scalar(at, value) for value in values]
     if not read or len(read) > _MOST_BOUNDS or any(value is None or isinstance(value, bool) for value in read):
         raise InvalidInput(
             f"facets.{at.name}.ranges takes 1 to {_MOST_BOUNDS} bounds.", hint='Write {"ranges": [10, 100]}.'
@@ -231,7 +231,7 @@ def _bounds(at: Target, raw: Any) -> tuple[str | int | float | Instant, ...]:
     return tuple(sorted(set(cast("list[Any]", read))))
 
 
-def bounded(listed: list[T], most: int, name: str) -> None:
+def check_length(listed: list[T], most: int, name: str) -> None:
     if len(listed) > most:
         raise LimitExceeded(f"{name} has at most {most} entries, not {len(listed)}.")
 
@@ -242,41 +242,41 @@ _MOST_METRICS: Final = 20
 _MOST_GROUP_KEYS: Final = 5
 
 
-def parse_aggregate(known: Known, raw: Mapping[str, Any]) -> AggregateQuery:
+def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQuery:
     """An aggregation from its JSON members. Without metrics it counts."""
     check_members(raw, _AGGREGATE_MEMBERS, "aggregation")
-    search, as_of = parse_search(raw.get("search")), moment_of(raw.get("as_of"))
+    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
-    keys = _keys(known, raw.get("group_by"))
-    metrics = _metrics(known, raw.get("metrics"))
+    keys = _keys(schema, raw.get("group_by"))
+    metrics = _metrics(schema, raw.get("metrics"))
     names = [*(key.name for key in keys), *(metric.name for metric in metrics)]
     if len(set(names)) < len(names):
         raise InvalidInput("Two figures or groups have one name.", hint="Give each metric a name of its own.")
     return AggregateQuery(
         metrics=metrics,
-        filter=parse_filter(known, raw.get("filter")),
+        filter=parse_filter(schema, raw.get("filter")),
         search=search,
         group_by=keys,
         having=_having(metrics, raw.get("having")),
         sort=_group_order(names, raw.get("sort")),
-        limit=max(1, whole(raw.get("limit"), "limit", DEFAULT_GROUPS, LARGEST_LIMIT)),
-        offset=whole(raw.get("offset"), "offset", 0, FURTHEST),
+        limit=max(1, read_integer(raw.get("limit"), "limit", DEFAULT_GROUPS, LARGEST_LIMIT)),
+        offset=read_integer(raw.get("offset"), "offset", 0, FURTHEST),
         as_of=as_of,
     )
 
 
-def _metrics(known: Known, raw: Any) -> tuple[Metric, ...]:
+def _metrics(schema: QuerySchema, raw: Any) -> tuple[Metric, ...]:
     if raw is None or raw in ({}, []):
         return (Metric("count", "count"),)
     if not isinstance(raw, dict):
         raise InvalidInput("metrics must be an object.", hint='Write {"n": "count", "worth": {"sum": "price"}}.')
     asked = cast("dict[str, Any]", raw)
-    bounded(list(asked), _MOST_METRICS, "metrics")
-    return tuple(_metric(known, name, how) for name, how in asked.items())
+    check_length(list(asked), _MOST_METRICS, "metrics")
+    return tuple(_metric(schema, name, how) for name, how in asked.items())
 
 
-def _metric(known: Known, name: str, how: Any) -> Metric:
+def _metric(schema: QuerySchema, name: str, how: Any) -> Metric:
     if how == "count":
         return Metric(name, "count")
     said = cast("dict[str, Any]", how) if isinstance(how, dict) else {}
@@ -291,27 +291,27 @@ def _metric(known: Known, name: str, how: Any) -> Metric:
         )
     if not isinstance(path, str):
         raise InvalidInput(f"metrics.{name[:60]}.{function} takes the name of a property.")
-    at = target(known, path)
+    at = resolve_field(schema, path)
     kind = ordered_kind(at, f"put into {function}")
     if (kind != "number" and function in ("sum", "avg")) or (kind == "boolean" and function in ("min", "max")):
         raise InvalidInput(f"{function} needs numbers; {at.name} is {at.described}.", hint="Use count or distinct.")
     return Metric(name, function, at.path, kind)
 
 
-def _keys(known: Known, raw: Any) -> tuple[GroupKey, ...]:
+def _keys(schema: QuerySchema, raw: Any) -> tuple[GroupKey, ...]:
     if raw is None or raw == "":
         return ()
     listed = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
-    bounded(listed, _MOST_GROUP_KEYS, "group_by")
-    return tuple(_key(known, one) for one in listed)
+    check_length(listed, _MOST_GROUP_KEYS, "group_by")
+    return tuple(_key(schema, one) for one in listed)
 
 
-def _key(known: Known, raw: Any) -> GroupKey:
+def _key(schema: QuerySchema, raw: Any) -> GroupKey:
     said = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {"path": raw}
     check_members(said, ("path", "by"), "group")
     if not isinstance(said.get("path"), str):
         raise InvalidInput("group_by takes names.", hint='Write ["status"] or [{"path": "due", "by": "month"}].')
-    at = target(known, said["path"])
+    at = resolve_field(schema, said["path"])
     if said.get("by") is None:
         return GroupKey(at.name, at.path, ordered_kind(at, "grouped by"))
     return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, said["by"]))
@@ -329,7 +329,7 @@ def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:
                 hint='Write {"n": {"gte": 2}}.',
             )
         for sign, value in cast("dict[str, Any]", how).items():
-            op = operator(sign)
+            op = read_operator(sign)
             if op not in ("eq", "ne", "gt", "gte", "lt", "lte") or not _is_number(value):
                 raise InvalidInput(f"having.{name[:60]} compares with a number, by eq, ne, gt, gte, lt or lte.")
             bounds.append(Having(name, op, value))
@@ -344,7 +344,7 @@ def _group_order(names: list[str], raw: Any) -> tuple[tuple[str, bool], ...]:
     if raw is None:
         return ()
     listed = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
-    bounded(listed, _MOST_GROUP_KEYS, "sort")
+    check_length(listed, _MOST_GROUP_KEYS, "sort")
     for one in listed:
         if not isinstance(one, str) or one.removeprefix("-") not in names:
             raise InvalidInput(f"Groups are sorted by {', '.join(names)}.", hint='Write ["-n"].')

@@ -10,14 +10,14 @@ from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql, select
-from pentad.rooms.registers.query.datetimes import key_sql
+from pentad.rooms.registers.query.datetimes import datetime_key_sql
 from pentad.rooms.registers.query.json_sql import json_type, postgres_value
 from pentad.rooms.registers.query.models import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
 
-class PostgresParts:
+class PostgresDialect:
     """See `dialects.Parts`."""
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class PostgresParts:
         value = {
             "text": """(CASE jsonb_typeof(element) WHEN 'string' THEN element #>> '{}' END COLLATE "C")""",
             "number": "(CASE jsonb_typeof(element) WHEN 'number' THEN element::numeric END)",
-            "moment": key_sql("postgres", "(element #>> '{}')"),
+            "moment": datetime_key_sql("postgres", "(element #>> '{}')"),
             "boolean": "(CASE element WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)",
         }[kind]
         return f"jsonb_array_elements({array}) AS elements (element)", value

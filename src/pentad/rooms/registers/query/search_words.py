@@ -22,12 +22,12 @@ def words(text: str) -> list[str]:
     return WORDS.words(text)
 
 
-def asked_words(search: str) -> list[Word]:
+def query_words(search: str) -> list[Word]:
     """The words of a search, each once."""
     return [Word.plain(word) for word in dict.fromkeys(words(search))][:_MOST_SEARCHED]
 
 
-def telling_words(search: str) -> tuple[str, ...]:
+def distinctive_words(search: str) -> tuple[str, ...]:
     """The words of a search that can tell one object from another, each once; all of them when there is no such."""
     found = list(dict.fromkeys(words(search)))
     return tuple([word for word in found if word not in STOP_WORDS] or found)[:_MOST_SEARCHED]

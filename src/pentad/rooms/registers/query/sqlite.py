@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql, nested, select
-from pentad.rooms.registers.query.datetimes import key_sql
+from pentad.rooms.registers.query.datetimes import datetime_key_sql
 from pentad.rooms.registers.query.json_sql import json_type, sqlite_place
 from pentad.rooms.registers.query.models import Bucket, Instant, Kind, Path, Scalar
 
@@ -19,7 +19,7 @@ _ELEMENT_TYPES: Final[dict[Kind, str]] = {
 }
 
 
-class SqliteParts:
+class SqliteDialect:
     """See `dialects.Parts`."""
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class SqliteParts:
         if value is None or isinstance(value, bool):
             wanted = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
         elif isinstance(value, Instant):
-            wanted = Sql(f"{key_sql('sqlite', 'element.value')} = ?", (value.key,))
+            wanted = Sql(f"{datetime_key_sql('sqlite', 'element.value')} = ?", (value.key,))
         else:
             types = _ELEMENT_TYPES["text" if isinstance(value, str) else "number"]
             wanted = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
@@ -91,7 +91,7 @@ class SqliteParts:
         return f"CASE {json_type('sqlite', path)} WHEN 'array' THEN json_extract({sqlite_place(path)}) END"
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
-        read = key_sql("sqlite", "element.value") if kind == "moment" else "element.value"
+        read = datetime_key_sql("sqlite", "element.value") if kind == "moment" else "element.value"
         value = f"CASE WHEN element.type IN ({_ELEMENT_TYPES[kind]}) THEN {read} END"
         return f"json_each({array}) AS element", value
 

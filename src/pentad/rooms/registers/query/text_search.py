@@ -14,11 +14,11 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
-from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.from_clause import COLUMNS, Source, source
-from pentad.rooms.registers.query.models import Filter, Found, Query, Scope, Why
+from pentad.rooms.registers.query.dialects import SqlDialect
+from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, row_source
+from pentad.rooms.registers.query.models import Explanation, Filter, Query, QueryResult, Scope
 from pentad.rooms.registers.query.pagination import read_cursor, write_cursor
-from pentad.rooms.registers.query.search_words import PrefixText, prefix_text, telling_words
+from pentad.rooms.registers.query.search_words import PrefixText, distinctive_words, prefix_text
 from pentad.search.documents import Retrieval
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import SearchFields, WordMatch, WordScorer
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 300
 """So many of the best by words are ranked together with what is near."""
-NEAR: Final = 200
-MANY: Final = 20_000
+MOST_NEAREST: Final = 200
+MOST_COMPARED: Final = 20_000
 """Objects that a filter leaves: up to so many only these are compared; beyond, the nearest of all are checked first."""
 
 _WIDTH: Final = COLUMNS.count(",") + 1
@@ -42,7 +42,7 @@ def _all_texts(stored: StoredObject) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchSettings:
     """What of the objects in a scope is searched: their texts by property, what properties weigh, and, where schemas
     are hybrid, the question put to their vectors. Without any of these words decide, which `because` explains."""
 
@@ -54,7 +54,7 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """What is looked for, and among which objects."""
 
     scope: Scope
@@ -69,7 +69,7 @@ class _Hit:
     texts: Mapping[str, PrefixText]
     words: WordMatch | None = None
     score: float = 0.0
-    why: Why = field(default_factory=Why)
+    why: Explanation = field(default_factory=Explanation)
 
     def explain(self, match: WordMatch, score: float, by_words: float, cosine: float | None = None) -> None:
         """Note a score, and what of it the words gave."""
@@ -77,7 +77,10 @@ class _Hit:
         given = {word: round(value, _DIGITS) for word, value in match.by_word(scale).items()}
         fields = {name: found for name, (found, _) in match.by_field().items()}
         meaning = 0.0 if cosine is None else round(score - by_words, _DIGITS)
-        self.score, self.why = score, Why(given, meaning, None if cosine is None else round(cosine, _DIGITS), fields)
+        self.score, self.why = (
+            score,
+            Explanation(given, meaning, None if cosine is None else round(cosine, _DIGITS), fields),
+        )
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -87,45 +90,45 @@ class _Hit:
 class TextSearch:
     """One search in one reading."""
 
-    def __init__(self, rows: Rows, parts: Parts, asked: Asked, searched: Searched) -> None:
+    def __init__(self, rows: Rows, sql: SqlDialect, asked: SearchRequest, settings: SearchSettings) -> None:
         self._rows = rows
-        self._parts = parts
-        self._asked = asked
-        self._searched = searched
+        self._parts = sql
+        self._request = asked
+        self._settings = settings
 
     @classmethod
-    def of(cls, rows: Rows, parts: Parts, scope: Scope, query: Query, searched: Searched) -> "TextSearch":
+    def of(cls, rows: Rows, sql: SqlDialect, scope: Scope, query: Query, settings: SearchSettings) -> "TextSearch":
         """The search of a query; the pages of one listing are all ranked in the way the first one was."""
         after = None if query.sort else read_cursor(scope, query, ["number", "number"])
         if after is not None and after[0] == _BY_WORDS:
-            searched = replace(searched, queries=())
-        elif after is not None and not searched.queries:
+            settings = replace(settings, queries=())
+        elif after is not None and not settings.queries:
             raise InvalidInput(
-                f"The listing cannot go on by meaning. {searched.because or ''}".strip(),
+                f"The listing cannot go on by meaning. {settings.because or ''}".strip(),
                 hint="Leave the cursor out to start again.",
             )
-        return cls(rows, parts, Asked(scope, query.filter, query.search or "", query.include_deleted), searched)
+        return cls(rows, sql, SearchRequest(scope, query.filter, query.search or "", query.include_deleted), settings)
 
     @property
     def retrieval(self) -> Retrieval | None:
         """How a hybrid schema was searched; None for others."""
-        if not self._searched.hybrid:
+        if not self._settings.hybrid:
             return None
-        return "hybrid" if self._searched.queries else "lexical"
+        return "hybrid" if self._settings.queries else "lexical"
 
-    def described(self, found: Found) -> Found:
+    def described(self, found: QueryResult) -> QueryResult:
         """What was found, with how it was looked for."""
-        return replace(found, retrieval=self.retrieval, lexical_because=self._searched.because)
+        return replace(found, retrieval=self.retrieval, lexical_because=self._settings.because)
 
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         """Everything that is found: by words, or for being near."""
         return self._source(search=True, near=list(self._near))
 
-    def page(self, query: Query) -> Found:
+    def page(self, query: Query) -> QueryResult:
         """A page by relevance; its cursor counts rows, as relevance moves with every new object."""
         if query.limit == 0:
-            return Found([], None, None)
-        after = read_cursor(self._asked.scope, query, ["number", "number"])
+            return QueryResult([], None, None)
+        after = read_cursor(self._request.scope, query, ["number", "number"])
         offset = query.offset if after is None else max(0, int(after[1] or 0))
         wanted = query.limit + 1
         hits = self._head[offset : offset + wanted]
@@ -133,19 +136,19 @@ class TextSearch:
             start = max(0, offset - len(self._head))
             hits = [*hits, *self._behind(start, wanted - len(hits))]
         shown = hits[: query.limit]
-        way = _BY_BOTH if self._searched.queries else _BY_WORDS
+        way = _BY_BOTH if self._settings.queries else _BY_WORDS
 
-        def behind(count: int) -> str:
-            return write_cursor(self._asked.scope, query, (way, offset + count))
+        def cursor_after(count: int) -> str:
+            return write_cursor(self._request.scope, query, (way, offset + count))
 
-        return Found(
+        return QueryResult(
             [hit.row for hit in shown],
             None,
-            behind(query.limit) if len(hits) > query.limit else None,
+            cursor_after(query.limit) if len(hits) > query.limit else None,
             relevance=[hit.why.score for hit in shown],
             why=[hit.why for hit in shown],
-            no_good_match=self._searched.hybrid and not offset and (not shown or shown[0].score < GOOD_MATCH),
-            behind=behind,
+            no_good_match=self._settings.hybrid and not offset and (not shown or shown[0].score < GOOD_MATCH),
+            cursor_after=cursor_after,
         )
 
     # who takes part
@@ -154,10 +157,10 @@ class TextSearch:
     def _near(self) -> dict[int, float]:
         """The nearest objects of all that the scope and the filter leave, by id, with their cosines."""
         near: dict[int, float] = {}
-        for query in self._searched.queries:
-            near |= query.nearest_left(NEAR, MANY, self._matching, self._among)
+        for query in self._settings.queries:
+            near |= query.nearest_left(MOST_NEAREST, MOST_COMPARED, self._matching, self._among)
         best = sorted(near.items(), key=lambda one: (-one[1], -one[0]))
-        return dict(best[:NEAR])
+        return dict(best[:MOST_NEAREST])
 
     def _matching(self, most: int) -> list[int]:
         statement = self._source(search=False).select("objects.id", None, f" LIMIT {int(most)}")
@@ -166,9 +169,9 @@ class TextSearch:
     def _among(self, ids: Sequence[int]) -> list[int]:
         return [row[0] for row in self._read(self._source(search=False), "objects.id", ids)]
 
-    def _source(self, *, search: bool, near: Sequence[int] = ()) -> Source:
-        asked = self._asked
-        return source(
+    def _source(self, *, search: bool, near: Sequence[int] = ()) -> RowSource:
+        asked = self._request
+        return row_source(
             self._parts,
             asked.scope,
             asked.filter,
@@ -177,7 +180,7 @@ class TextSearch:
             near=near,
         )
 
-    def _read(self, found: Source, columns: str, ids: Sequence[int]) -> list[Row]:
+    def _read(self, found: RowSource, columns: str, ids: Sequence[int]) -> list[Row]:
         if not ids:
             return []
         statement = found.select(columns, _among(ids))
@@ -205,7 +208,7 @@ class TextSearch:
         """Counts how telling each word is by what was found, so that no other object has a say in it."""
         by_words, near = self._first_by_words, self._only_near
         texts = [hit.texts for hit in (*by_words, *near)]
-        return WordScorer.over(telling_words(self._asked.search), texts, self._searched.fields, len(by_words))
+        return WordScorer.over(distinctive_words(self._request.search), texts, self._settings.fields, len(by_words))
 
     @cached_property
     def _head(self) -> list[_Hit]:
@@ -213,11 +216,11 @@ class TextSearch:
         hits = {hit.row[0]: hit for hit in (*self._first_by_words, *self._only_near)}
         complete = {hit.row[0] for hit in self._first_by_words}
         matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
-        if not self._searched.queries:
+        if not self._settings.queries:
             return self._by_their_words(list(hits.values()), matches)
         from pentad.search.vector_query import fused
 
-        ranked = fused(self._searched.queries, matches)
+        ranked = fused(self._settings.queries, matches)
         for key, one in ranked.items():
             hits[key].explain(matches[key], one.score, one.words, one.cosine)
         return sorted((hits[key] for key in ranked), key=lambda hit: hit.rank)
@@ -254,7 +257,7 @@ class TextSearch:
         return [self._hit(row[:_WIDTH]) for row in self._rows.all(statement.text, *statement.params)]
 
     def _hit(self, row: tuple[Any, ...]) -> _Hit:
-        texts = self._searched.texts(StoredObject(*row))
+        texts = self._settings.texts(StoredObject(*row))
         return _Hit(row, {name: prefix_text(text) for name, text in texts.items()})
 
 

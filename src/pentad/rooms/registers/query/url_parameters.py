@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.query.filters import Operator, asked, operator
+from pentad.rooms.registers.query.filters import Operator, build_comparison, read_operator
 from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
 from pentad.rooms.registers.query.models import And, Filter, Query
 from pentad.rooms.registers.query.parser import parse_query
-from pentad.rooms.registers.query.query_fields import Known, Target, target
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field
 
 _STEERING: Final = {
     "_limit": "limit",
@@ -47,7 +47,7 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
 
 
-def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
+def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Query:
     """The query that the parameters of a URL mean."""
     steering: dict[str, Any] = {}
     asked: dict[tuple[str, Operator], list[str]] = {}
@@ -55,24 +55,24 @@ def parse_parameters(known: Known, pairs: Iterable[tuple[str, str]]) -> Query:
     for number, (given, value) in enumerate(pairs):
         if number >= _MOST:
             raise InvalidInput(f"The query has more than {_MOST} parameters.")
-        name = _spelled_out(known, given)
-        if not name.startswith("_") or name in known.properties:
-            asked.setdefault(_place(known, name), []).append(value)
+        name = _spelled_out(schema, given)
+        if not name.startswith("_") or name in schema.properties:
+            asked.setdefault(_place(schema, name), []).append(value)
         elif not _steer(steering, name, value) and name.partition("[")[0] not in _SHAPING:
             _refuse_meaningful(name, value)
             ignored.append(name)
-    conditions = [_condition(target(known, name), op, values) for (name, op), values in asked.items()]
-    query = parse_query(known, steering)
+    conditions = [_condition(resolve_field(schema, name), op, values) for (name, op), values in asked.items()]
+    query = parse_query(schema, steering)
     if query.filter is not None:
         conditions.append(query.filter)
     wanted = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
     return replace(query, filter=wanted, ignored=tuple(ignored))
 
 
-def _spelled_out(known: Known, name: str) -> str:
+def _spelled_out(schema: QuerySchema, name: str) -> str:
     """`_created[gt]` as `@self[created][gt]`; a property of that name comes first."""
     plain, bracket, rest = name.partition("[")
-    if not plain.startswith("_") or plain in known.properties:
+    if not plain.startswith("_") or plain in schema.properties:
         return name
     if plain == "_ids":
         return f"{SELF}[id][in]"
@@ -144,9 +144,9 @@ def _json(name: str, value: str) -> Any:
         raise InvalidInput(f"{name} is not valid JSON.", hint="Write it as JSON, URL-encoded.") from None
 
 
-def _place(known: Known, name: str) -> tuple[str, Operator]:
+def _place(schema: QuerySchema, name: str) -> tuple[str, Operator]:
     """The dotted name and the operator of `a[b][gte]`; a property of exactly that name comes first."""
-    if name in known.properties:
+    if name in schema.properties:
         return name, "eq"
     plain = name.partition("[")[0]
     inner: list[str] = _BRACKETS.findall(name)
@@ -154,18 +154,18 @@ def _place(known: Known, name: str) -> tuple[str, Operator]:
     if inner and inner[-1] == "":
         inner.pop()
         op = "in"
-    if inner and (found := operator(inner[-1])) is not None and ".".join((plain, *inner)) not in known.properties:
+    if inner and (found := read_operator(inner[-1])) is not None and ".".join((plain, *inner)) not in schema.properties:
         op = found
         inner.pop()
     return ".".join((plain, *inner)), op
 
 
-def _condition(at: Target, op: Operator, values: list[str]) -> Filter:
+def _condition(at: QueryField, op: Operator, values: list[str]) -> Filter:
     if len(values) == 1 and op == "eq" and values[0] in _NULLS:
-        return asked(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
+        return build_comparison(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
     if op in ("in", "nin"):
-        return asked(at, op, values if len(values) > 1 else values[0], text=True)
+        return build_comparison(at, op, values if len(values) > 1 else values[0], text=True)
     if op in ("eq", "ne") and len(values) > 1:
-        return asked(at, "in" if op == "eq" else "nin", values, text=True)
-    parts = tuple(asked(at, op, value, text=True) for value in values)
+        return build_comparison(at, "in" if op == "eq" else "nin", values, text=True)
+    parts = tuple(build_comparison(at, op, value, text=True) for value in values)
     return parts[0] if len(parts) == 1 else And(parts)

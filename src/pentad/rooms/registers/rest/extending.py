@@ -15,7 +15,7 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.models import Pair
-from pentad.rooms.registers.objects.integrity import named, values_at
+from pentad.rooms.registers.objects.integrity import referenced_uuid, values_at
 from pentad.rooms.registers.query.models import AsOf
 from pentad.rooms.registers.rest.ask import Ask
 from pentad.rooms.registers.showing import shown
@@ -136,7 +136,7 @@ class _Related:
     def _place(self, value: Any, names: Names, inside: frozenset[str]) -> Any:
         if isinstance(value, list):
             return [self._place(one, names, inside) for one in cast("list[Any]", value)]
-        uuid = named(value) if isinstance(value, str) else ""
+        uuid = referenced_uuid(value) if isinstance(value, str) else ""
         found = self._found.get(uuid)
         if found is None or uuid in inside:
             return value
@@ -186,7 +186,7 @@ def _uuids(value: Any) -> list[str]:
     """The objects that what stands at a relation names."""
     if isinstance(value, list):
         return [one for member in cast("list[Any]", value) for one in _uuids(member)]
-    return [named(value)] if isinstance(value, str) else []
+    return [referenced_uuid(value)] if isinstance(value, str) else []
 
 
 def _replaced(node: Any, path: Path, put: Callable[[Any], Any]) -> Any:

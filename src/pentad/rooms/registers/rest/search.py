@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from pentad.platform import Parameter
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.query.models import Found, Query
+from pentad.rooms.registers.query.models import Query, QueryResult
 from pentad.rooms.registers.query.parser import parse_search
 from pentad.rooms.registers.rest.answers import answer
 from pentad.rooms.registers.rest.ask import Ask
@@ -36,7 +36,9 @@ _QUERY: Final = (
 )
 
 
-async def page_of(ask: Ask, pair: Pair, query: Query, found: Found, shaping: Shaping = _AS_THEY_ARE) -> dict[str, Any]:
+async def page_of(
+    ask: Ask, pair: Pair, query: Query, found: QueryResult, shaping: Shaping = _AS_THEY_ARE
+) -> dict[str, Any]:
     """The envelope of a list of objects."""
     prune, access = not ask.flag("_empty"), ask.registers.access
     objects = [StoredObject(*row) for row in found.rows]
@@ -53,10 +55,10 @@ async def page_of(ask: Ask, pair: Pair, query: Query, found: Found, shaping: Sha
         body["cursor"] = found.cursor
     if found.ignored:
         body["@self"] = {"ignored": list(found.ignored)}
-    return {**body, **found.told()}
+    return {**body, **found.retrieval_info()}
 
 
-def _explain(rows: list[Any], found: Found) -> None:
+def _explain(rows: list[Any], found: QueryResult) -> None:
     """Say of each hit how relevant it is, and why where that is known."""
     for number, (row, relevance) in enumerate(zip(rows, found.relevance, strict=False)):
         if isinstance(metadata := row.get("@self"), dict):
@@ -80,7 +82,7 @@ async def search_by_words(ask: Ask) -> Response:
     limit, offset = ask.window()
     words = next((said for name in _WORDS if (said := ask.text(name)) is not None), "")
     found, rows = await matches(ask, pairs, words, limit, offset)
-    return answer({"results": rows, **found.told()})
+    return answer({"results": rows, **found.retrieval_info()})
 
 
 async def search_by_query(ask: Ask) -> Response:
@@ -119,7 +121,7 @@ async def pairs_of(ask: Ask, register: int | str | None, schema: int | str | Non
 
 async def matches(
     ask: Ask, pairs: list[Pair], search: str, limit: int, offset: int = 0, *, words: bool = False
-) -> tuple[Found, list[dict[str, Any]]]:
+) -> tuple[QueryResult, list[dict[str, Any]]]:
     """The objects of some pairs that a search finds, best first, as found and as shown; by `words` alone if so."""
     access = ask.registers.access
     query = Query(search=parse_search(search), limit=limit, offset=offset, count=False)

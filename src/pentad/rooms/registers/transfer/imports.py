@@ -17,10 +17,10 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
-from pentad.rooms.registers.objects.indexes import key_of
-from pentad.rooms.registers.objects.lookup import visibility
-from pentad.rooms.registers.objects.pending_changes import Task, steps_of
-from pentad.rooms.registers.objects.writer import News
+from pentad.rooms.registers.objects.indexes import unique_key
+from pentad.rooms.registers.objects.lookup import visibility_of
+from pentad.rooms.registers.objects.pending_changes import WriteContext, write_steps
+from pentad.rooms.registers.objects.writer import ChangeNotifications
 from pentad.rooms.registers.transfer.report import ImportReport, Tally, problems_of
 from pentad.rooms.registers.transfer.rows import Format, Problem, RawRow, reader_of
 from pentad.rooms.registers.transfer.spool import Spool
@@ -78,21 +78,23 @@ class Importer:
         report.problems.sort(key=lambda problem: problem.row)
         return report
 
-    def holders(self, rows: Rows, task: Task, key: tuple[str, ...], found: Sequence[RawRow]) -> list[str | None]:
+    def holders(
+        self, rows: Rows, context: WriteContext, key: tuple[str, ...], found: Sequence[RawRow]
+    ) -> list[str | None]:
         """The object each row is about: the one it names if that exists, else the one with the same key.
 
         An object that the caller may not see does not exist for its rows.
         """
         wanted = [row.uuid for row in found if row.uuid is not None]
-        named = set(store.living(rows, wanted))
-        visible = visibility(rows, self._access, task.caller, self.objects.pairs_in(rows))
+        named = set(store.live_objects(rows, wanted))
+        visible = visibility_of(rows, self._access, context.caller, self.objects.pairs_in(rows))
         if visible is not None:
             named.intersection_update(visible.objects(wanted))
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
-            by_key = uniqueness.found_by_key(
-                rows, self._database.dialect, self._access, task.caller, task.pair,
-                key_of(task.pair.definition, key), [row.data for row in found],
+            by_key = uniqueness.find_by_key(
+                rows, self._database.dialect, self._access, context.caller, context.pair,
+                unique_key(context.pair.definition, key), [row.data for row in found],
             )  # fmt: skip
         return [row.uuid if row.uuid in named else holder for row, holder in zip(found, by_key, strict=True)]
 
@@ -134,8 +136,8 @@ class _Run:
 
     def _refused(self, fresh: Sequence[RawRow]) -> dict[int, list[Problem]]:
         """What the schema says against new objects; rows for objects that exist are complete only in the store."""
-        steps = steps_of([Operation("create", row.data) for row in fresh])
-        self.importer.objects.writer.make_ready(self.importer.objects.task(self.caller, self.pair), steps)
+        steps = write_steps([Operation("create", row.data) for row in fresh])
+        self.importer.objects.writer.prepare_creates(self.importer.objects.write_context(self.caller, self.pair), steps)
         return {
             row.number: problems_of(row.number, step.error)
             for row, step in zip(fresh, steps, strict=True)
@@ -146,12 +148,14 @@ class _Run:
         objects, report = self.importer.objects, self.report
         if self.options.partial and not self.options.dry_run:
             for rows in self.spool.chunks(_AT_ONCE):
-                report.add(await objects.insist(self.caller, self.pair, partial(self._some, rows)))
+                report.add(await objects.write_with_retry(self.caller, self.pair, partial(self._some, rows)))
                 report.written = bool(report.created or report.updated)
                 self.progress("writing", report.done, report.rows)
             return
         try:
-            report.add(await objects.insist(self.caller, self.pair, partial(self._all, asyncio.get_running_loop())))
+            report.add(
+                await objects.write_with_retry(self.caller, self.pair, partial(self._all, asyncio.get_running_loop()))
+            )
             report.written = bool(report.created or report.updated)
         except _Undone as undone:
             report.add(undone.tally if self.options.dry_run else undone.tally.failures())
@@ -165,7 +169,7 @@ class _Run:
     def _write_all(self, tx: Transaction, pair: Pair, loop: asyncio.AbstractEventLoop) -> Tally:
         """Everything in one transaction; it is run again from the start when the store has to."""
         whole = Tally()
-        news = News()
+        news = ChangeNotifications()
         done = 0
         for chunk in self.spool.chunks(_AT_ONCE):
             whole.add(self._write_some(tx, pair, chunk, news))
@@ -176,13 +180,15 @@ class _Run:
         self.importer.objects.writer.tell(tx, news)
         return whole
 
-    def _write_some(self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: News | None) -> Tally:
+    def _write_some(
+        self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: ChangeNotifications | None
+    ) -> Tally:
         objects = self.importer.objects
-        task = objects.task(self.caller, pair)
-        holders = self.importer.holders(tx, task, self.options.key, rows)
-        steps = steps_of([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
-        objects.writer.make_ready(task, steps)
-        objects.writer.write(tx, task, steps, news)
+        context = objects.write_context(self.caller, pair)
+        holders = self.importer.holders(tx, context, self.options.key, rows)
+        steps = write_steps([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
+        objects.writer.prepare_creates(context, steps)
+        objects.writer.write(tx, context, steps, news)
         tally = Tally()
         for row, step in zip(rows, steps, strict=True):
             tally.count(row.number, step.status, step.error)
