@@ -222,7 +222,7 @@ def test_a_computed_null_is_no_value() -> None:
 
 def test_a_computation_that_fails_is_a_problem() -> None:
     problems = compiled({"a": {"type": "number", "computed": "b / 0"}}).prepare({"b": 1}).problems
-    assert [(problem.path, problem.rule) for problem in problems] == [("/a", "computed")]
+    assert [(problem.pointer, problem.code) for problem in problems] == [("/a", "computed")]
     assert "Division by zero" in problems[0].message
 
 
@@ -251,7 +251,7 @@ def test_what_is_immutable_may_be_set_once() -> None:
     assert schema.prepare({"code": "A"}, previous={"name": "x"}).problems == []
     assert schema.prepare({"code": "A", "name": "y"}, previous={"code": "A"}).problems == []
     (changed,) = schema.prepare({"code": "B"}, previous={"code": "A"}).problems
-    assert (changed.path, changed.rule, changed.received, changed.expected) == ("/code", "immutable", "B", "A")
+    assert (changed.pointer, changed.code, changed.value, changed.constraint) == ("/code", "immutable", "B", "A")
     assert changed.patch == ({"op": "replace", "path": "/code", "value": "A"},)
     (gone,) = schema.prepare({}, previous={"code": "A"}).problems
     assert gone.patch == ({"op": "add", "path": "/code", "value": "A"},)
@@ -259,7 +259,7 @@ def test_what_is_immutable_may_be_set_once() -> None:
 
 def test_an_immutable_schema_lets_nothing_change() -> None:
     schema = compiled({"a": {"type": "integer"}}, immutable=True)
-    assert [problem.rule for problem in schema.prepare({"a": 2}, previous={"a": 1}).problems] == ["immutable"]
+    assert [problem.code for problem in schema.prepare({"a": 2}, previous={"a": 1}).problems] == ["immutable"]
     assert schema.prepare({"a": 1}, previous={"a": 1}).problems == []
 
 
@@ -268,8 +268,8 @@ def test_a_soft_schema_warns_and_still_keeps_what_is_immutable() -> None:
     schema = compiled({"a": {"type": "integer"}, "b": {"type": "string", "immutable": True}}, hardValidation=False)
     prepared = schema.prepare({"a": "x", "b": "2"}, previous={"b": "1"})
     assert schema.soft
-    assert [problem.rule for problem in prepared.problems] == ["immutable"]
-    assert [problem.rule for problem in prepared.warnings] == ["type"]
+    assert [problem.code for problem in prepared.problems] == ["immutable"]
+    assert [problem.code for problem in prepared.warnings] == ["type"]
 
 
 @pytest.mark.parametrize("hard", [True, None])
@@ -280,7 +280,7 @@ def test_validation_is_on_unless_switched_off(hard: bool | None) -> None:
 def test_undeclared_properties_are_allowed_unless_the_schema_is_closed() -> None:
     assert compiled({"a": {"type": "integer"}}).prepare({"b": 1}).problems == []
     closed = compiled({"a": {"type": "integer"}}, additionalProperties=False)
-    assert [problem.path for problem in closed.prepare({"b": 1}).problems] == ["/b"]
+    assert [problem.pointer for problem in closed.prepare({"b": 1}).problems] == ["/b"]
 
 
 def test_required_true_on_a_property_makes_it_required() -> None:
@@ -292,7 +292,7 @@ def test_required_true_on_a_property_makes_it_required() -> None:
         required=["b"],
     )
     assert schema.required == {"a", "b"}
-    assert {problem.path for problem in schema.prepare({"b": {}}).problems} == {"/a", "/b/c"}
+    assert {problem.pointer for problem in schema.prepare({"b": {}}).problems} == {"/a", "/b/c"}
 
 
 def test_older_exclusive_limits_are_understood() -> None:
@@ -348,7 +348,7 @@ def test_a_property_may_have_any_name(name: str) -> None:
     schema = compiled({name: {"type": "integer", "minimum": 3}})
     assert schema.prepare({name: 3}).problems == []
     (problem,) = schema.prepare({name: 1}).problems
-    assert split_pointer(problem.path) == (name,)
+    assert split_pointer(problem.pointer) == (name,)
 
 
 JSON = st.recursive(

@@ -71,7 +71,7 @@ def test_three_levels_are_merged() -> None:
     assert list(schema.properties) == ["name", "note", "email", "salary"]
     assert schema.required == {"name", "email", "salary"}
     assert schema.name_of({"name": "Ada"}) == "Ada"
-    assert {problem.path for problem in schema.prepare({}).problems} == {"/name", "/email", "/salary"}
+    assert {problem.pointer for problem in schema.prepare({}).problems} == {"/name", "/email", "/salary"}
 
 
 def test_two_parents_are_both_inherited_in_order() -> None:

@@ -71,7 +71,7 @@ def test_data_nested_too_deeply_is_refused() -> None:
     data: dict[str, Any] = {}
     for _ in range(3_000):
         data = {"a": data}
-    assert [problem.rule for problem in compiled().prepare(data).problems] == ["json"]
+    assert [problem.code for problem in compiled().prepare(data).problems] == ["json"]
 
 
 KEYWORDS = (

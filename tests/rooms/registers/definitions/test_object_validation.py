@@ -40,7 +40,7 @@ def only(definition: dict[str, Any], value: Any) -> Problem:
 )
 def test_a_broken_rule_is_named_in_words(definition: dict[str, Any], value: Any, rule: str, words: str) -> None:
     problem = only(definition, value)
-    assert (problem.path, problem.rule, problem.received) == ("/a", rule, value)
+    assert (problem.pointer, problem.code, problem.value) == ("/a", rule, value)
     assert words in problem.message
 
 
@@ -155,12 +155,12 @@ def test_of_alternatives_the_one_that_was_meant_is_explained() -> None:
 
     schema = compiled({"a": {"oneOf": [shape("x", "string"), shape("y", "integer"), {"type": "null"}]}})
     (problem,) = schema.prepare({"a": {"k": "y", "v": "7"}}).problems
-    assert (problem.path, problem.rule, problem.patch[0]["value"]) == ("/a/v", "type", 7)
+    assert (problem.pointer, problem.code, problem.patch[0]["value"]) == ("/a/v", "type", 7)
 
 
 def test_when_no_alternative_fits_all_are_named() -> None:
     problem = only({"anyOf": [{"type": "string"}, {"type": "null"}]}, 5)
-    assert (problem.rule, problem.message) == (
+    assert (problem.code, problem.message) == (
         "anyOf",
         "matches none of the alternatives: must be a string; or must be null",
     )

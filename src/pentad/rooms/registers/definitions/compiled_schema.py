@@ -1,14 +1,10 @@
-"""Which property each heading of an object (name, description, summary, image, slug) is taken from.
+"""A compiled schema: what storage and queries need to know about it, and `prepare`, which validates an object.
 
-For those who ask about headings rather than show them: a filter on `@self.name` is one on the property the name comes
-from, and what comes from a hidden property is as hidden as the property.
+Compiling reports every mistake in the schema itself; `prepare` then only reports mistakes in the object. Both are pure:
+no store, no clock, no network.
 
-XXX How an object is called: its name, slug and other headings, by what the schema's configuration says.
-
-XXX A schema made ready: its facts for storage and queries, and `prepare`, the one way an object passes its rules.
-
-Compiling is the time for every complaint about the schema itself; preparing an object then only complains about the
-object. Both are pure: no store, no clock, no network.
+Headings are an object's name, description, summary, image and slug. The schema's configuration says which property,
+dotted path or template each one comes from. A heading made from a hidden property is as hidden as the property.
 """
 
 import re
@@ -35,7 +31,13 @@ from pentad.rooms.registers.definitions.expressions import (
 from pentad.rooms.registers.definitions.formats import EXTRA_FORMATS
 from pentad.rooms.registers.definitions.json_schema import to_json_schema
 from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
-from pentad.rooms.registers.definitions.object_validation import Problem, add_suggestions, json_text, read_failures
+from pentad.rooms.registers.definitions.object_validation import (
+    Problem,
+    add_suggestions,
+    json_text,
+    problem,
+    read_failures,
+)
 from pentad.rooms.registers.definitions.properties import (
     Indexed,
     Kind,
@@ -330,15 +332,16 @@ class CompiledSchema:
 
     def _frozen(self, data: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[Problem]:
         if self.immutable and not same_json(data, previous):
-            yield Problem((), "immutable", "may not be changed once it is written")
+            yield problem((), "immutable", "may not be changed once it is written")
             return
         for path in self.immutable_paths:
             old = next(iter(_values_at(previous, path)), None)
             new = next(iter(_values_at(data, path)), None)
             if old is not None and not same_json(old, new):
                 there = "replace" if any(True for _ in _values_at(data, path)) else "add"
-                problem = Problem(path, "immutable", "may not be changed once it is set", new, old, old)
-                yield _patched(problem, there, old)
+                found = problem(path, "immutable", "may not be changed once it is set", new, old)
+                patch = {"op": there, "path": found.pointer, "value": old}
+                yield msgspec.structs.replace(found, suggestions=(old,), patch=(patch,))
 
     def _definitions_at(self, path: Path) -> Mapping[str, Any]:
         node: Mapping[str, Any] = self.body
@@ -381,13 +384,6 @@ def _indexed_paths(properties: Mapping[str, Property], unique: tuple[Unique, ...
         wanted = found.indexed or found.facetable or found.ref is not None or found.path in alone
         if wanted and found.kind is not None:
             yield Indexed(found.path, found.kind, found.path in alone)
-
-
-def _patched(problem: Problem, operation: str, value: Any) -> Problem:
-    step = {"op": operation, "path": problem.path, "value": value}
-    return Problem(
-        problem.where, problem.rule, problem.message, problem.received, problem.expected, problem.nearest, (step,)
-    )
 
 
 def _values_at(node: Any, path: tuple[str, ...]) -> Iterator[Any]:

@@ -1,8 +1,8 @@
-"""Schemas made of other schemas: the root allOf, anyOf and oneOf of a schema may name stored ones.
+"""Schemas built from other stored schemas, named by the root `allOf`, `anyOf` and `oneOf`.
 
-allOf inherits: the parents' properties and requirements become the schema's own, any number of levels and parents, and
-where both say something of one property, both must hold. anyOf and oneOf take the named schemas as alternatives.
-What came from where is remembered. A circle of parents is refused.
+`allOf` inherits: properties and requirements of the parents become the schema's own, through any number of levels. If
+parent and child both define a property, both definitions must hold. `anyOf` and `oneOf` use the named schemas as
+alternatives. Cycles are refused.
 """
 
 from collections.abc import Callable, Mapping

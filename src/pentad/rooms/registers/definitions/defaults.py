@@ -1,13 +1,10 @@
-"""What a property gets when the writer gave nothing: its default or its constant, by the behaviour it declares.
+"""Values that the schema fills in before an object is validated: defaults, constants, computed values, dates.
 
-`absent` fills what is missing or null, `falsy` also empty texts and lists, `always` overwrites whatever was given. A
-default with `{{ }}` in it is a template over the object as the caller gave it.
+A default applies by its behaviour: `absent` fills what is missing or null, `falsy` also empty texts and lists, `always`
+overwrites the given value. A default with `{{ }}` is a template over the object as the caller sent it. Computed values
+replace whatever was given.
 
-XXX Properties whose value follows from others: what they compute, when, and in which order.
-
-XXX What happens to an object between the writer's hands and the check: defaults, computed values, dates.
-
-Everything works on copies made only where something changes, so that an object that needs nothing costs nothing.
+Copies are made only where something changes, so an object that needs nothing costs nothing.
 """
 
 from collections.abc import Mapping
@@ -27,7 +24,7 @@ from pentad.rooms.registers.definitions.expressions import (
 )
 from pentad.rooms.registers.definitions.formats import date_of
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
-from pentad.rooms.registers.definitions.object_validation import Problem
+from pentad.rooms.registers.definitions.object_validation import Problem, problem
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.properties import Property
@@ -222,7 +219,7 @@ class _DefaultsRun:
             try:
                 value = evaluate(rule.rule, filled, now=self._now, facts=self._facts)
             except ExpressionError as error:
-                self.problems.append(Problem((name,), "computed", f"cannot be computed: {error.message.rstrip('.')}"))
+                self.problems.append(problem((name,), "computed", f"cannot be computed: {error.message.rstrip('.')}"))
                 value = None
             if value is None:
                 filled.pop(name, None)
@@ -237,7 +234,7 @@ class _DefaultsRun:
         try:
             return default.make(self._given, self._now, self._facts)
         except ExpressionError as error:
-            self.problems.append(Problem(path, "default", f"has a default that fails: {error.message.rstrip('.')}"))
+            self.problems.append(problem(path, "default", f"has a default that fails: {error.message.rstrip('.')}"))
             return None
 
 

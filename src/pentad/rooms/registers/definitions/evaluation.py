@@ -1,7 +1,7 @@
-"""Running an expression over an object's data, within a fixed number of steps.
+"""Evaluates an expression over an object's data, within a fixed number of steps.
 
-Missing is null, and null passes through arithmetic and functions of one value, so that half-filled objects compute null
-rather than fail. Everything else that does not fit is an ExpressionError that names the operation.
+A missing value is null, and null passes through arithmetic and one-value functions, so half-filled objects compute null
+instead of failing. Anything else that does not fit raises an ExpressionError that names the operation.
 """
 
 import operator

@@ -1,12 +1,10 @@
-"""A proposed schema against the objects that exist: how many would fail, on what, and which migration would carry them.
+"""Checks a changed schema against the stored objects: how many would fail, why, and which migration would fix them.
 
-Every suggestion is tried: a step is only proposed when it mends more objects than it breaks. Nothing here changes a
+A migration step is suggested only if, tried on failing objects, it fixes more than it breaks. Nothing here changes a
 stored object.
 
-XXX Whether a changed schema can make a difference to parts of objects that its author may not read.
-
-Judged by the definitions alone. If a change that might matter were tried against hidden values, whether it is accepted
-would tell them: an author could find any value by making a bound narrower step by step.
+`cannot_affect` judges by the definitions alone whether a change can matter to data its author may not read. Trying the
+change on hidden values would reveal them: an author could narrow a bound step by step and watch when it is refused.
 """
 
 from collections import Counter, defaultdict
@@ -16,9 +14,10 @@ from itertools import islice
 from typing import Any, Final
 
 from pentad.kernel.names import nearest
+from pentad.kernel.problems import NO_VALUE, closest_value, convert_value
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate
-from pentad.rooms.registers.definitions.object_validation import Problem, conversions, near_values
+from pentad.rooms.registers.definitions.object_validation import Problem
 
 SAMPLES: Final = 5
 _INCOMPLETE: Final = "Objects and properties that you may not read were not looked at."
@@ -122,7 +121,7 @@ def _count_problems(report: EvolutionReport, index: int, problems: Sequence[Prob
 def problem_kind(problem: Problem) -> str:
     """Problems of one kind break the same rule at the same place, whichever member of a list it is."""
     place = "/".join("*" if isinstance(step, int) else step for step in problem.where)
-    return f"{problem.rule} {place}".strip()
+    return f"{problem.code} {place}".strip()
 
 
 def _suggest_migration(
@@ -133,7 +132,7 @@ def _suggest_migration(
     for data, problems in failing:
         for problem in problems:
             if len(problem.where) == 1:
-                grouped[problem.rule, str(problem.where[0])].append((data, problem))
+                grouped[problem.code, str(problem.where[0])].append((data, problem))
     order = {"required": 0, "additionalProperties": 1, "unevaluatedProperties": 1, "type": 2, "enum": 3}
     for (rule, name), found in sorted(grouped.items(), key=lambda entry: order.get(entry[0][0], 9)):
         step = _suggest_step(new, rule, name, found)
@@ -164,11 +163,22 @@ def _suggest_step(
         return MigrationStep("drop", name)
     if definition is None:
         return None
-    values = [problem.received for _, problem in found]
+    values = [problem.value for _, problem in found]
     if rule == "type":
-        return next((MigrationStep("cast", name, to=to) for to in definition.types if _can_cast(values, to)), None)
+        return next(
+            (
+                MigrationStep("cast", name, to=to)
+                for to in definition.types
+                if any(convert_value(value, to) is not NO_VALUE for value in values)
+            ),
+            None,
+        )
     if rule == "enum":
-        pairs = {repr(value): (value, near) for value in values for near in near_values(value, definition.enum)}
+        pairs = {
+            repr(value): (value, near)
+            for value in values
+            if (near := closest_value(value, definition.enum)) is not NO_VALUE
+        }
         return MigrationStep("enum_map", name, values=tuple(pairs.values())) if pairs else None
     return None
 
@@ -186,10 +196,6 @@ def _default_value(definition: Mapping[str, Any]) -> Any:
         if definition.get(keyword) is not None:
             return definition[keyword]
     return None
-
-
-def _can_cast(values: Sequence[Any], to: str) -> bool:
-    return any(True for value in values for _ in conversions(value, to))
 
 
 def _helps(

@@ -1,10 +1,10 @@
-"""The small language of computed properties and default templates: from text to a tree.
+"""Parses the small language of computed properties and default templates.
 
     price * amount                    total if total > 0 else null          sum(lines.price)
     concat(first, " ", last)          `odd name`.inner[0]                   @user
 
-Names are properties, `@name` is a fact about the call, `{{ ... }}` inside a text is a template. There is no way to
-loop, assign, import or reach an attribute. Text, tree and run are bounded; this module reads, `evaluation.py` runs.
+Names are properties, `@name` is a fact about the call, `{{ ... }}` inside a text is a template. The language cannot
+loop, assign, import or reach attributes. Text length, depth and operations are bounded; `evaluation.py` runs the tree.
 """
 
 import re

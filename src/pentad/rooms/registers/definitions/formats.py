@@ -1,12 +1,14 @@
-"""The string formats a schema may name beyond those of JSON Schema: colours, versions, addresses, kinds of text.
+"""String formats beyond those of JSON Schema: colours, versions, addresses, kinds of text.
 
-Each check runs in time linear in the text. Formats of JSON Schema itself are asserted by the validator.
+Every check takes linear time. The validator itself asserts the formats of JSON Schema.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from pentad.kernel.problems import as_rfc3339
 
 _LONGEST: Final = 2_048
 _HEX: Final = re.compile(r"#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
@@ -103,6 +105,7 @@ def tidied(value: str, wanted: str) -> Iterator[str]:
     elif wanted == "date":
         yield text.replace("/", "-").replace(".", "-")
     elif wanted == "date-time":
-        yield text.replace(" ", "T", 1)
+        if (time := as_rfc3339(text)) is not None:
+            yield time
     elif wanted in ("email", "idn-email"):
         yield text.removeprefix("mailto:")

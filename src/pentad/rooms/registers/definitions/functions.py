@@ -1,7 +1,7 @@
-"""The functions of the expression language: a table of name, number of arguments and what it does.
+"""The functions of the expression language: name, number of arguments, implementation.
 
-A function takes plain JSON values and the time of the call, and answers with a plain JSON value. It refuses what it
-does not understand with a RefusedValue, and never makes a text longer than the limit.
+A function takes JSON values and the time of the call and returns a JSON value. It raises InvalidValue for arguments it
+cannot use and never makes a text longer than the limit.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""What changed between two JSON documents: as a JSON Patch that turns one into the other, and as readable lines.
+"""The difference between two JSON documents, as a JSON Patch and as readable lines.
 
-The patch is exact (applying it to the first gives the second) and small where lists had members inserted or removed at
-one place; it does not look for moved members.
+The patch is exact: applied to the first document it gives the second. It is small if list members were inserted or
+removed at one place; it does not look for moved members.
 """
 
 from collections.abc import Iterator

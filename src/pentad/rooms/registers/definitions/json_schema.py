@@ -1,7 +1,7 @@
-"""From a stored schema's body to the plain JSON Schema that checks its objects.
+"""Translates a stored schema into the plain JSON Schema that validates its objects.
 
-Stored schemas carry more than JSON Schema: relations, file properties, flags for forms, nulls where a form was left
-empty. Only what asserts something is taken over, so that annotations can never change what is valid.
+Stored schemas hold more than JSON Schema: references, file properties, form flags, nulls from empty form fields. Only
+keywords that assert something are copied, so annotations never change what is valid.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reading foreign JSON by shape: what is not an object, a list or a text counts as an empty one, or as none."""
+"""Reads JSON of unknown shape: a value of the wrong type counts as empty or None."""
 
 from collections.abc import Mapping
 from typing import Any, cast

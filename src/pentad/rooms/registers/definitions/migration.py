@@ -1,7 +1,7 @@
-"""Steps that carry stored objects over to a changed schema, as data: suggested by a preflight, agreed to by a person.
+"""Migration steps that adapt stored objects to a changed schema: suggested by a preflight, confirmed by a person.
 
-A step names a property by its name, or by a JSON pointer when it lies deeper. Steps are pure and only touch what they
-name; a value a cast cannot carry over exactly is left as it is, for the check to find.
+A step names a property, or a JSON pointer for a deeper one. Steps are pure and touch only what they name. A value that
+cannot be cast without loss stays as it is, and validation then reports it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.problems import NO_VALUE, convert_value
 from pentad.rooms.registers.definitions.json_values import as_mapping
-from pentad.rooms.registers.definitions.object_validation import conversions
 
 StepKind = Literal["rename", "default", "cast", "drop", "enum_map"]
 _NEEDS: Final[dict[StepKind, str | None]] = {
@@ -112,7 +112,8 @@ def _apply(data: dict[str, Any], step: MigrationStep) -> None:
     elif step.kind == "rename":
         holder[step.to] = holder.pop(name)
     elif step.kind == "cast":
-        holder[name] = next(conversions(holder[name], step.to), holder[name])
+        if (value := convert_value(holder[name], step.to)) is not NO_VALUE:
+            holder[name] = value
     else:
         found = (new for old, new in step.values if type(old) is type(holder[name]) and old == holder[name])
         holder[name] = next(found, holder[name])

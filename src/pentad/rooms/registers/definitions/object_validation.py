@@ -1,23 +1,14 @@
-"""What is wrong with an object, said so that a person or a model can mend it: where, which rule, what was received.
+"""What is wrong with an object, in words that a person or a model can act on.
 
-A problem may carry the nearest valid value, and a JSON Patch where the mending is certain (`suggestions.py` decides).
+A problem is a finding of `kernel.problems`: where, which rule, what was received. It may name the nearest valid value
+and carry a JSON Patch. A patch is tried on a copy first and given out only if it removes the problem and adds none.
 
-XXX The JSON text of an object, and what no store could keep: found before anything is written.
-
-Text is as msgspec writes it, key order kept. A NUL character and a number beyond a double's range are valid JSON that
-PostgreSQL cannot index, so both are refused on every store alike. A number such as 1e400 is read as infinite and would
-be written as null, so every null is looked at twice.
-
-XXX The nearest valid value for a problem, and a JSON Patch where the mending is certain.
-
-Certain means proven: a candidate is tried on a copy of the object, and a patch is only handed out when the problem, and
-nothing else, is gone. Guesses that are merely likely are told as `nearest` without a patch.
+`json_text` encodes an object and rejects what no store could keep: a NUL character or a number beyond a double's range
+is valid JSON, but PostgreSQL cannot index it.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from typing import Any, Final, cast
 
 import msgspec
@@ -25,15 +16,22 @@ import msgspec
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json_patch import json_patch, value_at
 from pentad.kernel.names import nearest
+from pentad.kernel.problems import NO_VALUE, Finding, closest_value, convert_value
 from pentad.kernel.schema import Failure, Path, measure, pointer
 from pentad.rooms.registers.definitions.formats import tidied
 from pentad.rooms.registers.definitions.json_diff import quoted
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 
+Check = Callable[[Any], list[Failure]]
+Operations = tuple[dict[str, Any], ...]
+FailureKeys = set[tuple[Path, str, str]]
+
 MOST_PROBLEMS: Final = 50
-_MOST_SPOKEN: Final = 8
-_ABSENT: Final = object()
-_ARTICLES: Final[dict[str, str]] = {
+_MOST_IN_SENTENCE: Final = 8
+_MOST_TRIALS: Final = 50
+_MOST_TRIED_VALUES: Final = 20_000
+_MOST_NAMES: Final = 200
+_TYPE_NAMES: Final[dict[str, str]] = {
     "string": "a string",
     "number": "a number",
     "integer": "an integer",
@@ -65,67 +63,71 @@ _MESSAGES: Final[dict[str, str]] = {
     "anyOf": "matches none of the alternatives",
     "oneOf": "must match exactly one of the alternatives",
 }
+_encode: Final = msgspec.json.Encoder().encode
+_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
+_TOO_MANY_DIGITS: Final = b"0" * 309
+_SAMPLE_STEP: Final = 100
+_SAMPLE: Final = b"000"
+"""Three digits in a row among every hundredth character: a number that is too long has them, little else does."""
+_LARGEST: Final = 10**308
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One rule an object breaks. `where` is the path in parts; on the wire it is a JSON pointer."""
+class Problem(Finding, frozen=True, kw_only=True):
+    """One rule an object breaks. `code` is the rule, `constraint` what it demands; `where` is the path in parts."""
 
-    where: Path
-    rule: str
-    message: str
-    received: Any = _ABSENT
-    expected: Any = None
-    nearest: Any = None
-    patch: tuple[dict[str, Any], ...] = ()
+    where: Path = ()
 
     @property
-    def path(self) -> str:
-        return pointer(self.where)
+    def nearest(self) -> Any:
+        return self.suggestions[0] if self.suggestions else None
 
     def as_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"path": self.path, "rule": self.rule, "message": self.message}
-        if self.received is not _ABSENT:
-            body["received"] = shortened(self.received)
-        if self.expected is not None:
-            body["expected"] = shortened(self.expected)
-        if self.nearest is not None:
-            body["nearest"] = shortened(self.nearest)
-        if self.patch:
-            body["patch"] = list(self.patch)
-        return body
+        return problem_json(self)
 
     def redacted(self) -> "Problem":
-        """The same problem for whoever may not know what is there."""
-        return Problem(self.where[:1], "hidden", "does not fit the schema, and is not yours to read")
+        """The same problem for a caller who may not know the value."""
+        return problem(self.where[:1], "hidden", "does not fit the schema, and is not yours to read")
 
     def sentence(self) -> str:
-        place = self.path or "the object"
-        received = "" if self.received is _ABSENT else f", received {quoted(self.received)}"
-        mended = f" (nearest: {quoted(self.nearest)})" if self.nearest is not None else ""
-        return f"{place} {self.message}{received}{mended}"
+        place = self.pointer or "the object"
+        received = "" if self.value is NO_VALUE else f", received {quoted(self.value)}"
+        nearest_value = f" (nearest: {quoted(self.nearest)})" if self.nearest is not None else ""
+        return f"{place} {self.message}{received}{nearest_value}"
+
+
+def problem(where: Path, rule: str, message: str, received: Any = NO_VALUE, expected: Any = None) -> Problem:
+    return Problem(rule, message, pointer=pointer(where), value=received, constraint=expected, where=where)
+
+
+def problem_json(found: Finding) -> dict[str, Any]:
+    """A finding about an object or a schema on the wire."""
+    body: dict[str, Any] = {"path": found.pointer, "rule": found.code, "message": found.message}
+    if found.value is not NO_VALUE:
+        body["received"] = shortened(found.value)
+    if found.constraint is not None:
+        body["expected"] = shortened(found.constraint)
+    if found.suggestions:
+        body["nearest"] = shortened(found.suggestions[0])
+    if found.patch:
+        body["patch"] = list(found.patch)
+    return body
 
 
 def validation_error(problems: Sequence[Problem], what: str = "The object") -> InvalidInput:
-    """The error that carries all problems of one object."""
-    spoken = "; ".join(problem.sentence() for problem in problems[:_MOST_SPOKEN])
-    more = f"; and {len(problems) - _MOST_SPOKEN} more" if len(problems) > _MOST_SPOKEN else ""
+    """The error with all problems of one object."""
+    sentences = "; ".join(problem.sentence() for problem in problems[:_MOST_IN_SENTENCE])
+    more = f"; and {len(problems) - _MOST_IN_SENTENCE} more" if len(problems) > _MOST_IN_SENTENCE else ""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     patched = any(problem.patch for problem in problems)
     return InvalidInput(
-        f"{what} has {count}: {spoken}{more}.",
+        f"{what} has {count}: {sentences}{more}.",
         hint="Apply the patches in details.problems, or correct these places." if patched else "Correct these places.",
         details={"problems": [problem.as_json() for problem in problems[:MOST_PROBLEMS]]},
     )
 
 
-def read_failures(failures: Iterable[Failure]) -> list[Problem]:
-    """Failures of the validator in our words: one problem a missing or unwanted property, the closest alternative."""
-    return [problem for failure in failures for problem in _problems_of(failure)][:MOST_PROBLEMS]
-
-
 def shortened(value: Any) -> Any:
-    """A value small enough to be repeated in an answer."""
+    """A value small enough to repeat in an answer."""
     if isinstance(value, str):
         return value if len(value) <= 200 else value[:197] + "..."
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
@@ -140,96 +142,34 @@ def shortened(value: Any) -> Any:
     return value
 
 
-def _problems_of(failure: Failure) -> list[Problem]:
-    if failure.rule == "required":
-        where = (*failure.path, str(failure.expected))
-        return [Problem(where, "required", "is required and missing")]
-    if failure.rule in ("additionalProperties", "unevaluatedProperties"):
-        return [_unexpected_property(failure, str(name)) for name in as_list(failure.expected)]
-    if failure.rule in ("anyOf", "oneOf") and failure.branches:
-        return _closest_alternative(failure)
-    return [_single_problem(failure)]
-
-
-def _unexpected_property(failure: Failure, name: str) -> Problem:
-    received = as_mapping(failure.received).get(name)
-    return Problem((*failure.path, name), failure.rule, "is not a property of this schema", received)
-
-
-def _single_problem(failure: Failure) -> Problem:
-    rule, expected = failure.rule, failure.expected
-    if rule == "type":
-        types = cast("list[str]", expected) if isinstance(expected, list) else [str(expected)]
-        message = "must be " + " or ".join(_ARTICLES.get(name, name) for name in types)
-        return Problem(failure.path, rule, message, failure.received, types[0] if len(types) == 1 else types)
-    if rule == "enum":
-        values = as_list(expected)
-        listed = ", ".join(quoted(value) for value in values[:20])
-        return Problem(failure.path, rule, f"must be one of {listed}", failure.received, values)
-    if rule == "const":
-        return Problem(failure.path, rule, f"must be {quoted(expected)}", failure.received, expected)
-    if rule in _MESSAGES:
-        message = _MESSAGES[rule].format(quoted(expected))
-        return Problem(failure.path, rule, message, failure.received, None if rule == "not" else expected)
-    if rule in ("depth", "json", "schema"):
-        return Problem(failure.path, rule, failure.message, expected=expected)
-    return Problem(failure.path, rule, failure.message, failure.received)
-
-
-def _closest_alternative(failure: Failure) -> list[Problem]:
-    """When exactly one alternative is of the right kind, what is wrong with that one is what helps."""
-    fitting = [
-        branch for branch in failure.branches if branch and not any(_is_other_kind(failure, one) for one in branch)
-    ]
-    if len(fitting) == 1:
-        return read_failures(fitting[0])
-    reasons = [_single_problem(branch[0]).message for branch in failure.branches if branch]
-    if not reasons:
-        return [replace(_single_problem(failure), message="matches more than one of the alternatives")]
-    spoken = "; or ".join(dict.fromkeys(reasons[:5]))
-    return [Problem(failure.path, failure.rule, f"matches none of the alternatives: {spoken}", failure.received)]
-
-
-def _is_other_kind(failure: Failure, inner: Failure) -> bool:
-    """Whether an alternative is of another kind altogether: other type, or another constant that tells them apart."""
-    if inner.path == failure.path:
-        return inner.rule in ("type", "const", "enum")
-    return inner.rule == "const" and len(inner.path) == len(failure.path) + 1
-
-
-_encode: Final = msgspec.json.Encoder().encode
-_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
-_TOO_MANY_DIGITS: Final = b"0" * 309
-_EVERY: Final = 100
-_SAMPLE: Final = b"000"
-"""Three digits in a row of every hundredth character: a number that is too long has them, hardly anything else does."""
-_LARGEST: Final = 10**308
+# the text of an object
 
 
 def json_text(data: Any) -> tuple[str, Problem | None]:
-    """The text, and the problem that keeps it from being stored."""
+    """The JSON text of an object with its key order kept, and the problem that keeps it from being stored."""
     try:
         raw = _encode(data)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return "", Problem((), "json", "is not plain JSON")
+        return "", problem((), "json", "is not plain JSON")
+    # 1e400 is read as infinity and written as null, so nulls that the data does not have are suspicious
     suspicious = (
         (b"\\" in raw and b"\\u0000" in raw)
         or ((nulls := raw.count(b"null")) and nulls != _top_level_nulls(data))
-        or (_SAMPLE in raw[::_EVERY].translate(_DIGITS) and _TOO_MANY_DIGITS in raw.translate(_DIGITS))
+        or (_SAMPLE in raw[::_SAMPLE_STEP].translate(_DIGITS) and _TOO_MANY_DIGITS in raw.translate(_DIGITS))
     )
     return raw.decode(), (next(_unstorable(data, ()), None) if suspicious else None)
 
 
 def _top_level_nulls(data: Any) -> int:
-    """The nulls of the first level, where nearly all of them are: what is more is looked for."""
+    """Nearly all nulls are on the first level; if there are more, the whole object is searched."""
     return list(cast("dict[str, Any]", data).values()).count(None) if isinstance(data, dict) else 0
 
 
 def _unstorable(value: Any, path: Path) -> Iterator[Problem]:
     if isinstance(value, str) and "\0" in value:
-        yield Problem(path, "text", "contains a NUL character, which cannot be stored")
+        yield problem(path, "text", "contains a NUL character, which cannot be stored")
     elif (isinstance(value, int) and abs(value) > _LARGEST) or (isinstance(value, float) and not math.isfinite(value)):
-        yield Problem(path, "number", "is a number too large to be compared or stored")
+        yield problem(path, "number", "is a number too large to be compared or stored")
     elif isinstance(value, dict):
         for name, inner in cast("dict[str, Any]", value).items():
             yield from _unstorable(name, (*path, name))
@@ -239,43 +179,102 @@ def _unstorable(value: Any, path: Path) -> Iterator[Problem]:
             yield from _unstorable(inner, (*path, index))
 
 
-Check = Callable[[Any], list[Failure]]
-Operations = tuple[dict[str, Any], ...]
-Places = set[tuple[Path, str, str]]
+# the validator's failures in words
 
-_MOST_TRIALS: Final = 50
-_TRIED_VALUES: Final = 20_000
-_MOST_NAMES: Final = 200
-_CLOSE: Final = 0.7
-_CLEARLY: Final = 0.08
-_WHOLE: Final = 2**53
+
+def read_failures(failures: Iterable[Failure]) -> list[Problem]:
+    """One problem per missing or unexpected property; of alternatives, the problems of the closest one."""
+    return [found for failure in failures for found in _problems_of(failure)][:MOST_PROBLEMS]
+
+
+def _problems_of(failure: Failure) -> list[Problem]:
+    if failure.rule == "required":
+        return [problem((*failure.path, str(failure.expected)), "required", "is required and missing")]
+    if failure.rule in ("additionalProperties", "unevaluatedProperties"):
+        return [_unexpected_property(failure, str(name)) for name in as_list(failure.expected)]
+    if failure.rule in ("anyOf", "oneOf") and failure.branches:
+        return _closest_alternative(failure)
+    return [_single_problem(failure)]
+
+
+def _unexpected_property(failure: Failure, name: str) -> Problem:
+    received = as_mapping(failure.received).get(name)
+    return problem((*failure.path, name), failure.rule, "is not a property of this schema", received)
+
+
+def _single_problem(failure: Failure) -> Problem:
+    rule, expected = failure.rule, failure.expected
+    if rule == "type":
+        types = cast("list[str]", expected) if isinstance(expected, list) else [str(expected)]
+        message = "must be " + " or ".join(_TYPE_NAMES.get(name, name) for name in types)
+        return problem(failure.path, rule, message, failure.received, types[0] if len(types) == 1 else types)
+    if rule == "enum":
+        values = as_list(expected)
+        listed = ", ".join(quoted(value) for value in values[:20])
+        return problem(failure.path, rule, f"must be one of {listed}", failure.received, values)
+    if rule == "const":
+        return problem(failure.path, rule, f"must be {quoted(expected)}", failure.received, expected)
+    if rule in _MESSAGES:
+        message = _MESSAGES[rule].format(quoted(expected))
+        return problem(failure.path, rule, message, failure.received, None if rule == "not" else expected)
+    if rule in ("depth", "json", "schema"):
+        return problem(failure.path, rule, failure.message, expected=expected)
+    return problem(failure.path, rule, failure.message, failure.received)
+
+
+def _closest_alternative(failure: Failure) -> list[Problem]:
+    """If exactly one alternative is of the right kind, its own problems help most."""
+    fitting = [
+        branch for branch in failure.branches if branch and not any(_is_other_kind(failure, one) for one in branch)
+    ]
+    if len(fitting) == 1:
+        return read_failures(fitting[0])
+    reasons = [_single_problem(branch[0]).message for branch in failure.branches if branch]
+    if not reasons:
+        found = _single_problem(failure)
+        return [msgspec.structs.replace(found, message="matches more than one of the alternatives")]
+    listed = "; or ".join(dict.fromkeys(reasons[:5]))
+    return [problem(failure.path, failure.rule, f"matches none of the alternatives: {listed}", failure.received)]
+
+
+def _is_other_kind(failure: Failure, inner: Failure) -> bool:
+    """Whether an alternative is of another type, or has another value in the property that tells them apart."""
+    if inner.path == failure.path:
+        return inner.rule in ("type", "const", "enum")
+    return inner.rule == "const" and len(inner.path) == len(failure.path) + 1
+
+
+# suggestions
 
 
 def add_suggestions(
     problems: Sequence[Problem], data: Any, check: Check, names: Callable[[Path], Mapping[str, Any]]
 ) -> list[Problem]:
-    """The problems with what would mend them. `names(path)` tells the properties an object at a path may have."""
-    current, places = data, _failure_keys(check(data))
-    left = min(_MOST_TRIALS, _TRIED_VALUES // measure(data)[1])
-    mended: list[Problem] = []
-    for problem in problems:
-        better = problem
-        for guess, operations in _candidates(problem, data, names):
-            if guess is not None and better.nearest is None:
-                better = replace(problem, nearest=guess)
-            if not operations or left < 1:
+    """The problems with suggestions. `names(path)` gives the properties that an object at a path may have."""
+    current, failures = data, _failure_keys(check(data))
+    trials = min(_MOST_TRIALS, _MOST_TRIED_VALUES // measure(data)[1])
+    improved: list[Problem] = []
+    for found in problems:
+        better = found
+        for guess, operations in _candidates(found, data, names):
+            suggestions = () if guess is None else (guess,)
+            if not better.suggestions:
+                better = msgspec.structs.replace(found, suggestions=suggestions)
+            if not operations or trials < 1:
                 continue
-            left -= 1
-            if (tried := _try_patch(operations, current, check, places)) is not None:
-                current, places = tried
-                better = replace(problem, nearest=guess, patch=operations)
+            trials -= 1
+            if (tried := _try_patch(operations, current, check, failures)) is not None:
+                current, failures = tried
+                better = msgspec.structs.replace(found, suggestions=suggestions, patch=operations)
                 break
-        mended.append(better)
-    return mended
+        improved.append(better)
+    return improved
 
 
-def _try_patch(operations: Operations, current: Any, check: Check, before: Places) -> tuple[Any, Places] | None:
-    """The object with the patch, on top of those already handed out, so that all of them can be applied together."""
+def _try_patch(
+    operations: Operations, current: Any, check: Check, before: FailureKeys
+) -> tuple[Any, FailureKeys] | None:
+    """The patched object, if that helps. Patches add up, so that the caller can apply all of them together."""
     try:
         changed = json_patch(current, operations)
     except PentadError:
@@ -284,8 +283,8 @@ def _try_patch(operations: Operations, current: Any, check: Check, before: Place
     return (changed, after) if after < before else None
 
 
-def _failure_keys(failures: Sequence[Failure]) -> Places:
-    found: Places = set()
+def _failure_keys(failures: Sequence[Failure]) -> FailureKeys:
+    found: FailureKeys = set()
     for failure in failures:
         if failure.rule in ("additionalProperties", "unevaluatedProperties"):
             found.update((failure.path, failure.rule, str(name)) for name in as_list(failure.expected))
@@ -296,121 +295,66 @@ def _failure_keys(failures: Sequence[Failure]) -> Places:
 
 
 def _candidates(
-    problem: Problem, data: Any, names: Callable[[Path], Mapping[str, Any]]
+    found: Problem, data: Any, names: Callable[[Path], Mapping[str, Any]]
 ) -> Iterator[tuple[Any, Operations]]:
-    """Pairs of a value to name and the patch that would bring it; an empty patch is a guess only."""
-    if problem.rule == "required":
-        yield from _for_missing(problem, data, names(problem.where[:-1]))
-    elif problem.rule in ("additionalProperties", "unevaluatedProperties"):
-        yield from _for_unexpected(problem, data, names(problem.where[:-1]))
+    """Values to suggest, each with the patch that sets it; without a patch it stays a guess."""
+    if found.code == "required":
+        yield from _for_missing(found, data, names(found.where[:-1]))
+    elif found.code in ("additionalProperties", "unevaluatedProperties"):
+        yield from _for_unexpected(found, data, names(found.where[:-1]))
     else:
-        received = problem.received
-        for value in _candidate_values(problem, received):
-            yield value, ({"op": "replace", "path": problem.path, "value": value},)
-        if problem.rule in ("minimum", "maximum"):
-            yield problem.expected, ()
+        for value in _candidate_values(found):
+            yield value, ({"op": "replace", "path": found.pointer, "value": value},)
+        if found.code in ("minimum", "maximum"):
+            yield found.constraint, ()
 
 
-def _candidate_values(problem: Problem, received: Any) -> Iterator[Any]:
-    if problem.rule == "type":
-        wanted = problem.expected
-        for name in cast("list[str]", wanted) if isinstance(wanted, list) else [str(wanted)]:
-            yield from conversions(received, name)
-    elif problem.rule == "enum":
-        yield from near_values(received, cast("list[Any]", problem.expected))
-    elif problem.rule == "const":
-        yield problem.expected
-    elif problem.rule == "format" and isinstance(received, str):
-        yield from (text for text in tidied(received, str(problem.expected)) if text != received)
-    elif problem.rule == "pattern" and isinstance(received, str) and received.strip() != received:
+def _candidate_values(found: Problem) -> Iterator[Any]:
+    received, expected = found.value, found.constraint
+    if found.code == "type":
+        kinds = cast("list[str]", expected) if isinstance(expected, list) else [str(expected)]
+        yield from (value for kind in kinds if (value := convert_value(received, kind)) is not NO_VALUE)
+    elif found.code == "enum":
+        if (value := closest_value(received, cast("list[Any]", expected))) is not NO_VALUE:
+            yield value
+    elif found.code == "const":
+        yield expected
+    elif found.code == "format" and isinstance(received, str):
+        yield from (text for text in tidied(received, str(expected)) if text != received)
+    elif found.code == "pattern" and isinstance(received, str) and received.strip() != received:
         yield received.strip()
 
 
-def conversions(value: Any, wanted: str) -> Iterator[Any]:
-    """The same value in another type, where nothing is lost."""
-    if isinstance(value, str):
-        yield from _from_text(value, wanted)
-    elif wanted == "string" and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
-        yield str(value)
-    elif wanted == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
-        yield int(value)
+def _for_missing(found: Problem, data: Any, known: Mapping[str, Any]) -> Iterator[tuple[Any, Operations]]:
+    name = str(found.where[-1])
+    unknown = [key for key in _object_at(data, found.where[:-1]) if key not in known]
+    if len(close := _near(name, unknown)) == 1:
+        source = pointer((*found.where[:-1], close[0]))
+        yield close[0], ({"op": "move", "from": source, "path": found.pointer},)
+    definition = as_mapping(known.get(name))
+    options = as_list(definition.get("enum"))
+    value = definition.get("default", definition.get("const", options[0] if len(options) == 1 else None))
+    if value is not None:
+        yield value, ({"op": "add", "path": found.pointer, "value": value},)
 
 
-def _from_text(text: str, wanted: str) -> Iterator[Any]:
-    trimmed = text.strip()
-    if wanted == "boolean" and trimmed.lower() in ("true", "false"):
-        yield trimmed.lower() == "true"
-    elif wanted == "null" and trimmed in ("", "null"):
-        yield None
-    elif wanted in ("integer", "number", "array", "object") and len(trimmed) <= 10_000:
-        try:
-            value = msgspec.json.decode(trimmed)
-        except (msgspec.DecodeError, RecursionError):
-            return
-        kinds = {"integer": int, "number": (int, float), "array": list, "object": dict}
-        if isinstance(value, kinds[wanted]) and not isinstance(value, bool):
-            yield value
-
-
-def near_values(received: Any, options: Sequence[Any]) -> Iterator[Any]:
-    """The option meant: spelled otherwise, given in another type, or the one clearly closest in letters."""
-    if not isinstance(received, str):
-        yield from (option for option in options if isinstance(option, str) and option == str(received))
-        return
-    folded = received.strip().casefold()
-    alike = [option for option in options if str(option).strip().casefold() == folded]
-    if alike:
-        yield from alike[:1] if len(alike) == 1 else ()
-        return
-    scored = sorted(
-        ((SequenceMatcher(None, folded[:200], option.casefold()).ratio(), option) for option in _texts(options)),
-        reverse=True,
-    )
-    if scored and scored[0][0] >= _CLOSE and (len(scored) == 1 or scored[0][0] - scored[1][0] >= _CLEARLY):
-        yield scored[0][1]
-
-
-def _texts(options: Sequence[Any]) -> list[str]:
-    return [option for option in options[:500] if isinstance(option, str)]
-
-
-def _for_missing(problem: Problem, data: Any, known: Mapping[str, Any]) -> Iterator[tuple[Any, Operations]]:
-    name = str(problem.where[-1])
-    owner = _at(data, problem.where[:-1])
-    if isinstance(owner, Mapping):
-        strangers = [key for key in cast("Mapping[str, Any]", owner) if key not in known]
-        if len(close := _near(name, strangers)) == 1:
-            source = pointer((*problem.where[:-1], close[0]))
-            yield close[0], ({"op": "move", "from": source, "path": problem.path},)
-    definition = known.get(name)
-    if isinstance(definition, Mapping):
-        facts = cast("Mapping[str, Any]", definition)
-        options = as_list(facts.get("enum"))
-        value = facts.get("default", facts.get("const", options[0] if len(options) == 1 else None))
-        if value is not None:
-            yield value, ({"op": "add", "path": problem.path, "value": value},)
-
-
-def _for_unexpected(problem: Problem, data: Any, known: Mapping[str, Any]) -> Iterator[tuple[Any, Operations]]:
-    name = str(problem.where[-1])
-    owner = _at(data, problem.where[:-1])
-    given = as_mapping(owner)
-    free = [key for key in known if key not in given]
-    if len(close := _near(name, free)) == 1:
-        target = pointer((*problem.where[:-1], close[0]))
-        yield close[0], ({"op": "move", "from": problem.path, "path": target},)
-    yield None, ({"op": "remove", "path": problem.path},)
+def _for_unexpected(found: Problem, data: Any, known: Mapping[str, Any]) -> Iterator[tuple[Any, Operations]]:
+    given = _object_at(data, found.where[:-1])
+    if len(close := _near(str(found.where[-1]), [key for key in known if key not in given])) == 1:
+        target = pointer((*found.where[:-1], close[0]))
+        yield close[0], ({"op": "move", "from": found.pointer, "path": target},)
+    yield None, ({"op": "remove", "path": found.pointer},)
 
 
 def _near(name: str, names: list[str]) -> list[str]:
-    """Up to two names close to this one; among very many only those that begin alike are looked at."""
+    """Up to two close names. Comparing is slow, so among very many only names with the same first letter count."""
     if len(names) > _MOST_NAMES:
         names = [other for other in names if other[:1].casefold() == name[:1].casefold()][:_MOST_NAMES]
     return nearest(name, names, limit=2)
 
 
-def _at(data: Any, path: Path) -> Any:
+def _object_at(data: Any, path: Path) -> Mapping[str, Any]:
     try:
-        return value_at(data, path)
+        return as_mapping(value_at(data, path))
     except KeyError:
-        return None
+        return {}

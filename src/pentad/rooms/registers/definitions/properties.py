@@ -1,8 +1,7 @@
-"""The facts of a property: what storage, queries, forms and access need to know of it, read from its definition.
+"""The properties of a schema as storage, queries, forms and access rules need them.
 
-XXX Which properties a property's value is made from: what it computes, and the templates of its defaults at any depth.
-
-A value made from others tells of them, so whoever may not read one of those may not read it either.
+`derived_from` tells which properties a value is made from, through computed values and default templates. Such a value
+reveals its sources, so it is hidden from callers who may not read one of them.
 """
 
 from collections.abc import Iterator, Mapping

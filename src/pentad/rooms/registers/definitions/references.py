@@ -1,7 +1,7 @@
-"""How a schema names another stored schema, told apart from JSON Schema's references inside one document.
+"""How a schema refers to another stored schema, as opposed to a JSON Schema reference within one document.
 
 `$ref: "person"`, `$ref: 7`, `$ref: <uuid>` and `$ref: "#/components/schemas/person"` name stored schemas. `#`,
-`#/$defs/...` and `#anchor` stay inside the document. Everything with a scheme or a path points outside and is refused.
+`#/$defs/...` and `#anchor` stay inside the document. Anything with a scheme or a path points outside and is refused.
 """
 
 import re

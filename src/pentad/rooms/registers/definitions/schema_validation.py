@@ -1,26 +1,15 @@
-"""What must be true of a schema before it is stored, beyond being JSON Schema; every finding with its place.
+"""Checks on a schema beyond JSON Schema. Every finding has a JSON pointer and, if there is one, the nearest valid name.
 
-Names of properties may be anything. The JSON Schema part itself is checked when it is compiled.
-
-XXX Whether a property can be written back: given here, and written into the objects it names (`writeBack`).
-
-What could not be kept on either side must be refused when the schema is defined, or it would be lost without a word.
-
-XXX What is refused when a schema is saved, though one that is stored like that stays usable: slips that would only show
-with an object, or never.
-
-XXX A schema made ready: its facts for storage and queries, and `prepare`, the one way an object passes its rules.
-
-Compiling is the time for every complaint about the schema itself; preparing an object then only complains about the
-object. Both are pure: no store, no clock, no network.
+`check_body`, `check_names` and `check_write_back` run whenever a schema is compiled. `check_before_saving` runs only
+when one is saved: a stored schema with such a mistake stays usable. Property names may be anything.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.names import did_you_mean
+from pentad.kernel.problems import NO_VALUE, Finding, nearest_names
 from pentad.kernel.schema import Path, pointer
 from pentad.rooms.registers.authorization import read_block
 from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_computed, read_default
@@ -28,6 +17,7 @@ from pentad.rooms.registers.definitions.expressions import ExpressionError, is_t
 from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
 from pentad.rooms.registers.definitions.json_schema import LINK_TYPES, TYPES, is_link, types_of
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
+from pentad.rooms.registers.definitions.object_validation import problem_json
 from pentad.rooms.registers.definitions.properties import Property, references_of, walk_properties
 from pentad.rooms.registers.definitions.references import EACH, ON_DELETE, stored_reference
 
@@ -52,8 +42,6 @@ _BOUND_PAIRS: Final = (
     ("minContains", "maxContains"),
 )
 _MIME: Final = re.compile(r"[\w.+-]{1,100}/(?:[\w.+-]{1,100}|\*)")
-
-Finding = dict[str, Any]
 
 
 def check_body(body: Mapping[str, Any]) -> list[Finding]:
@@ -92,8 +80,8 @@ def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> 
             yield finding((*path, "unique"), "unique", "only a text, number, boolean or date can be unique")
     for name in (name for names in unique_sets(body) for name in names):
         if name not in properties:
-            guess = did_you_mean(name[:200], properties) or ""
-            yield finding(("configuration", "unique"), "unique", f"{name[:200]!r} is not a property. {guess}".strip())
+            message = f"{name[:200]!r} is not a property."
+            yield _unknown(("configuration", "unique"), "unique", message, name, properties)
         elif properties[name].kind is None:
             message = f"{name[:200]!r} is a list or an object, which cannot be unique"
             yield finding(("configuration", "unique"), "unique", message)
@@ -101,8 +89,7 @@ def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> 
 
 def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """`configuration.unique`: one name, a list of names that are unique together, or a list of such lists."""
-    configuration = body.get("configuration")
-    declared = cast("Mapping[str, Any]", configuration).get("unique") if isinstance(configuration, Mapping) else None
+    declared = as_mapping(body.get("configuration")).get("unique")
     if isinstance(declared, str) and declared:
         return [(declared,)]
     if not isinstance(declared, list) or not declared:
@@ -116,16 +103,22 @@ def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _check_search(body: Mapping[str, Any]) -> Iterator[Finding]:
-    configuration = body.get("configuration")
-    wanted = cast("Mapping[str, Any]", configuration).get("search") if isinstance(configuration, Mapping) else None
-    if wanted is not None and wanted not in SEARCH_MODES:
-        guess = did_you_mean(str(wanted)[:200], SEARCH_MODES) or ""
-        message = f"must be one of {', '.join(SEARCH_MODES)}. {guess}".strip().removesuffix(".")
-        yield finding(("configuration", "search"), "search", message)
+    mode = as_mapping(body.get("configuration")).get("search")
+    if mode is not None and mode not in SEARCH_MODES:
+        path, message = ("configuration", "search"), f"must be one of {', '.join(SEARCH_MODES)}"
+        found = _unknown(path, "search", f"{message}.", str(mode), SEARCH_MODES)
+        yield found if found.suggestions else finding(path, "search", message)
 
 
-def finding(path: Path, rule: str, message: str) -> Finding:
-    return {"path": pointer(path), "rule": rule, "message": message}
+def finding(path: Path, rule: str, message: str, suggestions: Sequence[str] = ()) -> Finding:
+    return Finding(rule, message, pointer=pointer(path), value=NO_VALUE, suggestions=tuple(suggestions))
+
+
+def _unknown(path: Path, rule: str, message: str, name: str, known: Iterable[str], otherwise: str = "") -> Finding:
+    """A finding about a name nobody knows, with the names closest to it."""
+    near, _ = nearest_names(name[:200], known)
+    guess = f"Did you mean {near[0]!r}?" if near else otherwise
+    return finding(path, rule, f"{message} {guess}".strip(), near)
 
 
 def property_definitions(body: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -170,12 +163,12 @@ def _check_type(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
     types = types_of(node)
     for name in types:
         if name not in TYPES and name not in LINK_TYPES:
-            guess = did_you_mean(name, (*TYPES, *LINK_TYPES)) or f"Types: {', '.join(TYPES)}, file."
-            yield finding((*path, "type"), "type", f"{name!r} is not a type. {guess}")
+            listed = f"Types: {', '.join(TYPES)}, file."
+            yield _unknown((*path, "type"), "type", f"{name!r} is not a type.", name, (*TYPES, *LINK_TYPES), listed)
     given = node.get("format")
     if given and "string" in types and (not isinstance(given, str) or given not in KNOWN_FORMATS):
-        guess = did_you_mean(str(given), KNOWN_FORMATS) or f"Formats: {', '.join(sorted(KNOWN_FORMATS))}."
-        yield finding((*path, "format"), "format", f"{given!r} is not a format. {guess}")
+        listed = f"Formats: {', '.join(sorted(KNOWN_FORMATS))}."
+        yield _unknown((*path, "format"), "format", f"{given!r} is not a format.", str(given), KNOWN_FORMATS, listed)
 
 
 def _check_values(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
@@ -349,18 +342,16 @@ def _check_computed(
     rule = read_computed(node)
     for name in sorted(rule.rule.properties() if rule is not None else ()):
         if name not in definition.properties:
-            guess = did_you_mean(name, definition.properties) or ""
-            yield finding(
-                (*path, "computed"), "computed", f"reads {name[:200]!r}, which is no property. {guess}".strip()
-            )
+            message = f"reads {name[:200]!r}, which is no property."
+            yield _unknown((*path, "computed"), "computed", message, name, definition.properties)
 
 
 def schema_error(findings: list[Finding]) -> InvalidInput:
     """A schema that cannot be, with every place that is wrong."""
-    spoken = "; ".join(f"{found['path']}: {found['message'].rstrip('.')}" for found in findings[:8])
+    listed = "; ".join(f"{found.pointer}: {found.message.rstrip('.')}" for found in findings[:8])
     more = f"; and {len(findings) - 8} more" if len(findings) > 8 else ""
     return InvalidInput(
-        f"The schema is not right: {spoken}{more}{'' if (spoken + more).endswith('?') else '.'}",
+        f"The schema is not right: {listed}{more}{'' if (listed + more).endswith('?') else '.'}",
         hint="Correct these places of the schema and send it again.",
-        details={"problems": findings[:50]},
+        details={"problems": [problem_json(found) for found in findings[:50]]},
     )

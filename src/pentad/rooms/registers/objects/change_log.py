@@ -1,10 +1,8 @@
-"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
+"""The SQL of the history: changes, past states, and the feed of all changes in order.
 
-XXX The SQL of the history: what happened to an object, what it was like then, and everything that happened, in order.
-
-A change keeps what it replaced. The state at a time is therefore the object as it is, or what the first later change
-replaced. In SQLite changes are committed in the order of their numbers. In PostgreSQL they are not, so the feed goes by
-transaction and stops before the oldest one that is still running: nothing can appear behind a reader's back.
+A change keeps the state it replaced. The state at a time is therefore the current one, or what the first later change
+replaced. SQLite commits changes in the order of their numbers. PostgreSQL does not, so there the feed goes by
+transaction and stops before the oldest one still running: no change can appear behind a reader's cursor.
 """
 
 import re

@@ -1,11 +1,8 @@
-"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
+"""Soft deletion, with its effect on every object that refers to the deleted one.
 
-XXX What deleting an object means for everything that points at it, computed before anything is done.
-
-CASCADE deletes what points at a deleted object, and so on; SET_NULL and SET_DEFAULT change it; RESTRICT blocks, unless
-it goes too; NO_ACTION leaves it pointing nowhere. Circles end because an object is taken in once.
-
-XXX Deleting objects: put aside with everything that has to go or change with them, to be restored or purged later.
+CASCADE deletes the referring objects, and so on; SET_NULL and SET_DEFAULT change them; RESTRICT blocks unless they are
+deleted too; NO_ACTION leaves the reference dangling. Cycles end because each object is visited once. The impact is
+computed before anything is written.
 """
 
 from collections.abc import Callable, Sequence

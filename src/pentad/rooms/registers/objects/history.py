@@ -1,11 +1,9 @@
-"""The history of objects as callers use it: who did what, what differed, whether it is genuine, and going back.
+"""The history of objects for callers: changes, differences between versions, verification, reverting.
 
-Going back is a change like any other: a new version with exactly the old data, so that it can be undone too.
+Reverting is a change like any other: a new version with the old data, so it can be undone too.
 
-XXX Whether an object's history is what really happened: every hash recomputed, every link and time looked at.
-
-Each change's hash covers the one before it, its own facts and the state it led to; the object holds the newest. To
-change, remove or add anything without being seen, one would have to rewrite all that follows, and the object.
+Each change's hash covers the previous hash, its own facts and the state it led to; the object holds the newest hash.
+Changing, removing or adding anything unnoticed would mean rewriting everything that follows, and the object.
 """
 
 from collections.abc import Callable, Iterator, Sequence

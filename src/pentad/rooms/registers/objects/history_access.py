@@ -1,8 +1,7 @@
-"""What of the past a caller may read: what today's rights and those of the moment both allow.
+"""What a caller may read of the past: only what both today's rights and the rights on the past state allow.
 
-A state is read by the rights on the object as it is now (a deleted one as it was last) and as it was then; a property
-that is hidden in either is hidden. An entry of the history is about the state it led to. An entry that may not be read
-does not exist, also where its number stands for a moment.
+A property hidden in either state is hidden. A change is judged by the state it led to. A change the caller may not read
+does not exist for it, even where its number stands for a point in time.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""The indexes a schema has of its own: partial, on the expressions queries use, made and dropped with the schema.
+"""The indexes of one schema: partial, on the expressions that queries use, created and dropped with the schema.
 
-SQLite only proves a partial index usable when the schema's number stands in the statement, so it stands in the text.
-Uniqueness is such an index too: of two writers at the same moment one loses, in whichever process they are.
+SQLite uses a partial index only if the schema's id is a literal in the statement. Uniqueness is an index too: of two
+simultaneous writers one loses, in whichever process they run.
 """
 
 import hashlib

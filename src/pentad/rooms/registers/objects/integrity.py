@@ -1,8 +1,7 @@
-"""References between objects: what data points at, whether it is there, and what points back.
+"""References between objects: what data refers to, whether it exists, and what refers back.
 
-Checked inside the transaction that writes. Only references that are new are checked: one that was left dangling on
-purpose (NO_ACTION) must not stand in the way of the next change of its object. A new reference to an object that the
-writer may not see is refused exactly as one to an object that does not exist.
+Checked inside the writing transaction, and only for new references: one left dangling on purpose (NO_ACTION) must not
+block later changes of its object. A new reference to a hidden object is refused exactly like one to a missing object.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

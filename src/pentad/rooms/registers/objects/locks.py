@@ -1,7 +1,6 @@
-"""Locks on objects: one principal at a time, for a while, with a word on what for. They run out by themselves.
+"""Locks on objects: held by one principal, for a limited time, with an optional purpose. They expire by themselves.
 
-A lock keeps others from changing an object; it says nothing about reading. Taking one is an entry of the history, not
-a new version.
+A lock keeps others from changing an object, not from reading it. Locking is an entry of the history, not a new version.
 """
 
 from typing import Any, Final

@@ -1,11 +1,6 @@
-"""The checks every change of an object has to pass, and how each of them says no.
+"""Finds the object a caller refers to, by reference or (for an upsert) by key, among those it may see.
 
-XXX Which other objects and schemas a caller may know of while it writes: those it names, and those that name its own.
-
-XXX Which object a caller means: by its name, or, for an upsert, by the values of a key.
-
-Only what the caller may see is looked at. A hidden object is never the one that is meant, not even where it comes first
-among several with the same slug or key.
+A hidden object is never found, even if it comes first among several with the same slug or key.
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -1,18 +1,7 @@
-"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
+"""Pending changes: a change to one object, complete but not yet written, and the write it belongs to.
 
-XXX pending
-the chain of the object's history.
-
-Pure. Times have milliseconds and never repeat for one object, so the time a caller reads off an object finds exactly
-that state again.
-
-XXX One operation on its way through a write: what was asked, and then what became of it.
-
-A task is what all operations of one write share.
-
-XXX UUIDs for many new objects at once: version 7 as `kernel.ids` makes them, with one request for randomness in all.
-
-They ascend, so that every index on them is written at its end.
+Also the hash chain of the history. Pure. Times have milliseconds and never repeat for one object, so the time read off
+an object finds exactly that state again.
 """
 
 import hashlib

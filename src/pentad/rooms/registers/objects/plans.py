@@ -1,15 +1,11 @@
-"""What the objects of a register are told about in words and lists: their history, deletions to come, plans.
+"""Plans: a batch of writes that is previewed, then committed as previewed, and can be undone as a whole.
 
-XXX What a plan shows of the objects it is about: only what its maker may read, when it is made and whenever it is read.
+A preview is the real write, rolled back: validation, uniqueness, references and cascades are those of the commit. A
+plan can be committed only while every object it touches has the version it saw, and undone only while nobody changed
+them since.
 
-Objects that are hidden from the maker and change along (a reference that is set to null) are no part of the plan: they
-are neither shown nor counted, and that they have changed is no reason to refuse it.
-
-XXX Plans: a batch of writes looked at before it is done, done as it was looked at, and undone as a whole.
-
-The preview is no imitation: the batch is written and the transaction thrown away, so validation, uniqueness,
-references and cascades are those of the real thing. A plan can be committed only while every object it touches is
-still the version it saw; undone only while nobody has changed them since.
+A preview shows only what its owner may read, at creation and at every later read. Objects hidden from the owner that
+change as a side effect (a reference set to null) are neither shown nor counted, and do not block the plan.
 """
 
 from collections.abc import Collection, Sequence

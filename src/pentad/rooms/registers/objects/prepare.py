@@ -1,16 +1,10 @@
-"""Properties a caller gives but their object does not keep (`removeAfterWriteBack`): taken off before it is stored.
+"""Prepares pending changes: checks rights, validates the data and completes it. Nothing is written here.
 
-What they named until now is whoever points back, for that is all that is kept of them.
+`CreatePreparer` works before the transaction and computes what all objects of one write share only once.
+`UpdatePreparer` works inside the transaction.
 
-XXX New objects, made ready before the transaction that writes them: checked, and complete but for their ids.
-
-What all of one write share is found out once, for there may be thousands of them.
-
-XXX Changed objects, made ready inside the transaction that writes them: allowed, checked, and complete.
-
-The counterpart of `making`, which has the new ones. Nothing is written here.
-
-XXX The checks every change of an object has to pass, and how each of them says no.
+Transient properties (`removeAfterWriteBack`) are given by the caller but not stored. They are only written into the
+objects they name, so their current value is the objects that refer back.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Reading objects: one by its name, some by a query, figures over many; now, or as they were.
+"""Reads objects: one by reference, many by query, aggregates; now, or as they were in the past.
 
-One read is one hop. A single object without properties that others fill or that are computed on reading is one look-up.
+One read is one hop to the store. A single object is one lookup, unless some of its properties are filled in on reading.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
-"""Objects as callers use them: every write is one transaction, and says what it wrote.
+"""Objects as callers use them. Every write is one transaction and returns what it wrote.
 
-A write that meets a schema that has just changed starts again with the new one; so does one whose unique value another
-writer took at the same moment, to find out who it was.
+A write starts again if the schema changed meanwhile, or if another writer took a unique value at the same moment (the
+second attempt can name that object).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -40,6 +40,13 @@ MOST_OPERATIONS: Final = 10_000
 _TRIES: Final = 4
 
 
+class WriteOptions(TypedDict, total=False):
+    """What every change of one object may say besides its data."""
+
+    if_version: int | None
+    idempotency_key: str | None
+
+
 class Objects(ObjectReader):
     """Reads and writes objects for a caller."""
 
@@ -50,71 +57,42 @@ class Objects(ObjectReader):
         self.writer = ObjectWriter(database.dialect, catalogue, access)
 
     async def create(
-        self,
-        caller: Caller,
-        pair: Pair,
-        data: Mapping[str, Any],
-        *,
-        uuid: str | None = None,
+        self, caller: Caller, pair: Pair, data: Mapping[str, Any], *, uuid: str | None = None,
         idempotency_key: str | None = None,
-    ) -> StoredObject:
-        """A new object."""
-        return await self._one(caller, pair, Operation("create", dict(data), uuid=uuid), idempotency_key)
+    ) -> StoredObject:  # fmt: skip
+        return await self._write_one(caller, pair, Operation("create", dict(data), uuid=uuid), idempotency_key)
 
     async def replace(
-        self,
-        caller: Caller,
-        pair: Pair,
-        ref: int | str,
-        data: Mapping[str, Any],
-        *,
-        if_version: int | None = None,
-        idempotency_key: str | None = None,
+        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], **options: Unpack[WriteOptions]
     ) -> StoredObject:
-        """The object with other data in place of all it had."""
-        operation = Operation("update", dict(data), ref, if_version=if_version)
-        return await self._one(caller, pair, operation, idempotency_key)
+        """Replace all data of the object."""
+        return await self._update(caller, pair, Operation("update", dict(data), ref), options)
 
     async def merge_patch(
-        self,
-        caller: Caller,
-        pair: Pair,
-        ref: int | str,
-        data: Mapping[str, Any],
-        *,
-        if_version: int | None = None,
-        idempotency_key: str | None = None,
+        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], **options: Unpack[WriteOptions]
     ) -> StoredObject:
-        """The object with some properties changed (RFC 7386)."""
-        operation = Operation("patch", dict(data), ref, if_version=if_version)
-        return await self._one(caller, pair, operation, idempotency_key)
+        """Change some properties (RFC 7386)."""
+        return await self._update(caller, pair, Operation("patch", dict(data), ref), options)
 
     async def json_patch(
-        self,
-        caller: Caller,
-        pair: Pair,
-        ref: int | str,
-        operations: Sequence[Mapping[str, Any]],
-        *,
-        if_version: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> StoredObject:
-        """The object with a JSON Patch applied (RFC 6902)."""
+        self, caller: Caller, pair: Pair, ref: int | str, operations: Sequence[Mapping[str, Any]],
+        **options: Unpack[WriteOptions],
+    ) -> StoredObject:  # fmt: skip
+        """Apply a JSON Patch (RFC 6902)."""
         patch = tuple(dict(one) for one in operations)
-        operation = Operation("json_patch", None, ref, if_version=if_version, patch=patch)
-        return await self._one(caller, pair, operation, idempotency_key)
+        return await self._update(caller, pair, Operation("json_patch", None, ref, patch=patch), options)
 
     async def delete(
-        self,
-        caller: Caller,
-        pair: Pair,
-        ref: int | str,
-        *,
-        if_version: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> StoredObject:
-        """Put the object aside, with what has to go along; it can be restored."""
-        return await self._one(caller, pair, Operation("delete", None, ref, if_version=if_version), idempotency_key)
+        self, caller: Caller, pair: Pair, ref: int | str, **options: Unpack[WriteOptions]
+    ) -> StoredObject:  # fmt: skip
+        """Soft-delete the object and what has to go with it; it can be restored."""
+        return await self._update(caller, pair, Operation("delete", None, ref), options)
+
+    async def _update(
+        self, caller: Caller, pair: Pair, operation: Operation, options: WriteOptions
+    ) -> StoredObject:  # fmt: skip
+        operation = msgspec.structs.replace(operation, if_version=options.get("if_version"))
+        return await self._write_one(caller, pair, operation, options.get("idempotency_key"))
 
     async def bulk(
         self,
@@ -135,7 +113,7 @@ class Objects(ObjectReader):
         def answer(steps: Sequence[WriteStep]) -> list[Outcome]:
             return [step.outcome() for step in steps]
 
-        outcomes = await self._run(caller, pair, operations, atomic, idempotency_key, answer)
+        outcomes = await self._write_all(caller, pair, operations, atomic, idempotency_key, answer)
         return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # kept as plain JSON
 
     async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
@@ -163,7 +141,7 @@ class Objects(ObjectReader):
                 self.writer.pending_update(context, "restore", existing, existing.stored.data, existing.stored.text),
             )
 
-        return await self._with_held(caller, pair, ref, restore)
+        return await self._with_existing(caller, pair, ref, restore)
 
     async def purge(self, caller: Caller, pair: Pair, ref: int | str) -> None:
         """Erase a deleted object and every state it ever had; that it existed, and who did what when, stays known."""
@@ -182,7 +160,7 @@ class Objects(ObjectReader):
             for uri in (old.uri, old.pair_uri):
                 resource_updated(tx, uri, audience)
 
-        await self._with_held(caller, pair, ref, purge)
+        await self._with_existing(caller, pair, ref, purge)
 
     async def lock(
         self, caller: Caller, pair: Pair, ref: int | str, *, seconds: float = 3600, process: str | None = None
@@ -193,7 +171,7 @@ class Objects(ObjectReader):
             existing = self.writer.editable_object(context, existing, ref, None)
             return self._write_lock(tx, context, locks.lock_change(context, existing, seconds, process))
 
-        return await self._with_held(caller, pair, ref, lock)
+        return await self._with_existing(caller, pair, ref, lock)
 
     async def unlock(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
         """Give the lock back."""
@@ -205,7 +183,7 @@ class Objects(ObjectReader):
             pending = locks.unlock_change(context, existing, administrator=is_admin(caller.principal))
             return existing.stored if pending is None else self._write_lock(tx, context, pending)
 
-        return await self._with_held(caller, pair, ref, unlock)
+        return await self._with_existing(caller, pair, ref, unlock)
 
     # for the other parts of the room
 
@@ -235,9 +213,9 @@ class Objects(ObjectReader):
 
     # how it is done
 
-    async def _one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
+    async def _write_one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
         if key is None:
-            return await self._run(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
+            return await self._write_all(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
 
         def again(rows: Rows, row: Any) -> Any:
             """The object as it was shown, as far as the caller may still read it."""
@@ -248,10 +226,10 @@ class Objects(ObjectReader):
             return self._history_access.readable(rows, caller, pair, [then])[0].row
 
         return StoredObject(
-            *await self._run(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
+            *await self._write_all(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
         )
 
-    async def _run(
+    async def _write_all(
         self,
         caller: Caller,
         pair: Pair,
@@ -267,7 +245,8 @@ class Objects(ObjectReader):
             context = self.write_context(caller, pair)
             ready = write_steps(operations)
             self.writer.prepare_creates(context, ready)
-            if key is None and (error := self._hopeless(ready, atomic)) is not None:
+            # if one row is bad already, an atomic write needs no transaction; a known key may still have an answer
+            if atomic and key is None and (error := atomic_failure(ready)) is not None:
                 raise error
 
             def write(tx: Transaction) -> T:
@@ -288,11 +267,7 @@ class Objects(ObjectReader):
 
         return await self.write_with_retry(caller, pair, attempt)
 
-    def _hopeless(self, steps: Sequence[WriteStep], atomic: bool) -> Exception | None:
-        """All or nothing, and something is wrong already: no need to ask the store."""
-        return atomic_failure(steps) if atomic else None
-
-    async def _with_held(
+    async def _with_existing(
         self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, WriteContext, ExistingObject], T]
     ) -> T:
         """One transaction about one object, deleted or not, that the caller may see."""

@@ -1,19 +1,6 @@
-"""The SQL of objects, their history, their references and their words. Statements only: nothing is decided here.
+"""The SQL of objects, their changes, references and words. Statements only; decisions are made elsewhere.
 
-Everything is done for many objects at once, in a few statements; writing one is writing a list of one.
-
-XXX New objects and the first line of their history, in SQLite: many of them in one statement.
-
-Running a statement costs more than adding a row, and the thread that writes has to ask for the interpreter back after
-each, while others prepare what is written next: so there are few, and they take long. What the objects of one write
-share is bound once; their history is copied from them inside the store. PostgreSQL has its own fast way, which is
-`run_many`.
-
-XXX The SQL of the history: what happened to an object, what it was like then, and everything that happened, in order.
-
-A change keeps what it replaced. The state at a time is therefore the object as it is, or what the first later change
-replaced. In SQLite changes are committed in the order of their numbers. In PostgreSQL they are not, so the feed goes by
-transaction and stops before the oldest one that is still running: nothing can appear behind a reader's back.
+Every function handles many objects in a few statements; writing one object is writing a list of one.
 """
 
 from collections.abc import Iterator, Sequence

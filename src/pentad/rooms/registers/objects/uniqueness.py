@@ -1,7 +1,7 @@
-"""Who already has a value that may occur only once: found before writing, so that an error can name the object.
+"""Finds the current holder of a unique value before writing, so that the error can name the object.
 
-The unique indexes have the last word; this only looks first, for one row or for a thousand in a few statements. Among
-the rows of one batch the earlier one wins, as if they had come one after the other.
+The unique indexes have the last word; this check comes first, for any number of rows in a few statements. Within one
+batch the earlier row wins, as if the rows had come one after the other.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

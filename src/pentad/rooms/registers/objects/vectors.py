@@ -1,7 +1,7 @@
-"""What objects mean, kept in the shared search for schemas that ask for it (`configuration.search`: "hybrid").
+"""Keeps the vectors of objects in the shared search, for schemas with `configuration.search` "hybrid".
 
-Words stay with the registers' own index; the shared one holds vectors, made in the background of what is put here in
-the transaction that writes an object. An object is found by its words until then. For other schemas nothing is done.
+Words stay in the registers' own index. The text to embed is stored in the transaction that writes the object; a
+background job makes the vectors. Until then the object is found by its words.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Writing back: an object that names others by a property with `writeBack` is written into a property of theirs.
+"""Write-back: an object that names others in a `writeBack` property is written into a property of theirs.
 
-Worked out in memory before anything is written, so that a row that is refused leaves no trace. Objects that are changed
-from several sides change once. Where the property of the others is written back too, it goes on from there; it ends,
-because one object is written into one property of another once. The rights, locks and rules of every object hold; one
-that the writer may not see is as one that is not there.
+Everything is worked out in memory first, so a refused row leaves no trace. An object changed from several sides changes
+once. If the target property is written back too, the change continues from there; it ends because one object is written
+into one property of another only once. Rights, locks and validation of every object apply, and an object the caller may
+not see counts as missing.
 """
 
 from collections import deque

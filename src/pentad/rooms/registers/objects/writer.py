@@ -1,8 +1,8 @@
-"""The one way objects get into the store: prepare, validate, check integrity, then write everything at once.
+"""The one way objects get into the store: prepare, validate, check integrity, write everything at once.
 
-New objects are made ready before the transaction, changes inside it, because they need what is there. One object or a
-thousand take the same way. In a batch the rows count as coming one after the other; one that fails leaves the others
-alone, and whoever wants all or nothing lets the transaction fail.
+New objects are prepared before the transaction; updates inside it, because they need the current state. One object and
+a thousand take the same path. The rows of a batch count as coming one after the other. A row that fails leaves the
+others alone; for all or nothing the caller lets the transaction fail.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Figures over groups of objects, in one statement."""
+"""Aggregates over groups of objects, in one statement."""
 
 import math
 from typing import Any

@@ -1,10 +1,8 @@
-"""Patterns of `Like` as both dialects read them.
+"""Filters as SQL conditions.
 
-XXX Filters as SQL conditions.
-
-SQL knows a third truth value and the tree does not: a condition that meets NULL is unknown, which is as good as false
-until it is negated. So negation is carried down to the leaves, and a negated leaf says IS NOT TRUE. Leaves that are not
-negated stay bare, because only a bare comparison is looked up in an index.
+SQL has a third truth value and filters do not: a comparison with NULL is unknown, which is as good as false until it is
+negated. So negation is pushed down to the leaves, and a negated leaf becomes IS NOT TRUE. Other leaves stay bare,
+because only a bare comparison uses an index.
 """
 
 import math

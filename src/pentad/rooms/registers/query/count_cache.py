@@ -1,9 +1,9 @@
-"""Counts of many objects, kept from one question to the next and brought up to date by what changed in between.
+"""Cached counts of many objects, kept exact by applying the changes since.
 
-Counting is the one part of a question whose cost grows with the store. A count is kept with the newest change it knows
-of, read in the same transaction; the next question finds the same change, or takes away what the later ones replaced
-and adds what they led to. So a count is exact whichever process wrote, and writing pays nothing for it. PostgreSQL
-numbers changes in another order than it shows them, so there everything is counted each time.
+Counting is the only part of a query whose cost grows with the store. A count is cached with the newest change it
+includes, read in the same transaction. The next query finds the same change, or subtracts what later changes replaced
+and adds what they led to. So counts are exact whichever process wrote, and writes pay nothing. PostgreSQL numbers
+changes in another order than it shows them, so it counts every time.
 """
 
 from collections.abc import Iterable

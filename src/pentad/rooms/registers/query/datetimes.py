@@ -1,14 +1,12 @@
-"""Moments that objects have as texts (`format: date-time`): the key they compare by, in Python and in both dialects.
+"""Times: parsing what callers write, and the sortable key of date-time texts in Python and both SQL dialects.
 
-One moment has many spellings: 10:00+02:00 is 08:00Z, and 08:00:00.50Z comes after 08:00:00Z. So not the texts are
-compared but their keys: the seconds since 1970 in UTC, moved so that they always have 13 digits, then the digits of the
-fraction without zeros at the end. Keys compare as texts, by bytes. The SQL is immutable and free of parameters, so that
-an index can be made on it, and evaluates the usual spelling first, because every mention of the text reads the object.
+One moment has many spellings: 10:00+02:00 is 08:00Z, and 08:00:00.50Z comes after 08:00:00Z. So texts are compared by
+key: the seconds since 1970 in UTC plus an offset that makes them 13 digits, then the fraction without trailing zeros.
+Keys compare as texts, by bytes. The SQL is immutable and has no parameters, so it can be indexed. It tests the usual
+spelling first, because every mention of the text reads the object again.
 
-Python and both dialects must agree on which texts are moments: any calendar day up to the 31st, hours to 23, seconds to
-69 (a 61st second is the first of the next minute), offsets to 29:59. Whatever else a text is, it has no key.
-
-XXX Moments as people and programs write them.
+Python and both dialects must agree on which texts are date-times: days up to the 31st in any month, hours to 23,
+seconds to 69 (a 61st second is the first of the next minute), offsets to 29:59. Any other text has no key.
 """
 
 import math

@@ -1,7 +1,6 @@
-"""What the two dialects say differently, as one interface; the rest of the query is written once.
+"""What SQLite and PostgreSQL say differently, as one interface; the rest of a query is written once.
 
-The dialects' own modules are `sqlite.py` and `postgres.py`. Both must mean the same: the tests ask both, and a plain
-Python evaluator, every question the generator can think of.
+Both implementations must mean the same. The tests put generated queries to both and to a plain Python evaluator.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Asking the store: plain functions of Rows, for services to call within their one unit of work."""
+"""Runs queries and aggregations against the store; call these inside one unit of work."""
 
 from collections.abc import Sequence
 from dataclasses import replace

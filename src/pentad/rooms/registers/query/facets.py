@@ -1,7 +1,7 @@
-"""Facets: what the found objects have in common, counted in the store.
+"""Facets: counts of values among the found objects, computed in the store.
 
-A facet over a whole pair, on a property with an index, is read from the index alone, one statement each. All others
-share one statement, which looks into each object once.
+A facet over a whole pair on an indexed property reads only the index, in a statement of its own. All others share one
+statement that reads each object once.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,23 +1,19 @@
-"""One comparison of a query: operator and value, made to fit the place they are about.
-
-Values come typed from JSON or as text from a URL; a text is read as what the property holds. A value that cannot meet
-the property is refused, saying what the property holds.
-
-XXX Questions about what lists of objects hold, and about objects by a part of them.
-
-    {"lines.sku": "A-1"}                              some object of the list `lines` has it
-    {"lines": {"contains": {"sku": "A-1", "qty": 2}}}  one and the same object has both
-    {"address": {"contains": {"city": "Delft"}}}       the object has it, whatever else it has
-
-The complements stay complements: `ne`, `nin`, `exists: false` and null are true where no object of the list has a value
-their opposites ask for.
-
-XXX The filter language in JSON.
+"""The filter language in JSON, and single comparisons for every parser.
 
     {"status": "open", "price": {"gte": 5, "lt": 9}, "tags": ["a", "b"], "address.city": {"like": "de%"},
      "or": [{"due": null}, {"not": {"@self.owner": "user:ada"}}]}
 
-Members of one object all have to hold. A list means "one of". Operators and and / or / not may have a dollar sign.
+All members of an object must hold. A list means "one of". Operators and and / or / not may have a dollar sign. Lists of
+objects, and objects by some of their members:
+
+    {"lines.sku": "A-1"}                               some object of the list `lines` has it
+    {"lines": {"contains": {"sku": "A-1", "qty": 2}}}  one and the same object has both
+    {"address": {"contains": {"city": "Delft"}}}       the object has it, whatever else it has
+
+Over lists, `ne`, `nin`, `exists: false` and null are true if no object of the list satisfies the opposite.
+
+Values come typed from JSON or as text from a URL; text is read as the property's kind. A value that can never match is
+refused with what the property holds.
 """
 
 import math

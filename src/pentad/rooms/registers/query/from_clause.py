@@ -1,18 +1,14 @@
-"""Which part of a filter an index answers, so that the statement can be written for it.
+"""The FROM and WHERE of a query: current objects, full-text search, or a state of the past.
 
-SQLite has no statistics, takes every column of an index for equally selective, and would as soon walk the index over
-whole pairs as look a value up in the property's own. PostgreSQL has none of partial indexes, takes every list and range
-for a large one, and would walk along the ids until it has met enough.
+Rows are always called `objects` and have the columns of the table, so everything else is written once. Register and
+schema are literals in the statement: SQLite uses a partial index only if it can see that it applies.
 
-XXX Objects as they were, with the columns they have now.
+Planner hints: SQLite has no statistics and takes every indexed column for equally selective, so it may walk the index
+of a whole pair instead of looking up a value. PostgreSQL has no statistics on partial indexes, takes every list and
+range for a large one, and would walk along the ids. `uses_index` and its siblings find the part of a filter to look up.
 
-Whatever else is asked of the past, the scope's rule also has to hold for the object as it is today: a state that could
-be read then cannot be read any more once the object cannot.
-
-XXX Where objects come from: the table, the table through full-text search, or the past.
-
-Whatever the source, its rows are called `objects` and have the columns of the table, so that everything else is
-written once. The scope stands in the text as numbers: SQLite only uses a partial index where it can see that it fits.
+For the past, the scope's rule must also hold for the object as it is today: a state cannot be read any more once the
+object cannot.
 """
 
 from collections.abc import Sequence

@@ -1,13 +1,13 @@
-"""SQL text for one JSON value of an object, the same in queries and in indexes.
+"""SQL for one JSON value of an object, identical in queries and indexes.
 
-A partial index is only used where the query writes exactly the indexed expression, so both are made here. Property
-names stand in the text, because an index cannot have parameters: they are quoted twice, as a JSON path and as an SQL
-text. Numbers are 64-bit integers or finite doubles.
+A partial index is used only if the query repeats the indexed expression exactly, so both are made here. Property names
+are part of the text, because an index cannot have parameters; they are quoted twice, as a JSON path and as an SQL
+string. Numbers are 64-bit integers or finite doubles.
 
     CREATE INDEX ox_5_... ON objects (<index_columns(...)>) WHERE schema = 5 AND deleted IS NULL
 
-The register comes first and the organisation last: every query names both, so that counts and facets are answered by
-the index alone.
+The register comes first and the organisation last. Every query names both, so the index alone answers counts and
+facets.
 """
 
 import json

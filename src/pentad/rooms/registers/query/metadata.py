@@ -1,4 +1,4 @@
-"""What is known of an object besides its data: the names under `@self` that can be asked for, and their columns."""
+"""The metadata of an object under `@self`: the names that can be queried, and their columns."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,11 +1,11 @@
-"""What can be asked of objects, as plain values. No SQL, no JSON, no schema: only what a question is.
+"""What can be asked of objects, as plain values without SQL, JSON or schema.
 
-Every filter is either true or false of an object, never unknown, so `Not` is exactly the rest:
+A filter is either true or false of an object, never unknown, so `Not` is its exact complement:
 
-* Comparisons are typed: text meets only text (by bytes), a number only numbers, a truth value only truth values, and
-  an instant only texts that say a moment, by when it is.
-* Null stands for "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
-* `Like` and the text form of `Contains` take a-z and A-Z as the same letters; nothing else is folded.
+* Comparisons are typed: text meets only text (by bytes), a number only numbers, a boolean only booleans, and an instant
+  only texts that are date-times, by the moment they denote.
+* Null means "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
+* `Like` and the text form of `Contains` ignore the case of a-z; nothing else is folded.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,13 +1,10 @@
-"""Orders, and how to go on after a row.
+"""Sort orders and cursors: how to continue after a row.
 
-What is missing comes last, whichever the direction. An index does not have it there in both directions, so objects are
-read in two phases: those that have the first key, then those that lack it. Each phase is a plain walk along an index,
-and going on after a row is a look-up, not a count of what was seen. The id, in the direction of the last key, makes
-every order total.
+Missing values sort last in both directions. An index cannot do that both ways, so objects are read in two phases: those
+with the first key, then those without. Each phase walks along an index, and continuing after a row is a lookup, not a
+count of the rows before it. The id, in the direction of the last key, makes every order total.
 
-XXX The cursors of a listing of objects: where it stopped, as one value of each sort key.
-
-A cursor carries no rights: the scope is applied again wherever it is used.
+A cursor holds the sort keys of the last row. It grants no rights: the scope applies again on every request.
 """
 
 from collections.abc import Iterator, Sequence

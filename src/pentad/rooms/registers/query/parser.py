@@ -1,6 +1,4 @@
-"""Queries and aggregations from JSON, as tools and bodies send them, checked against what the schema knows.
-
-XXX Aggregations from JSON.
+"""Queries and aggregations from JSON, checked against the schema.
 
 {"metrics": {"n": "count", "worth": {"sum": "price"}}, "group_by": ["status", {"path": "due", "by": "month"}],
  "having": {"n": {"gte": 2}}, "sort": ["-worth"], "limit": 10, "filter": {...}}

@@ -1,7 +1,6 @@
-"""The parts of a query in PostgreSQL's words: jsonb operators over `objects.doc`.
+"""PostgreSQL: jsonb operators over `objects.doc`.
 
-Every text says COLLATE "C" where it does not come from a column that does. A cast that can fail stands behind a test
-that it will not.
+Every text has COLLATE "C" unless its column has. A cast that can fail is guarded by a test.
 """
 
 import json

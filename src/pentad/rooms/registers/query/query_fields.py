@@ -1,7 +1,7 @@
-"""What a name in a query means: the path it stands for, and how values there compare.
+"""Resolves a name in a query to a path and the kind of its values.
 
-A query names only what the schema knows; anything else is refused with the nearest names, because a misspelt filter
-that finds nothing looks like an answer. Below an object without declared members, anything may be named.
+Unknown names are refused with the nearest ones: a misspelt filter that finds nothing would look like an answer. Below
+an object without declared members, any name is allowed.
 """
 
 from collections.abc import Mapping, Sequence

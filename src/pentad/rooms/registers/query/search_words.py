@@ -1,4 +1,4 @@
-"""Words of full-text search. Every word of a search must begin some word of the object."""
+"""Words for full-text search. Every word of a search must be a prefix of some word of the object."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""The parts of a query in SQLite's words: JSON functions over `objects.data`."""
+"""SQLite: JSON functions over `objects.data`."""
 
 import json
 from collections.abc import Sequence

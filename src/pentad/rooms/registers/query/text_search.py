@@ -1,8 +1,8 @@
-"""Search in words; by meaning, too, for schemas that ask for it.
+"""Full-text search, combined with vector search for hybrid schemas.
 
-An object is found when it has all the words, or when it is one of those nearest to the question; the scope and the
-filter have chosen before anything is compared or ranked, and all figures a hit shows are made of what the caller may
-see. The best by words and the nearest are ranked together; behind them come the others that have the words.
+An object matches if it has all the words, or if it is among the nearest vectors. Scope and filter apply before anything
+is compared or ranked, so scores depend only on what the caller may see. The best matches by words and the nearest ones
+are ranked together; the other matches by words follow.
 """
 
 from collections.abc import Callable, Mapping, Sequence

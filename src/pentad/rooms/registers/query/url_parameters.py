@@ -1,10 +1,9 @@
-"""Queries from the parameters of a URL, as OpenRegister's clients write them.
+"""Queries from URL parameters, as OpenRegister's clients write them.
 
-    ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10&_facets=status
+    ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10
 
-What begins with an underscore steers the query, or is metadata by its short name (`_created[gt]`, `_order[_name]`,
-`_ids`); what is neither is reported as ignored. Everything else is a
-filter, its text read as what the property holds.
+A leading underscore marks a control parameter or short metadata name (`_created[gt]`, `_order[_name]`, `_ids`); unknown
+ones are reported as ignored. Everything else is a filter, whose text is read as the property's kind.
 """
 
 import json
