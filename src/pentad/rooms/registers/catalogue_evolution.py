@@ -72,7 +72,7 @@ class Evolution:
                     ]
                     store.reindex(tx, self._dialect, pending_changes)
                     if definition.hybrid:
-                        self._vectors.keep(tx, schema.id, pending_changes, None)
+                        self._vectors.update(tx, schema.id, pending_changes, None)
             catalogue_store.looked_at(tx, schema.id)
 
     def report(
@@ -186,7 +186,7 @@ class Evolution:
                 [pending for pending in pending_changes if pending.after.version == pending.before_version],
             )
             if new.hybrid:
-                self._vectors.keep(tx, schema.id, pending_changes, old.texts if old.hybrid else None)
+                self._vectors.update(tx, schema.id, pending_changes, old.texts if old.hybrid else None)
 
 
 def _migrated(

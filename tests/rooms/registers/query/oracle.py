@@ -90,7 +90,7 @@ def holds(wanted: Filter, thing: Thing) -> bool:
             value = at(thing, wanted.path)
             return any(_same(value, one) for one in wanted.values) is not wanted.negated
         case Exists():
-            return (at(thing, wanted.path) is not None) is wanted.wanted
+            return (at(thing, wanted.path) is not None) is wanted.expected
         case Like():
             value = at(thing, wanted.path)
             return isinstance(value, str) and _shape(wanted.pattern).fullmatch(value) is not None

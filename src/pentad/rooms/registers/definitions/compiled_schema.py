@@ -70,7 +70,7 @@ _COMMON_NAMES: Final = ("name", "title", "label")
 
 
 def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dict[str, str | None]:
-    """The property, or dotted path, of each heading there is; None for one that is made from a template."""
+    """The property or dotted path that each heading comes from; None for a template."""
     configuration = as_mapping(body.get("configuration"))
     found: dict[str, str | None] = {
         heading: None if is_template(field) else field
@@ -83,7 +83,7 @@ def heading_sources(body: Mapping[str, Any], properties: Collection[str]) -> dic
 
 
 def slug_sources(body: Mapping[str, Any], properties: Collection[str]) -> frozenset[str]:
-    """The top-level properties that slugs are made from."""
+    """The top-level properties that the slug is made from."""
     field = text_or_none(as_mapping(body.get("configuration")).get(HEADING_SETTINGS["slug"]))
     if field is None:
         return frozenset()
@@ -96,7 +96,7 @@ _LONGEST_HEADING: Final = 255
 
 
 class _CommonNames(msgspec.Struct):
-    """What an object is called by where its schema does not say."""
+    """The properties that name an object if its schema does not say which one does."""
 
     name: Any = None
     title: Any = None
@@ -107,7 +107,7 @@ _DECODE_COMMON_NAMES: Final = msgspec.json.Decoder(_CommonNames)
 
 
 class Headings:
-    """The headings of one schema: each a property, a path with dots, or a template."""
+    """The headings of one schema, each from a property, a dotted path or a template."""
 
     __slots__ = ("_rules",)
 
@@ -120,7 +120,7 @@ class Headings:
         }
 
     def heading(self, which: Heading, data: Mapping[str, Any]) -> str | None:
-        """The text of a heading, or None. A heading never fails: what cannot be made is not there."""
+        """The text of a heading, or None. An expression that fails means no heading, never an error."""
         rule = self._rules.get(which)
         if rule is not None:
             try:
@@ -222,10 +222,10 @@ class CompiledSchema:
             for name, sources in derived_from(properties).items()
             if not sources.isdisjoint(protected)
         }
-        """Properties whose values are made from protected ones, each with those: they are as protected."""
+        """Properties made from protected ones, each with its protected sources. They are protected as well."""
         self.unsearchable = protected.union(self.derived)
         self.slug_is_protected = not self.unsearchable.isdisjoint(slug_sources(body, properties))
-        """Whether slugs would tell of protected properties: whoever knows one finds its object by it."""
+        """Whether slugs would reveal protected properties: a caller who guesses a slug finds its object."""
         self.concealed = frozenset[str]()
         self.headings: Mapping[str, str | None] = heading_sources(body, properties)
         self.immutable = body.get("immutable") is True
@@ -233,8 +233,8 @@ class CompiledSchema:
         self._rules = rules
         self._defaults = Defaults(body, properties)
         self._headings = Headings(body, properties)
-        self._fills = self._defaults.needed
-        self._freezes = self.immutable or bool(self.immutable_paths)
+        self._has_defaults = self._defaults.needed
+        self._has_immutable = self.immutable or bool(self.immutable_paths)
         self._is_valid = rules.is_valid
 
     def prepare(
@@ -248,10 +248,10 @@ class CompiledSchema:
         """The object with defaults and computed values, checked. The given `data` is left as it is."""
         hard: list[Problem] = []
         found: list[Problem] = []
-        if self._fills:
+        if self._has_defaults:
             data, found = self._defaults.fill(data, now=now, facts=caller_facts)
-        if self._freezes and previous is not None:
-            hard.extend(self._frozen(data, previous))
+        if self._has_immutable and previous is not None:
+            hard.extend(self._immutable_problems(data, previous))
         text, unstorable = json_text(data)
         if unstorable is not None:
             return Prepared(data, [unstorable], [], text)
@@ -269,11 +269,13 @@ class CompiledSchema:
             return False
 
     def problems(self, data: Any) -> list[Problem]:
-        """All that is wrong with the object as it is, with what would mend it."""
+        """Every problem of the object as it is, with suggestions."""
         failures = self._rules.failures(data)
         return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
 
-    def shown(self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS) -> dict[str, Any]:
+    def with_computed(
+        self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS
+    ) -> dict[str, Any]:
         """The object with the properties that are computed on reading."""
         return self._defaults.show(data, now=now, facts=caller_facts)
 
@@ -281,15 +283,15 @@ class CompiledSchema:
         return self._headings.heading("name", data)
 
     def name_in(self, text: str) -> str | None:
-        """The same for an object that is still JSON."""
+        """The name of an object that is still JSON text."""
         return self._headings.name_in(text)
 
     def slug_of(self, data: Mapping[str, Any]) -> str | None:
-        """A slug is one for all callers, so none is made from a property that not everybody may read."""
+        """All callers share one slug, so none is made from a property that some may not read."""
         return None if self.slug_is_protected else self._headings.slug(data)
 
     def heading_of(self, which: Heading, data: Mapping[str, Any]) -> str | None:
-        """Name, description, summary, image or slug text, as the configuration says."""
+        """The text of a heading by the schema's configuration."""
         return self._headings.heading(which, data)
 
     def headings_from(self, hidden: Collection[str]) -> frozenset[str]:
@@ -330,7 +332,7 @@ class CompiledSchema:
             if isinstance(value, str) and value
         ]
 
-    def _frozen(self, data: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[Problem]:
+    def _immutable_problems(self, data: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[Problem]:
         if self.immutable and not same_json(data, previous):
             yield problem((), "immutable", "may not be changed once it is written")
             return
@@ -353,7 +355,7 @@ class CompiledSchema:
 
 
 def compile_schema(body: Mapping[str, Any], *, parents: Parents) -> CompiledSchema:
-    """The schema made ready, or InvalidInput with every problem of its definition."""
+    """Compile a schema. Raises InvalidInput with every problem of its definition."""
     plain = bounded_copy(body, BOUNDS)
     if findings := check_body(plain):
         raise schema_error(findings)
@@ -381,13 +383,13 @@ def _unique_constraints(body: Mapping[str, Any], properties: Mapping[str, Proper
 def _indexed_paths(properties: Mapping[str, Property], unique: tuple[Unique, ...]) -> Iterator[Indexed]:
     alone = {constraint.paths[0] for constraint in unique if len(constraint.paths) == 1}
     for found in walk_properties(properties):
-        wanted = found.indexed or found.facetable or found.ref is not None or found.path in alone
-        if wanted and found.kind is not None:
+        needs_index = found.indexed or found.facetable or found.ref is not None or found.path in alone
+        if needs_index and found.kind is not None:
             yield Indexed(found.path, found.kind, found.path in alone)
 
 
 def _values_at(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    """What stands at a path; a `*` in it goes through every member of a list."""
+    """The values at a path; `*` stands for every member of a list."""
     for depth, step in enumerate(path):
         if isinstance(node, list) and step == EACH:
             for member in cast("list[Any]", node):
@@ -400,7 +402,7 @@ def _values_at(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _strings_in(values: Iterable[Any]) -> list[str]:
-    """The texts among some values first, then those inside of the others, level by level."""
+    """The strings among some values, then those nested inside the others, level by level."""
     found: list[str] = []
     levels: list[Iterable[Any]] = [values]
     for level in levels:

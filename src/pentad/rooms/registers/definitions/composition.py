@@ -99,7 +99,7 @@ class _Composer:
 
 
 def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
-    """Parents are folded in from the last to the first, so the first one's properties come first."""
+    """Merge one parent. Parents are merged from last to first, so the first parent's properties come first."""
     own = cast("dict[str, Any]", result.body["properties"])
     merged: dict[str, Any] = {}
     for name, theirs in cast("dict[str, Any]", parent.body["properties"]).items():
@@ -156,7 +156,7 @@ def _merge_named(body: dict[str, Any], parent: Mapping[str, Any], keyword: str, 
 
 
 def _beside_reference(entry: Any) -> Any:
-    """What an entry says besides naming a stored schema."""
+    """What an entry contains besides the name of a stored schema."""
     if composed_reference(entry) is None:
         return entry
     named = as_mapping(entry)

@@ -56,7 +56,7 @@ class Default:
         return self.behaviour == "falsy" and (given == "" or given == [])
 
     def make(self, data: Mapping[str, Any], now: float, facts: Mapping[str, Any]) -> Any:
-        """A fresh value; None when the template finds nothing to say."""
+        """A new value; None if the template gives none."""
         if self.template is not None:
             return evaluate(self.template, data, now=now, facts=facts)
         return deepcopy(self.value)
@@ -84,7 +84,7 @@ class Computed:
 
 
 def read_computed(node: Mapping[str, Any]) -> Computed | None:
-    """What a property declares. Raises ExpressionError for an expression that cannot be read."""
+    """The computed value a property declares. Raises ExpressionError if its expression cannot be parsed."""
     declared = node.get("computed")
     when: Any = "save"
     if isinstance(declared, Mapping):
@@ -120,7 +120,7 @@ _DATE: Final = len("2020-01-01")
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """What one object of the data needs: itself, and the objects inside it."""
+    """The defaults and dates of one object in the data, and of the objects inside it."""
 
     defaults: tuple[tuple[str, Default], ...]
     dates: tuple[str, ...]
@@ -149,7 +149,7 @@ def _is_date(node: Any) -> bool:
 
 
 class Defaults:
-    """The steps of one schema, laid out once."""
+    """The defaults and computed values of one schema, prepared once."""
 
     __slots__ = ("_computed", "_dates_only", "_root", "_shown")
 
@@ -167,7 +167,7 @@ class Defaults:
     def fill(
         self, data: dict[str, Any], *, now: float, facts: Mapping[str, Any]
     ) -> tuple[dict[str, Any], list[Problem]]:
-        """The object with what follows from its schema, and what could not be made to follow."""
+        """The object with defaults, dates and computed values, and the problems met on the way."""
         if self._dates_only and not any(_may_hold_time(data.get(name)) for name in self._root.dates):
             return data, []
         run = _DefaultsRun(data, now, facts)
@@ -239,12 +239,12 @@ class _DefaultsRun:
 
 
 def _may_hold_time(value: Any) -> bool:
-    """False for what is no longer than a date, as nearly all dates are."""
+    """False for anything no longer than a date, which nearly all dates are."""
     return value is not None and (value.__class__ is not str or len(value) > _DATE)
 
 
 def _dates_only(value: Any) -> Any:
-    """A date-time where a date is wanted becomes its date; a list of them, each."""
+    """Cut date-times down to dates, also in a list."""
     if isinstance(value, list):
         found = as_list(value)
         cut = [date_of(member) or member for member in found]

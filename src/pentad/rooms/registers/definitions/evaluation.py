@@ -107,7 +107,7 @@ class _Evaluation:
                 return self._call(name, [self._value(argument) for argument in arguments])
 
     def _follow(self, node: Any, path: Sequence[str | int]) -> Any:
-        """A name asked of a list is asked of each of its members."""
+        """Follow a path; a name applied to a list is applied to each member."""
         for depth, step in enumerate(path):
             if isinstance(node, Mapping) and isinstance(step, str):
                 node = cast("Mapping[str, Any]", node).get(step)

@@ -27,7 +27,7 @@ _MOST_TRIED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An object that would fail: its position among those looked at, and the problem."""
+    """An object that would fail: its position among the checked ones, and the problem."""
 
     index: int
     problem: Problem
@@ -40,9 +40,9 @@ class Sample:
 class EvolutionReport:
     """What a schema change would do.
 
-    `after_migration` counts those that fail even when the steps are taken; objects past the first ten thousand failing
-    ones are not tried, and count as failing. It is `complete` for administrators only: for everybody else it is about
-    what they may read, and says so whether or not there is more.
+    `after_migration` counts the objects that fail even after the suggested steps. Only the first ten thousand failing
+    objects are tried; the others count as failing. The report is `complete` for administrators only. For everyone else
+    it covers what they may read and says so, whether or not there is more.
     """
 
     total: int = 0
@@ -69,13 +69,13 @@ class EvolutionReport:
 
 @dataclass(frozen=True, slots=True)
 class ReadableObject:
-    """An object to look at, without the properties that are `hidden` from whoever looks."""
+    """An object to check, without the properties that are `hidden` from the caller."""
 
     data: Mapping[str, Any]
     hidden: frozenset[str] = frozenset()
 
     def problems(self, new: CompiledSchema, steps: Sequence[MigrationStep] = ()) -> list[Problem]:
-        """What is wrong with it after some steps, apart from what it lacks for being hidden."""
+        """Its problems after some steps, except for the hidden properties it seems to lack."""
         data = migrate(self.data, steps) if steps else self.data
         if new.is_valid(data):
             return []
@@ -84,28 +84,28 @@ class ReadableObject:
 
 
 def preflight(new: CompiledSchema, objects: Iterable[ReadableObject]) -> EvolutionReport:
-    """Check every object once. Objects carry only what the caller may read, so only that is tried and counted."""
+    """Check every object once. Objects hold only what the caller may read, so only that is tried and counted."""
     report = EvolutionReport()
     explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
     failing: list[ReadableObject] = []
-    for index, looked in enumerate(objects):
+    for index, checked in enumerate(objects):
         report.total += 1
-        if new.is_valid(looked.data):
+        if new.is_valid(checked.data):
             continue
-        problems = looked.problems(new) if looked.hidden or len(explained) < _MOST_EXPLAINED else []
-        if looked.hidden and not problems:
+        problems = checked.problems(new) if checked.hidden or len(explained) < _MOST_EXPLAINED else []
+        if checked.hidden and not problems:
             continue
         report.failing += 1
         if len(failing) < _MOST_TRIED:
-            failing.append(looked)
+            failing.append(checked)
         if len(explained) < _MOST_EXPLAINED:
-            explained.append((looked.data, problems))
+            explained.append((checked.data, problems))
             _count_problems(report, index, problems)
         else:
             report.counts["(not looked into)"] += 1
     report.migration = _suggest_migration(new, explained)
-    mended = sum(not looked.problems(new, report.migration) for looked in failing) if report.migration else 0
-    report.after_migration = report.failing - mended
+    fixed = sum(not checked.problems(new, report.migration) for checked in failing) if report.migration else 0
+    report.after_migration = report.failing - fixed
     return report
 
 
@@ -119,7 +119,7 @@ def _count_problems(report: EvolutionReport, index: int, problems: Sequence[Prob
 
 
 def problem_kind(problem: Problem) -> str:
-    """Problems of one kind break the same rule at the same place, whichever member of a list it is."""
+    """Rule and place of a problem; list positions do not matter."""
     place = "/".join("*" if isinstance(step, int) else step for step in problem.where)
     return f"{problem.code} {place}".strip()
 
@@ -185,8 +185,8 @@ def _suggest_step(
 
 def _likely_old_name(new: CompiledSchema, name: str, objects: Sequence[Mapping[str, Any]]) -> str | None:
     """The undeclared property that most of these objects have instead of the missing one."""
-    strangers = Counter(key for data in objects for key in data if key not in new.properties)
-    common = [key for key, count in strangers.items() if count * 2 >= len(objects)]
+    undeclared = Counter(key for data in objects for key in data if key not in new.properties)
+    common = [key for key, count in undeclared.items() if count * 2 >= len(objects)]
     close = nearest(name, common)
     return close[0] if close else None
 
@@ -225,14 +225,11 @@ _SCHEMA_ANNOTATIONS: Final = _ANNOTATIONS | {
     "configuration", "source", "archive", "published", "depublished", "hooks", "searchable", "updated", "created",
     "deleted", "folder", "immutable",
 }  # fmt: skip
-"""What says nothing about whether an object fits."""
+"""Keywords that do not decide whether an object is valid."""
 
 
 def cannot_affect(old: "CompiledSchema", new: "CompiledSchema", unseen: frozenset[str] | None) -> bool:
-    """Whether objects fit the new schema as they fitted the old one, as far as these properties are concerned.
-
-    None stands for whole objects, whatever properties they have.
-    """
+    """Whether the change cannot affect the validity of these properties; None means any property of hidden objects."""
     before, after = old.body, new.body
     for keyword in (before.keys() | after.keys()) - _SCHEMA_ANNOTATIONS - {"properties", "required"}:
         if before.get(keyword) != after.get(keyword):

@@ -36,7 +36,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class ExpressionError(InvalidInput):
-    """An expression that cannot be read or run; says where."""
+    """An expression that cannot be parsed or evaluated; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class _Parser:
         raise ExpressionError(f"{what} (column {self._here.at + 1} of the expression {self._source[:80]!r}).")
 
     def _operation(self, sign: str, left: Node, right: Node) -> Node:
-        """A chain leans to the left, so its length is depth to whoever runs it."""
+        """A chain leans to the left, so its length becomes recursion depth on evaluation."""
         self._operations += 1
         if self._operations > MOST_OPERATIONS:
             self._fail(f"An expression has at most {MOST_OPERATIONS} operations")

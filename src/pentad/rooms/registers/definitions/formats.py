@@ -84,28 +84,28 @@ KNOWN_FORMATS: Final = STANDARD_FORMATS | ANY_TEXT | EXTRA_FORMATS.keys()
 
 
 def date_of(value: Any) -> str | None:
-    """The date of a date-time text, for properties that want a date; None when it is not one."""
+    """The date of a date-time text; None for any other value."""
     if isinstance(value, str) and 10 < len(value) < 40 and _DATE_TIME.fullmatch(value):
         return value[:10]
     return None
 
 
-def tidied(value: str, wanted: str) -> Iterator[str]:
-    """Spellings a text of this format was probably meant to have; the caller checks whether one is valid."""
+def tidied(value: str, format_name: str) -> Iterator[str]:
+    """Spellings that this text was probably meant to have. The caller checks which one is valid."""
     text = value.strip()
     yield text
-    if wanted == "uuid":
+    if format_name == "uuid":
         bare = text.strip("{}").lower().removeprefix("urn:uuid:").replace("-", "")
         if len(bare) == 32:
             yield "-".join((bare[:8], bare[8:12], bare[12:16], bare[16:20], bare[20:]))
-    elif wanted == "semver":
+    elif format_name == "semver":
         yield text.lstrip("vV")
-    elif wanted in ("color", "color-hex", "color-hex-alpha"):
+    elif format_name in ("color", "color-hex", "color-hex-alpha"):
         yield f"#{text}"
-    elif wanted == "date":
+    elif format_name == "date":
         yield text.replace("/", "-").replace(".", "-")
-    elif wanted == "date-time":
+    elif format_name == "date-time":
         if (time := as_rfc3339(text)) is not None:
             yield time
-    elif wanted in ("email", "idn-email"):
+    elif format_name in ("email", "idn-email"):
         yield text.removeprefix("mailto:")

@@ -17,7 +17,7 @@ MOST_DAYS: Final = 3_660_000
 
 
 class InvalidValue(Exception):
-    """A value an operation cannot work with; the evaluator says where."""
+    """A value that an operation cannot use; the evaluator adds where."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _ABSENT: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place that differs. `old` and `new` are absent (None, by `kind`) where there was nothing."""
+    """One place that differs. `old` is None for an addition, `new` for a removal."""
 
     kind: Literal["added", "removed", "changed"]
     path: Path

@@ -38,7 +38,7 @@ def to_json_schema(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def required_names(node: Mapping[str, Any]) -> list[str]:
-    """`required` of an object schema, with the properties that say `required: true` of themselves."""
+    """`required` of an object schema, including properties with `required: true` of their own."""
     listed = node.get("required")
     names = [name for name in cast("list[Any]", listed) if isinstance(name, str)] if isinstance(listed, list) else []
     for name, inner in as_mapping(node.get("properties")).items():
@@ -56,7 +56,7 @@ def types_of(node: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_link(node: Mapping[str, Any]) -> bool:
-    """Files and linked things of other systems are kept as they come."""
+    """Whether a property holds a file or a link to another system; such values are stored as given."""
     return not LINK_TYPES.isdisjoint(types_of(node))
 
 
@@ -89,7 +89,7 @@ def _translated(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _inner(value: Any, keyword: str) -> Any:
-    """Subschemas in a list or by name; what has the wrong shape is left for JSON Schema itself to refuse."""
+    """Subschemas in a list or by name. JSON Schema itself refuses what has the wrong shape."""
     if keyword in _LISTS and isinstance(value, list):
         return [_translate(entry) for entry in cast("list[Any]", value)]
     if keyword in _NAMED and isinstance(value, Mapping):
@@ -98,7 +98,7 @@ def _inner(value: Any, keyword: str) -> Any:
 
 
 def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
-    """Older schemas say `exclusiveMinimum: true` beside a minimum."""
+    """Older schemas write `exclusiveMinimum: true` beside a minimum."""
     if isinstance(flag := schema.get(exclusive), bool):
         del schema[exclusive]
         if flag and limit in schema:
@@ -106,7 +106,7 @@ def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
 
 
 def _relate(schema: dict[str, Any], node: Mapping[str, Any]) -> None:
-    """A relation holds the id of the other object, or that object where it is kept inside."""
+    """A reference holds the id of the other object, or the whole object if it is nested."""
     del schema["$ref"]
     settings = as_mapping(node.get("objectConfiguration"))
     declared = types_of(node)

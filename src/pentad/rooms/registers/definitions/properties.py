@@ -18,9 +18,9 @@ Kind = Literal["text", "number", "boolean", "date", "moment"]
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One property. `path` is its way down from the root; `kind` is how it compares, None for lists and objects.
+    """One property. `path` leads to it from the root; `kind` is how its values compare, None for lists and objects.
 
-    `elements` are the members of the objects in a list (none if they may have any), None where it has no objects.
+    `elements` are the properties of the objects in a list (empty if they may have any), None if it holds no objects.
     """
 
     name: str
@@ -128,7 +128,7 @@ def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Prope
 def _references(
     node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any], *, nested: bool
 ) -> Iterator[Reference]:
-    """The relations of one property: its own, those of its list, of its alternatives, of objects in its list."""
+    """The references of one property: its own and those of its list, its alternatives and the objects in its list."""
     if (found := read_reference(node, path, owner)) is not None:
         yield found
     for keyword in ("allOf", "anyOf", "oneOf"):
@@ -159,7 +159,7 @@ def _types_of_values(node: Mapping[str, Any]) -> set[str]:
 
 
 def derived_from(properties: Mapping[str, Property]) -> dict[str, frozenset[str]]:
-    """For each property that is made from others, all of them: also those that the others are made from."""
+    """All direct and indirect sources of each property that is made from others."""
     direct = {name: frozenset(properties_read(found)) for name, found in properties.items()}
     found = {name: sources for name, sources in direct.items() if sources}
     growing = True

@@ -22,10 +22,10 @@ _NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A property whose values are objects of another schema. `path` has a `*` wherever a list is passed through.
+    """A property whose values are objects of another schema. `path` has a `*` for every list on the way.
 
-    `inversed_by` is the property of those objects that points back. With `write_back` it is written from here; with
-    `transient` as well, what is given here is only passed on to it.
+    `inversed_by` is the property of those objects that refers back. With `write_back` it is written from here. With
+    `transient` too, the value is only written there and not stored here.
     """
 
     path: tuple[str, ...]
@@ -40,7 +40,7 @@ class Reference:
 
     @property
     def filled(self) -> bool:
-        """Whether objects do not keep the property but get it on reading, from what points back."""
+        """Whether the property is not stored but filled in on reading, from the objects that refer back."""
         return self.inversed_by is not None and (self.transient or not self.write_back)
 
 

@@ -28,7 +28,7 @@ MOST_PROPERTIES: Final = 2_000
 LARGEST_FILE: Final = 100 * 1024 * 1024
 LONGEST_TAG: Final = 50
 SEARCH_MODES: Final = ("words", "hybrid")
-"""How the objects of a schema are searched: by words alone, or by what they mean too."""
+"""How the objects of a schema are searched: by words only, or by vectors too."""
 _METADATA: Final = "@self"
 _FLAGS: Final = (
     *("visible", "hideOnCollection", "hideOnForm", "unique", "immutable", "translatable"),
@@ -73,7 +73,7 @@ def check_body(body: Mapping[str, Any]) -> list[Finding]:
 
 
 def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> Iterator[Finding]:
-    """What must be unique must be a property, and of a kind that can be compared."""
+    """A unique name must be a property whose values can be compared."""
     for found in walk_properties(properties):
         if found.unique and found.kind is None:
             path = tuple(step for name in found.path for step in ("properties", name))
@@ -88,7 +88,7 @@ def check_names(body: Mapping[str, Any], properties: Mapping[str, Property]) -> 
 
 
 def unique_sets(body: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """`configuration.unique`: one name, a list of names that are unique together, or a list of such lists."""
+    """`configuration.unique`: a name, a list of names that are unique together, or a list of such lists."""
     declared = as_mapping(body.get("configuration")).get("unique")
     if isinstance(declared, str) and declared:
         return [(declared,)]
@@ -115,7 +115,7 @@ def finding(path: Path, rule: str, message: str, suggestions: Sequence[str] = ()
 
 
 def _unknown(path: Path, rule: str, message: str, name: str, known: Iterable[str], otherwise: str = "") -> Finding:
-    """A finding about a name nobody knows, with the names closest to it."""
+    """A finding about an unknown name, with the closest known names."""
     near, _ = nearest_names(name[:200], known)
     guess = f"Did you mean {near[0]!r}?" if near else otherwise
     return finding(path, rule, f"{message} {guess}".strip(), near)
@@ -232,7 +232,7 @@ REMOVE: Final = "removeAfterWriteBack"
 
 
 def check_write_back(properties: Mapping[str, Property]) -> Iterator[Finding]:
-    """What is wrong with the properties that are to be written back."""
+    """Check the properties with `writeBack`: a value that neither side could store would be lost silently."""
     for found in walk_properties(properties):
         path = tuple(step for name in found.path for step in ("properties", name))
         if _declares(found, WRITE_BACK):
@@ -265,7 +265,7 @@ def _check_write_back_reference(found: Property, path: Path) -> Iterator[Finding
 
 
 def _check_removal(found: Property, path: Path) -> Iterator[Finding]:
-    """What is not kept cannot be demanded or made up later."""
+    """A value that is not stored can be neither required nor filled in."""
     if found.required:
         yield finding((*path, REMOVE), REMOVE, "is not kept here, so it cannot be required")
     if found.default is not None or found.computed is not None:
@@ -278,7 +278,7 @@ def _declares(found: Property, keyword: str) -> bool:
 
 
 def check_before_saving(definition: "CompiledSchema") -> None:
-    """InvalidInput with every default its own property would refuse, computation over nothing, rule nobody keeps."""
+    """Raise InvalidInput with every invalid default, computed value over unknown properties, and bad authorization."""
     found: list[Finding] = [*_check_authorization((), definition.body, definition)]
     for path, node in property_definitions(definition.body):
         found.extend(_check_default(path, as_mapping(node)))

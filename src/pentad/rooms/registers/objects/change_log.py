@@ -41,10 +41,10 @@ class Change:
     hash: bytes
     """Empty where the caller may not have it: it covers data that could be guessed with it."""
     after: str | None = None
-    """The text of the data it led to, where that was read and something has replaced it since."""
+    """The text of the data after the change, if it was read and has been replaced since."""
 
     def wire(self) -> dict[str, Any]:
-        """Who did what and when, without the data; nulls are left out."""
+        """Who did what and when, without data and nulls."""
         wire: dict[str, Any] = {
             "cursor": self.cursor, "id": self.seq, "uuid": self.uuid, "register": self.register, "schema": self.schema,
             "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
@@ -55,7 +55,7 @@ class Change:
 
 
 ERASED: Final = '{"$erased":"'
-"""How the text of an erased state begins; the digest of what it was follows, so that the chain still holds."""
+"""The start of an erased state's text. The digest of the state follows, so the hash chain stays valid."""
 
 _COLUMNS: Final = (
     "seq, uuid, register, schema, version, action, at, since, before, before_deleted, principal, agent, session, call,"
@@ -73,7 +73,7 @@ _CURSOR: Final = re.compile(r"c(\d{1,19})-(\d{1,19})")
 def changes_of(
     rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None, states: bool = False
 ) -> list[Change]:
-    """What happened to an object, newest first; with the `states` it led to, if wanted."""
+    """The changes of an object, newest first; with the `states` they led to if requested."""
     sql = f"{_select(dialect, states=states)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
     return [_change_from_row(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
 
@@ -105,7 +105,7 @@ def feed(
     rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int,
     states: bool = False,
 ) -> tuple[list[Change], str]:  # fmt: skip
-    """What happened behind a cursor, oldest first, and the cursor to go on with; with the `states`, if wanted."""
+    """The changes after a cursor, oldest first, and the next cursor; with the `states` they led to if requested."""
     xact, seq = _position(cursor)
     place = "".join(
         f" AND {name} = {int(key)}" for name, key in (("register", register), ("schema", schema)) if key is not None
@@ -124,7 +124,7 @@ def feed(
 
 
 def span_condition(dialect: Dialect, register: int, schema: int, span: ChangeSpan) -> Sql:
-    """The condition that finds the changes of one pair in a span."""
+    """The condition for the changes of one pair in a span."""
     xact = ("", ()) if dialect == "sqlite" else (" AND xact = ?", (span.xact,))
     return Sql(
         f"schema = ? AND register = ? AND seq > ? AND seq <= ?{xact[0]}",
@@ -159,7 +159,7 @@ def state_at(rows: Rows, current: StoredObject, at: float) -> StoredObject | Non
 
 
 def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[StoredObject, bool] | None:
-    """The object as one of its versions had it, and whether it was deleted in it; None when there is none such."""
+    """The object at one of its versions, and whether it was deleted then; None if there is no such version."""
     if version == current.version:
         return current, current.is_deleted
     row = rows.one(
@@ -171,7 +171,7 @@ def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[S
 
 
 def erase(tx: Transaction, uuid: str) -> None:
-    """Take every earlier state of an object out of its history; what happened, when and by whom stays."""
+    """Erase every earlier state of an object from its history. The changes themselves stay."""
     found = tx.all("SELECT seq, before FROM object_changes WHERE uuid = ? AND before IS NOT NULL", uuid)
     rows = [(erased_text(text), seq) for seq, text in found if not text.startswith(ERASED)]
     if rows:
@@ -183,7 +183,7 @@ def erased_text(text: str) -> str:
 
 
 def digest_of(text: str) -> bytes:
-    """The digest of a state, also of one that is no longer there to be read."""
+    """The digest of a state, even of an erased one."""
     if text.startswith(ERASED):
         return bytes.fromhex(text[len(ERASED) : len(ERASED) + 64])
     return state_digest(text)

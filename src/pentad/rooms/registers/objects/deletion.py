@@ -34,9 +34,9 @@ from pentad.rooms.registers.objects.pending_changes import (
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """An object a deletion would touch, by which property, and what would happen to it.
+    """An object that a deletion affects: by which property, and how.
 
-    Of objects that the caller may not see there is one entry at most, and it says only that they stand in the way.
+    Hidden objects share one entry, which only says that something blocks the deletion.
     """
 
     uuid: str | None
@@ -56,7 +56,7 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class DeletionReport:
-    """What deleting an object would do, computed without doing it."""
+    """The effects of deleting an object, computed in advance."""
 
     uuid: str
     blockers: list[Affected] = field(default_factory=list[Affected])
@@ -80,12 +80,12 @@ class DeletionReport:
 
 _MOST_CASCADED: Final = 10_000
 _HIDDEN: Final = Affected(None, None, None, None, "RESTRICT", "Objects you cannot see point at it.")
-"""All that is told of hidden objects in the way: neither which they are, nor how many, nor where."""
+"""The one entry for hidden objects. It does not reveal which they are, how many, or where."""
 
 
 @dataclass(slots=True)
 class _Edit:
-    """An object that stays and lets go of what is deleted."""
+    """An object that stays and drops its references to deleted ones."""
 
     existing: ExistingObject
     pair: Pair
@@ -93,7 +93,7 @@ class _Edit:
 
 
 class DeletionImpact:
-    """What goes (the object first), what changes, and what stands in the way."""
+    """What a deletion deletes (the object first), what it changes, and what blocks it."""
 
     def __init__(
         self,
@@ -112,12 +112,12 @@ class DeletionImpact:
         self._seen_blockers = 0
         self.to_delete: dict[str, ExistingObject] = {root.stored.uuid: root}
         self.report = DeletionReport(root.stored.uuid)
-        self._spread([root.stored.uuid])
+        self._follow_all([root.stored.uuid])
         self._restrict()
-        self.edits = [pending for edit in self._edits.values() if (pending := self._edited(edit)) is not None]
+        self.edits = [pending for edit in self._edits.values() if (pending := self._edit_change(edit)) is not None]
 
     def refuse_blocked(self) -> None:
-        """Conflict when something stands in the way."""
+        """Raise Conflict if anything blocks the deletion."""
         blockers = self.report.blockers
         if not blockers:
             return
@@ -131,17 +131,17 @@ class DeletionImpact:
             details={"rule": "DELETION_BLOCKED", "blockers": [one.wire() for one in blockers[:50]]},
         )
 
-    def _spread(self, wave: Sequence[str]) -> None:
+    def _follow_all(self, wave: Sequence[str]) -> None:
         while wave:
-            wave = self._follow(wave)
+            wave = self._follow_references(wave)
             if len(self.to_delete) > _MOST_CASCADED:
                 raise LimitExceeded(
                     f"Deleting {self.report.uuid} would delete more than {_MOST_CASCADED} others.",
                     hint="Delete what points at it first, in portions.",
                 )
 
-    def _follow(self, wave: Sequence[str]) -> list[str]:
-        """One step outwards: who points at what goes, and which of them go too."""
+    def _follow_references(self, wave: Sequence[str]) -> list[str]:
+        """One level outwards: find the referring objects and decide what happens to each."""
         pointing = store.references_to(self._rows, wave)
         sources = store.existing_by_uuid(
             self._rows, sorted({source for source, _, _ in pointing} - self.to_delete.keys())
@@ -158,13 +158,13 @@ class DeletionImpact:
             if facts.on_delete == "RESTRICT":
                 self._restricted.append((existing, reference))
             elif facts.on_delete == "CASCADE":
-                self._take_along(pair, existing, reference)
+                self._cascade(pair, existing, reference)
                 following.append(uuid)
             else:
                 self._edits.setdefault(uuid, _Edit(existing, pair)).released.append((reference, facts))
         return following
 
-    def _take_along(self, pair: Pair, existing: ExistingObject, reference: Reference) -> None:
+    def _cascade(self, pair: Pair, existing: ExistingObject, reference: Reference) -> None:
         self.to_delete[existing.stored.uuid] = existing
         try:
             self._access.check_object(self._task.caller, pair, "delete", existing.stored)
@@ -181,8 +181,10 @@ class DeletionImpact:
             if existing.stored.uuid not in self.to_delete:
                 self._block(existing.stored, reference, "RESTRICT")
 
-    def _edited(self, edit: _Edit) -> PendingChange | None:
-        """The draft of an object that lets go; None where it goes too, or, with a blocker, would not be valid."""
+    def _edit_change(self, edit: _Edit) -> PendingChange | None:
+        """The change of an object that drops references; None if it is deleted too or, with a blocker, would be
+        invalid.
+        """
         old, definition, now = edit.existing.stored, edit.pair.definition, self._task.now
         if old.uuid in self.to_delete:
             return None
@@ -219,7 +221,7 @@ class DeletionImpact:
         return facts.default if uuid not in self.to_delete and store.live_objects(self._rows, [uuid]) else None
 
     def _block(self, stored: StoredObject, reference: Reference, action: str, reason: str | None = None) -> None:
-        """Something stands in the way; who may not see it is not told what it is."""
+        """Record a blocker, without details if the caller may not see it."""
         pair = self._pair_of(stored.register, stored.schema)
         if self._access.sees_object(self._task.caller, pair, stored):
             self.report.blockers.insert(self._seen_blockers, _affected(stored, reference, action, reason))
@@ -233,7 +235,7 @@ def _affected(stored: StoredObject, reference: Reference, action: str, reason: s
 
 
 def _without_target(data: Any, path: Sequence[str], target: str, substitute: str | None) -> Any:
-    """The data with one target gone: replaced, taken out of a list, or null."""
+    """The data without one reference: replaced, removed from a list, or null."""
     if not path:
         return substitute if _refers_to(data, target) else data
     step, rest = path[0], path[1:]
@@ -312,7 +314,7 @@ class Deletion:
     def _delete_planned(
         self, tx: Transaction, context: WriteContext, step: WriteStep, existing: ExistingObject
     ) -> None:
-        """Delete one object others point at; an earlier step may have changed it or taken it along already."""
+        """Delete an object that others refer to; an earlier step may have changed or deleted it already."""
         current = store.existing_by_uuid(tx, [existing.stored.uuid])[existing.stored.uuid]
         if current.stored.is_deleted:
             step.succeed("deleted", current.stored)
@@ -331,13 +333,13 @@ class Deletion:
         if pending_changes:
             store.write_changes(tx, self._dialect, pending_changes, context.provenance)
             if context.pair.definition.hybrid or len(pending_changes) > len(steps):
-                self._vectors.follow(tx, pending_changes)
+                self._vectors.update_any(tx, pending_changes)
         for step in steps:
             step.succeed("deleted", step.changes[0].after)
 
 
 def deletion_change(context: WriteContext, existing: ExistingObject) -> PendingChange:
-    """The draft that puts an object aside."""
+    """The change that soft-deletes an object."""
     old = existing.stored
     at = change_time(old.updated_at, context.now)
     mark = {

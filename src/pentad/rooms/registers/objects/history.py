@@ -72,9 +72,9 @@ class Verification:
 def verify_chain(
     uuid: str, history: Sequence[tuple[Change, bool]], existing: ExistingObject | None, known: Callable[[Change], bool]
 ) -> Verification:
-    """Check a whole history, oldest first, against the object as it is; `held` is None for a purged one.
+    """Check a whole history, oldest first, against the current object; `existing` is None for a purged one.
 
-    What is wrong with changes that are not `known` to the caller is said without naming them.
+    Problems of changes that the caller may not read (`known`) are reported without naming them.
     """
     head = history[-1][0].hash.hex() if history else ""
     verdict = Verification(uuid, sum(known(change) for change, _ in history), head)
@@ -125,7 +125,7 @@ def _check_end(
 
 
 def _states(history: Sequence[tuple[Change, bool]], existing: ExistingObject | None) -> list[bytes]:
-    """The digest of the state after each change: what the next one that replaced a state found, or what is there."""
+    """The digest of the state after each change: what the next state change replaced, or the current state."""
     following = state_digest("") if existing is None else state_digest(existing.stored.text)
     states: list[bytes] = []
     for change, _ in reversed(history):
@@ -142,7 +142,7 @@ def _expected_hash(previous: bytes, change: Change, state: bytes) -> bytes:
 
 
 class History:
-    """Looks back, and goes back."""
+    """Reads and verifies the history, and reverts objects."""
 
     def __init__(self, database: Database, catalogue: Catalogue, access: AccessRules, objects: Objects) -> None:
         self._database = database
@@ -154,20 +154,20 @@ class History:
     async def of(
         self, caller: Caller, pair: Pair, ref: int | str, limit: int = 50, before: int | None = None
     ) -> list[Change]:
-        """What happened to an object, newest first; `before` is the number of a change to go on from."""
+        """The changes of an object, newest first; `before` is the number of a change to continue from."""
 
         def read(rows: Rows) -> list[Change]:
-            uuid, current = self._named(rows, caller, pair, ref)
+            uuid, current = self._find_or_purged(rows, caller, pair, ref)
             changes = islice(self._changes(rows, caller, pair, uuid, current, before, limit), limit)
             return [self._history_access.redacted(caller, pair, change) for change in changes]
 
         return await self._database.read(read)
 
     async def count(self, caller: Caller, pair: Pair, ref: int | str) -> int:
-        """How often an object has changed, as far as the caller may know."""
+        """The number of changes that the caller may read."""
 
         def read(rows: Rows) -> int:
-            uuid, current = self._named(rows, caller, pair, ref)
+            uuid, current = self._find_or_purged(rows, caller, pair, ref)
             if not self._access.judges_data(caller, pair):
                 return change_log.count_changes(rows, uuid)
             return sum(1 for _ in self._changes(rows, caller, pair, uuid, current, None, _PORTION))
@@ -193,10 +193,10 @@ class History:
         schema: int | None = None,
         limit: int = 100,
     ) -> tuple[list[Change], str]:
-        """What happened to objects the caller may see, oldest first, and where to go on.
+        """The changes to objects the caller may see, oldest first, and the next cursor.
 
-        There is more while the limit is reached: what may not be seen is passed over, not counted. Nor does it move the
-        cursor, which would tell that something happened, unless very much of it has to be passed over.
+        There may be more if the limit is reached. Hidden changes are skipped and do not count. They do not move the
+        cursor either, which would reveal that something happened, unless very many are skipped.
         """
         free = is_admin(caller.principal)
         at_once = limit if free or not limit else max(limit, _PORTION)
@@ -230,12 +230,12 @@ class History:
         return await self._database.read(lambda rows: self._history_access.sees_changes(rows, caller, pair, rule, span))
 
     async def diff(self, caller: Caller, pair: Pair, ref: int | str, a: int, b: int | None = None) -> dict[str, Any]:
-        """What differs between two versions, or one and now: as a JSON Patch, and as lines to read."""
+        """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
 
         def read(rows: Rows) -> dict[str, Any]:
-            current = self._held(rows, caller, pair, ref).stored
-            old = self._version(rows, caller, pair, current, a)
-            new = self._version(rows, caller, pair, current, current.version if b is None else b)
+            current = self._find(rows, caller, pair, ref).stored
+            old = self._state_at_version(rows, caller, pair, current, a)
+            new = self._state_at_version(rows, caller, pair, current, current.version if b is None else b)
             states = (current, old, new)
             hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
             found = [one for one in differences(old.data, new.data) if not (one.path and one.path[0] in hidden)]
@@ -253,7 +253,7 @@ class History:
         """Whether an object's history is complete and untouched."""
 
         def read(rows: Rows) -> Verification:
-            uuid, current = self._named(rows, caller, pair, ref)
+            uuid, current = self._find_or_purged(rows, caller, pair, ref)
             existing = store.existing_by_uuid(rows, [uuid]).get(uuid)
             history = change_log.all_changes_of(rows, self._database.dialect, uuid)
             verdict = verify_chain(uuid, history, existing, self._history_access.may_read_change(caller, pair, current))
@@ -272,7 +272,7 @@ class History:
         change: int | None = None,
         if_version: int | None = None,
     ) -> StoredObject:
-        """Give an object exactly the data it had: at a version, at a time, or after a change."""
+        """Restore the data of a version, of a time, or after a change."""
         if sum(one is not None for one in (version, at, change)) != 1:
             raise InvalidInput("Say where to go back to.", hint="Give one of version, at and change.")
         point = AsOf(at=None if at is None else moment_of(at, "at"), change=change)
@@ -283,10 +283,10 @@ class History:
             def revert(tx: Transaction) -> StoredObject:
                 check_current(tx, pair)
                 moment = self._history_access.time_of(tx, caller, point) if version is None else 0.0
-                existing = self._held(tx, caller, pair, ref)
+                existing = self._find(tx, caller, pair, ref)
                 check_version(existing.stored, if_version)
                 if version is not None:
-                    past = self._version(tx, caller, pair, existing.stored, version)
+                    past = self._state_at_version(tx, caller, pair, existing.stored, version)
                 else:
                     past = self._history_access.state(tx, caller, pair, existing.stored, moment)
                 if past is None:
@@ -302,12 +302,12 @@ class History:
     ) -> StoredObject:
         """Make a past state the present one, if the caller may and the schema still allows it."""
         pending = self.revert_change(context, existing, past)
-        return existing.stored if pending is None else self._objects.writer.finish(tx, context, pending)
+        return existing.stored if pending is None else self._objects.writer.write_one(tx, context, pending)
 
     def revert_change(
         self, context: WriteContext, existing: ExistingObject, past: StoredObject
     ) -> PendingChange | None:
-        """The draft that makes a past state the present one; None where it is."""
+        """The change that restores a past state; None if it is the current one."""
         writer, current = self._objects.writer, existing.stored
         if current.is_deleted:
             self._access.check_object(context.caller, context.pair, "delete", current)
@@ -323,29 +323,29 @@ class History:
 
     # how it is done
 
-    def _held(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject:
+    def _find(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject:
         existing = find_object(rows, self._access, caller, pair, ref)
         if existing is None:
             raise object_not_found(pair, ref)
         return existing
 
-    def _named(
+    def _find_or_purged(
         self, rows: Rows, caller: Caller, pair: Pair, ref: int | str
     ) -> tuple[str, StoredObject | None]:  # fmt: skip
-        """The object a history is asked of; that of a purged one (None) only administrators see."""
+        """The object and its uuid. Only administrators see the history of a purged one (None)."""
         if is_admin(caller.principal) and isinstance(ref, str):
             sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
             uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
             if uuid is not None and not store.existing_by_uuid(rows, [uuid]):
                 return str(uuid), None
-        stored = self._held(rows, caller, pair, ref).stored
+        stored = self._find(rows, caller, pair, ref).stored
         return stored.uuid, stored
 
     def _changes(
         self, rows: Rows, caller: Caller, pair: Pair, uuid: str, current: StoredObject | None, before: int | None,
         at_once: int,
     ) -> Iterator[Change]:  # fmt: skip
-        """What happened to an object, newest first, as far as the caller may know; read in portions."""
+        """The readable changes of an object, newest first, read in batches."""
         states = self._access.judges_data(caller, pair)
         known = self._history_access.may_read_change(caller, pair, current)
         while at_once:
@@ -357,7 +357,9 @@ class History:
                 return
             before = portion[-1].seq
 
-    def _version(self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int) -> StoredObject:
+    def _state_at_version(
+        self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int
+    ) -> StoredObject:
         """A version of an object; one that was not the caller's to see is not there, whatever the object is now."""
         found = change_log.state_at_version(rows, current, version) if version < 2**62 else None
         if found is None or not self._access.sees_past(caller, pair, current, found[0]):

@@ -25,7 +25,7 @@ _PORTION: Final = 500
 
 
 class HistoryAccess:
-    """Answers, within one unit of work, what a caller may read of the past."""
+    """Decides, within one unit of work, what a caller may read of the past."""
 
     def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
         self._dialect: Dialect = dialect
@@ -46,12 +46,12 @@ class HistoryAccess:
     def state(
         self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, at: float
     ) -> StoredObject | None:  # fmt: skip
-        """An object as it was, complete; None where there was none, or none for the caller."""
+        """An object as it was, complete; None if it did not exist or the caller may not see it."""
         past = change_log.state_at(rows, current, at)
         return past if past is not None and self._access.sees_past(caller, pair, current, past) else None
 
     def readable(self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject]) -> list[StoredObject]:
-        """Past states without what is hidden from the caller today, or was then."""
+        """Past states without what is hidden from the caller today or was hidden then."""
         if not self._access.hidden(caller, pair):
             return list(objects)
         existing = store.existing_by_uuid(rows, [stored.uuid for stored in objects])
@@ -78,10 +78,10 @@ class HistoryAccess:
         return found
 
     def sees_changes(self, rows: Rows, caller: Caller, pair: Pair, rule: Filter, span: store.ChangeSpan) -> bool:
-        """Whether a transaction changed an object of the pair that the caller sees now, or saw before the change.
+        """Whether a transaction changed an object of the pair that the caller sees now or saw before.
 
-        `rule` is what an object must be like for the caller to see it. Of a change larger than 5,000 objects that are
-        all hidden now, only the first 5,000 are asked what they were like before.
+        `rule` is the caller's row filter. If a change covers more than 5,000 objects that are all hidden now, only the
+        first 5,000 are checked for what they were before.
         """
         place = change_log.span_condition(self._dialect, pair.register.id, pair.schema.id, span)
         seen = condition(sql_dialect(self._dialect), rule)
@@ -110,10 +110,10 @@ class HistoryAccess:
         return False
 
     def redacted(self, caller: Caller, pair: Pair, change: Change) -> Change:
-        """A change as others may know it.
+        """A change without what others may not know.
 
-        A session is its owner's, and whoever has its id could try to use it. A hash covers all data of its state and
-        of those before: with the rest at hand, what is hidden in them could be guessed until the hash fits.
+        A session belongs to its owner; whoever knows its id could try to use it. A hash covers all data of its state:
+        with the rest known, hidden values could be guessed until the hash matches.
         """
         if self._access.is_free(caller):
             return change
@@ -122,7 +122,7 @@ class HistoryAccess:
         return replace(change, hash=b"") if self._access.hides_some(caller, pair) else change
 
     def may_read_change(self, caller: Caller, pair: Pair, current: StoredObject | None) -> Callable[[Change], bool]:
-        """Whether a change of an object is the caller's to know; that of a purged one is an administrator's."""
+        """A test for whether the caller may read a change. Only administrators read changes of purged objects."""
         if self._access.is_free(caller):
             return lambda _change: True
         return lambda change: current is not None and self._sees(caller, pair, current, change)

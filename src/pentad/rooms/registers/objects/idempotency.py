@@ -16,7 +16,7 @@ _LONGEST: Final = 255
 
 
 def fingerprint(*request: Any) -> bytes:
-    """What makes two requests the same."""
+    """The hash by which two requests count as the same."""
     return hashlib.sha256(msgspec.json.encode(request, enc_hook=str)).digest()
 
 

@@ -36,7 +36,7 @@ class UniqueKey:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """What the store should have for one schema."""
+    """The indexes one schema should have."""
 
     unique: tuple[UniqueKey, ...]
     plain: tuple[tuple[Path, Kind], ...]
@@ -62,20 +62,20 @@ def index_statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str
 def sync_indexes(
     tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan | None, *, discreet: bool = False
 ) -> None:
-    """Make and drop indexes until a schema has exactly the planned ones; None drops them all.
+    """Create and drop indexes until a schema has exactly the planned ones; None drops them all.
 
-    If `discreet`, the objects that stand in the way are not named.
+    If `discreet`, errors do not name the objects that prevent an index.
     """
-    wanted = {} if plan is None else index_statements(plan, schema, dialect)
+    planned = {} if plan is None else index_statements(plan, schema, dialect)
     present = set(_present(tx, dialect, schema))
-    if plan is not None and (set(wanted) - present):
+    if plan is not None and (set(planned) - present):
         _check_content(tx, dialect, schema, plan, discreet)
-    for name in sorted(present - set(wanted)):
+    for name in sorted(present - set(planned)):
         tx.run(f"DROP INDEX {name}")
         if dialect == "postgres":
             tx.run(f"DROP STATISTICS IF EXISTS {_statistics_name(name)}")
-    for name in sorted(set(wanted) - present):
-        tx.run(wanted[name])
+    for name in sorted(set(planned) - present):
+        tx.run(planned[name])
     if plan is not None and dialect == "postgres":
         for path, kind in plan.plain:
             name = _index_name("ox", schema, [(path, kind)])

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.objects.lookup import Visibility
 
 Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
-"""Which of some objects may be told of, each with its properties that may not."""
+"""Which of some objects the caller may see, each with its hidden properties."""
 _OBJECT_ADDRESS = "openregister://objects/"
 _NOTHING: frozenset[str] = frozenset()
 
 
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
-    """What the data points at, property by property. Embedded objects are data, not references."""
+    """The references in the data, property by property. Embedded objects are data, not references."""
     return [
         Reference(pointer(facts.path), referenced_uuid(value))
         for facts, value in definition.targets(data)
@@ -57,24 +57,24 @@ def broken_references(
     pending_changes: Sequence[PendingChange],
     visible: "Visibility | None" = None,
 ) -> dict[int, InvalidInput]:
-    """The drafts (by position) that point at something which does not exist, or is of another kind.
+    """The changes (by position) that refer to an object that is missing or of the wrong schema.
 
-    With `visible`, what the writer may not see does not exist.
+    With `visible`, objects the caller may not see count as missing.
     """
     trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
     added = [[one for one in _added(pending) if one.path not in trusted] for pending in pending_changes]
-    wanted = {reference.target for references in added for reference in references}
-    if not wanted:
+    targets = {reference.target for references in added for reference in references}
+    if not targets:
         return {}
     expected = _target_schemas(rows, definition, visible)
-    present = store.live_objects(rows, sorted(wanted))
+    present = store.live_objects(rows, sorted(targets))
     if visible is not None and present:
         seen = visible.objects(sorted(present))
         present = {uuid: schema for uuid, schema in present.items() if uuid in seen}
     present.update((pending.after.uuid, pending.after.schema) for pending in pending_changes if pending.before is None)
     refused: dict[int, InvalidInput] = {}
     looked_at = -1
-    while looked_at != len(refused):  # what points at a refused object of the same batch is refused too
+    while looked_at != len(refused):  # a reference to a refused object of the same batch is refused too
         looked_at = len(refused)
         for position, references in enumerate(added):
             missing = [one for one in references if not _fits(one, expected, present)]
@@ -88,7 +88,7 @@ def broken_references(
 def inverse_values(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str] | str | None]]:
-    """What others say about objects (`inversedBy`): for each uuid, the properties they fill."""
+    """The properties that referring objects fill (`inversedBy`), for each uuid."""
     many = {facts.path[0]: facts.many for facts in definition.references if facts.filled}
     return {
         uuid: {name: here if many[name] else next(iter(here), None) for name, here in members.items()}
@@ -99,10 +99,10 @@ def inverse_values(
 def back_references(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str]]]:
-    """Who points back at objects, in order, for each of their properties that is filled on reading.
+    """The objects that refer back, in order, for each property that is filled on reading.
 
-    `seen` says which of those that point there are to be told; without it all that live. A property that is hidden
-    points nowhere: the other end would tell what it says.
+    `seen` limits them to those the caller may see; without it all live objects count. A hidden property refers to
+    nothing, because the other end would reveal its value.
     """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
@@ -137,7 +137,7 @@ def _added(pending: PendingChange) -> list[Reference]:
 def _target_schemas(
     rows: Rows, definition: "CompiledSchema", visible: "Visibility | None"
 ) -> dict[str, int | None]:  # fmt: skip
-    """Of which schema the target of each reference must be; None where that schema does not exist."""
+    """The schema that the target of each reference must have; None if that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
         schema = find_target(rows, facts.target, definition.organisation)

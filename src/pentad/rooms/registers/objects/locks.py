@@ -22,7 +22,7 @@ def active_lock(stored: StoredObject, now: float) -> dict[str, Any] | None:
 
 
 def check_lock(stored: StoredObject, principal: str, now: float) -> None:
-    """Locked, unless nobody else holds the object."""
+    """Raise Locked if another principal holds the object."""
     lock = active_lock(stored, now)
     if lock is not None and lock["principal"] != principal:
         what = f" for {lock['process']}" if lock["process"] else ""
@@ -51,7 +51,7 @@ def lock_change(context: WriteContext, existing: ExistingObject, seconds: float,
 
 
 def unlock_change(context: WriteContext, existing: ExistingObject, *, administrator: bool) -> PendingChange | None:
-    """The change that gives a lock back; None where there is none. Another's lock only an administrator may break."""
+    """The change that releases a lock; None if there is none. Only administrators break another's lock."""
     lock = active_lock(existing.stored, context.now)
     if lock is not None and lock["principal"] != context.caller.principal.id and not administrator:
         raise Forbidden(

@@ -58,7 +58,7 @@ class Visibility:
 def visibility_of(
     rows: Rows, access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
 ) -> Visibility | None:  # fmt: skip
-    """What the caller may see; None where that is everything."""
+    """What the caller may see; None if that is everything."""
     return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
 
 
@@ -73,7 +73,7 @@ def find_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref
 def find_targets(
     rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, steps: Sequence[WriteStep]
 ) -> list[ExistingObject | None]:  # fmt: skip
-    """The objects as the store has them now; an upsert without a usable key fails here. What is hidden is no key."""
+    """The current object of each step. An upsert without a usable key fails here; hidden properties cannot be keys."""
     caller, pair = context.caller, context.pair
     hidden = access.hidden(caller, pair)
     uuids: list[str | None] = [None] * len(steps)

@@ -18,7 +18,7 @@ from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, Stor
 ChangeAction = Literal["create", "update", "delete", "restore", "revert", "migrate", "lock", "unlock", "purge"]
 
 NO_HASH: Final = bytes(32)
-"""What the first change of an object is chained to."""
+"""The previous hash of an object's first change."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _SHA256: Final = hashlib.sha256
@@ -39,16 +39,16 @@ class ExistingObject(NamedTuple):
 
 
 class TransientReferences(NamedTuple):
-    """The objects a property that is not kept named until now, and those it is to name."""
+    """The objects that a transient property referred to before, and those it refers to now."""
 
     old: Sequence[str]
     new: Sequence[str]
 
 
 class PendingChange(msgspec.Struct):
-    """`references` and `words` are None where they stay as they are.
+    """One change, not yet written. `references` and `words` are None if they stay as they are.
 
-    `at` is the time of the change where it is not that of the new state: a lock is no new state.
+    `at` is the time of a change that makes no new state, such as a lock.
     """
 
     action: ChangeAction
@@ -58,11 +58,11 @@ class PendingChange(msgspec.Struct):
     words: str | None = None
     at: float | None = None
     known: frozenset[Reference] | None = None
-    """What the object pointed at before, where that is known: those references are not checked again."""
+    """The object's references before, if known; those are not checked again."""
     transient: Mapping[str, TransientReferences] | None = None
-    """What was given for properties that are only written into other objects."""
+    """The values of properties that are only written into other objects."""
     link: bytes | None = None
-    """Its hash, where that could be made before the transaction: the thread that writes has enough to do."""
+    """Its hash, if it could be computed before the transaction: the writing thread is the bottleneck."""
 
     @property
     def before_version(self) -> int:
@@ -71,7 +71,7 @@ class PendingChange(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who made a change and why, in the order the history keeps it."""
+    """Who made a change and why, in the order of the history's columns."""
 
     principal: str
     agent: str | None
@@ -86,7 +86,7 @@ def provenance_of(caller: Caller, plan: str | None = None) -> Provenance:
 
 
 def current_time(clock: Clock) -> float:
-    """Now, as times are kept: to the millisecond."""
+    """Now, in milliseconds as times are stored."""
     return int(clock.now() * 1000) / 1000
 
 
@@ -96,12 +96,12 @@ def change_time(previous: float, now: float) -> float:
 
 
 def state_digest(text: str) -> bytes:
-    """What the chain knows of a state."""
+    """The digest of a state, as the hash chain uses it."""
     return _SHA256(text.encode()).digest()
 
 
 def chain_facts(register: int, schema: int, version: int, action: str, at: float, provenance: Provenance) -> bytes:
-    """The facts of a change apart from its object: the same for all new objects of one write."""
+    """The facts of a change that all new objects of one write share."""
     facts = (
         register, schema, version, action, at,
         provenance.principal, provenance.agent, provenance.session, provenance.call, provenance.reason, provenance.plan,
@@ -128,7 +128,7 @@ class WriteContext:
 
 
 class WriteStep(msgspec.Struct):
-    """`draft` is there early for new objects; `stored` and `status`, or `error`, at the end."""
+    """One operation of a write. New objects have `pending` early; `stored` and `status`, or `error`, come last."""
 
     index: int
     operation: Operation
@@ -137,7 +137,7 @@ class WriteStep(msgspec.Struct):
     status: Status = "failed"
     error: PentadError | None = None
     changes: list[PendingChange] = []
-    """Every change the operation made, cascades included."""
+    """Every change of the operation, including cascades."""
 
     def fail(self, error: PentadError) -> None:
         self.error, self.status, self.stored = error, "failed", None
@@ -158,7 +158,7 @@ def write_steps(operations: Sequence[Operation]) -> list[WriteStep]:
 
 
 def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
-    """What to say when a write of all or nothing has failed: the first reason, and every row that failed."""
+    """The error of a failed all-or-nothing write: the first reason, and every row that failed."""
     failed = [step for step in steps if step.error is not None]
     if not failed:
         return None
@@ -177,7 +177,7 @@ def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
 
 
 def restate_error(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
-    """An error of the same kind that says more."""
+    """An error of the same kind with more details."""
     other = type(error).__new__(type(error))
     vars(other).update(vars(error))  # a kind of error may know more than all have
     PentadError.__init__(other, message, hint=hint, details=details)
@@ -190,7 +190,10 @@ _VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789ab
 
 
 def new_uuids(now: float, count: int, randomness: Randomness = _RANDOMNESS) -> Iterator[str]:
-    """`count` texts of UUIDs made at `now`, the smallest first."""
+    """`count` version 7 UUIDs, ascending, so that every index on them grows at its end.
+
+    They are like those of `kernel.ids`, but need only one request for randomness.
+    """
     millis = f"{int(now * 1000) & ((1 << 48) - 1):012x}"
     head = f"{millis[:8]}-{millis[8:]}-7"
     noise = randomness.token_bytes(count * _RANDOM_DIGITS // 2).hex()

@@ -42,7 +42,7 @@ from pentad.rooms.registers.objects.writer import ChangeNotifications
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A batch of writes that was looked at but not done yet, or was done and can be undone."""
+    """A previewed batch of writes; once committed, it can be undone."""
 
     id: str
     state: Literal["open", "committed", "undone"]
@@ -50,11 +50,11 @@ class Plan:
     created_at: float
     changed_at: float
     outcomes: list[Outcome] | None = None
-    """What became of each row, in the answer to commit and undo."""
+    """The result of each row, after commit and undo."""
 
     @property
     def valid(self) -> bool:
-        """Whether every row could be committed as things stood when the plan was made."""
+        """Whether every row could be committed when the plan was made."""
         return all(row.get("error") is None for row in self.preview)
 
     def wire(self) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class PlanPreviews:
         self._catalogue = catalogue
         self._access = access
 
-    def seen(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PendingChange]:
-        """The changes of a plan that its maker may know of: of what it makes itself, and of what it can see."""
+    def visible_changes(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PendingChange]:
+        """The changes the owner may know of: new objects, and objects it can see."""
         pair_of = self._catalogue.pairs_in(rows)
         return [
             pending
@@ -101,18 +101,18 @@ class PlanPreviews:
             )
         ]
 
-    def made(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PreviewRow]:
-        """What each row would do: what would become of it, how the data differs, and what else would change."""
+    def build(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PreviewRow]:
+        """The preview of each row: its status, the difference in data, and the side effects."""
         pair_of = self._catalogue.pairs_in(rows)
 
-        def differing(pending: PendingChange) -> list[dict[str, Any]]:
+        def difference(pending: PendingChange) -> list[dict[str, Any]]:
             pair = pair_of(pending.after.register, pending.after.schema)
             before = None if pending.before is None else pending.before.stored
             states = [pending.after] if before is None else [before, pending.after]
             hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
             return as_patch({} if before is None else _without(before, hidden), _without(pending.after, hidden))
 
-        return [_preview_row(step, self.seen(rows, caller, [step]), differing) for step in steps]
+        return [_preview_row(step, self.visible_changes(rows, caller, [step]), difference) for step in steps]
 
     def read(
         self,
@@ -143,7 +143,7 @@ class PlanPreviews:
         self, rows: Rows, caller: Caller, planned: PlannedOperation, row: PreviewRow, hidden: dict[str, frozenset[str]],
         *, is_open: bool,
     ) -> PreviewRow:  # fmt: skip
-        """One row; if its object cannot be read any more, what it would say of one that does not exist."""
+        """One row. If its object cannot be read any more, it reads as if the object did not exist."""
         uuid = row.get("uuid")
         if uuid is None or (is_open and row["status"] == _NEW):
             return row
@@ -159,7 +159,7 @@ class PlanPreviews:
         return {**rest, "also": also} if also else rest
 
 
-def _preview_row(step: WriteStep, pending_changes: Sequence[PendingChange], differing: Any) -> PreviewRow:
+def _preview_row(step: WriteStep, pending_changes: Sequence[PendingChange], difference: Any) -> PreviewRow:
     outcome = step.outcome()
     row: PreviewRow = {"index": step.index, "action": step.operation.action, "status": outcome.status}
     if outcome.error is not None:
@@ -167,16 +167,16 @@ def _preview_row(step: WriteStep, pending_changes: Sequence[PendingChange], diff
     row.update(uuid=outcome.uuid, version=outcome.version)
     for pending in pending_changes:
         if pending.after.uuid == outcome.uuid and pending.action != "delete":
-            row["diff"] = differing(pending)
+            row["diff"] = difference(pending)
             break
-    also = [_side_effect(pending, differing) for pending in pending_changes if pending.after.uuid != outcome.uuid]
+    also = [_side_effect(pending, difference) for pending in pending_changes if pending.after.uuid != outcome.uuid]
     return {**row, "also": also} if also else row
 
 
-def _side_effect(pending: PendingChange, differing: Any) -> PreviewRow:
+def _side_effect(pending: PendingChange, difference: Any) -> PreviewRow:
     found: PreviewRow = {"uuid": pending.after.uuid, "action": pending.action, "schema": pending.after.schema}
     if pending.action != "delete" and pending.before is not None:
-        found["diff"] = differing(pending)
+        found["diff"] = difference(pending)
     return found
 
 
@@ -185,7 +185,7 @@ def _without(stored: StoredObject, hidden: set[str]) -> dict[str, Any]:
 
 
 def _without_hidden(row: PreviewRow, hidden: frozenset[str]) -> PreviewRow:
-    """A row whose difference says nothing of hidden properties."""
+    """A row whose difference leaves out hidden properties."""
     if not hidden or "diff" not in row:
         return row
     return {**row, "diff": [one for one in row["diff"] if not _touches(one, hidden)]}
@@ -206,13 +206,13 @@ def _not_found(pair: Pair, operation: Operation, uuid: str) -> PentadError:
 
 MOST_OPERATIONS: Final = 1_000
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
-"""How long a plan that was not committed is kept; a committed one stays, so that it can be undone."""
+"""How long an uncommitted plan is kept. A committed one stays, so that it can be undone."""
 
 _COLUMNS: Final = "id, principal, operations, preview, versions, state, created_at, changed_at"
 
 
 class _PreviewReady(Exception):
-    """Carries a preview, and the versions it saw, out of the transaction it was made in."""
+    """Carries a preview, and the versions it saw, out of the transaction that is rolled back."""
 
     def __init__(self, preview: list[dict[str, Any]], versions: dict[str, int]) -> None:
         super().__init__()
@@ -241,13 +241,13 @@ class Plans:
         self._previews = PlanPreviews(catalogue, access)
 
     async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
-        """Look at a batch: what every row would do, and to which other objects."""
+        """Preview a batch: what every row would do, and to which other objects."""
         self._access.require_write(caller)
         if not 0 < len(operations) <= MOST_OPERATIONS:
             raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
         planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_fixed_uuid(one)) for one in operations]
         identity, now = opaque_id(size=12), current_time(self._clock)
-        preview, versions = await self._try_out(caller, planned)
+        preview, versions = await self._preview(caller, planned)
         plan = Plan(identity, "open", preview, now, now)
 
         def keep(tx: Transaction) -> Plan:
@@ -271,26 +271,26 @@ class Plans:
         return await self._database.read(read)
 
     async def commit(self, caller: Caller, plan_id: str) -> Plan:
-        """Do what the plan says, if everything it touches is still as it saw it."""
+        """Carry out the plan, if every object it touches is still at the version it saw."""
         self._access.require_write(caller)
 
         def commit(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
             _check_state(row, "open", "committed")
             expected: dict[str, int] = msgspec.json.decode(row[4])
-            self._refuse_moved(tx, caller, expected)
+            self._check_versions(tx, caller, expected)
             planned = msgspec.json.decode(row[2], type=list[PlannedOperation])
-            steps = self._carry_out(tx, caller, planned, plan_id)
+            steps = self._write_all(tx, caller, planned, plan_id)
             if (error := atomic_failure(steps)) is not None:
                 raise error
-            if {pending.after.uuid for pending in self._previews.seen(tx, caller, steps)} != expected.keys():
+            if {pending.after.uuid for pending in self._previews.visible_changes(tx, caller, steps)} != expected.keys():
                 raise VersionMismatch("The plan would touch other objects now.", hint="Make it again.")
-            return self._settled(tx, row, "committed", [step.outcome() for step in steps])
+            return self._save_state(tx, row, "committed", [step.outcome() for step in steps])
 
         return await self._database.write(commit)
 
     async def undo(self, caller: Caller, plan_id: str) -> Plan:
-        """Bring every object a committed plan changed back to what it was."""
+        """Restore every object that a committed plan changed."""
         self._access.require_write(caller)
 
         def undo(tx: Transaction) -> Plan:
@@ -299,27 +299,27 @@ class Plans:
             changes = change_log.changes_of_plan(tx, self._database.dialect, plan_id)
             named: dict[str, int] = msgspec.json.decode(row[4])
             versions = {change.uuid: change.version for change, _ in changes}
-            self._refuse_moved(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
+            self._check_versions(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
             existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
             unmoved = {uuid for uuid, found in existing.items() if found.stored.version == versions[uuid]}
             left = [one for one in changes if one[0].uuid in named or one[0].uuid in unmoved]
-            outcomes = self._take_back(tx, caller, plan_id, left, named)
-            return self._settled(tx, row, "undone", outcomes)
+            outcomes = self._undo_all(tx, caller, plan_id, left, named)
+            return self._save_state(tx, row, "undone", outcomes)
 
         return await self._database.write(undo)
 
     # how it is done
 
-    async def _try_out(
+    async def _preview(
         self, caller: Caller, planned: list[PlannedOperation]
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """The preview, and the version of everything it shows; 0 of what does not exist yet."""
+        """The preview, and the version of every object in it; 0 for objects that do not exist yet."""
 
         def rehearse(tx: Transaction) -> None:
-            steps = self._carry_out(tx, caller, planned, None)
-            seen = self._previews.seen(tx, caller, steps)
+            steps = self._write_all(tx, caller, planned, None)
+            seen = self._previews.visible_changes(tx, caller, steps)
             versions = {pending.after.uuid: pending.before_version for pending in reversed(seen)}
-            raise _PreviewReady(self._previews.made(tx, caller, steps), versions)
+            raise _PreviewReady(self._previews.build(tx, caller, steps), versions)
 
         try:
             await self._database.write(rehearse)
@@ -327,10 +327,10 @@ class Plans:
             return thrown.preview, thrown.versions
         raise AssertionError
 
-    def _carry_out(
+    def _write_all(
         self, tx: Transaction, caller: Caller, planned: list[PlannedOperation], plan: str | None
     ) -> list[WriteStep]:  # fmt: skip
-        """Write every operation in order; what fails is noted on its step."""
+        """Write every operation in order; errors are recorded on the steps."""
         steps: list[WriteStep] = []
         notifications = ChangeNotifications()
         for index, one in enumerate(planned):
@@ -343,10 +343,10 @@ class Plans:
                 self._objects.writer.write(tx, context, [step], notifications)
             except PentadError as error:
                 step.fail(error)
-        self._objects.writer.tell(tx, notifications)
+        self._objects.writer.send(tx, notifications)
         return steps
 
-    def _take_back(
+    def _undo_all(
         self,
         tx: Transaction,
         caller: Caller,
@@ -354,10 +354,10 @@ class Plans:
         changes: Sequence[tuple[Change, bool]],
         named: Collection[str],
     ) -> list[Outcome]:
-        """Every change backwards, the last one first: each state on the way has been valid before.
+        """Undo changes in reverse order, so that every state on the way has been valid before.
 
-        What points where is looked at in the end, as a whole. Objects that are not `named`, because the caller could
-        not see them, were changed along without being asked for, and are changed back in the same way.
+        References are checked once, at the end. Objects that are not `named` were hidden from the caller and changed as
+        a side effect; they are restored the same way.
         """
         pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
         pointed: dict[str, frozenset[Reference] | None] = {}
@@ -375,24 +375,24 @@ class Plans:
             if existing is None:
                 raise object_not_found(pair, change.uuid)
             if not is_named:
-                self._restore_along(tx, context, existing, change, notifications)
+                self._restore_hidden(tx, context, existing, change, notifications)
                 continue
-            pending = self._taken_back(context, existing, change, found_deleted)
+            pending = self._undo_change(context, existing, change, found_deleted)
             if pending is not None:
-                self._objects.writer.finish(tx, context, pending, notifications)
+                self._objects.writer.write_one(tx, context, pending, notifications)
                 pointed.setdefault(change.uuid, pending.known)
                 pending_changes[change.uuid] = (context, pending)
         for uuid, (context, pending) in pending_changes.items():
             if pending.action != "delete":
                 whole = msgspec.structs.replace(pending, known=pointed[uuid])
                 self._objects.writer.check_references(tx, context, [whole])
-        self._objects.writer.tell(tx, notifications)
+        self._objects.writer.send(tx, notifications)
         return [
             Outcome(index, "deleted" if pending.action == "delete" else "updated", uuid, pending.after.version)
             for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
         ]
 
-    def _restore_along(
+    def _restore_hidden(
         self,
         tx: Transaction,
         context: WriteContext,
@@ -404,12 +404,12 @@ class Plans:
             return
         past = existing.stored.altered(text=change.before)
         pending = self._objects.writer.pending_update(context, "revert", existing, past.data, past.text)
-        self._objects.writer.finish(tx, context, pending, notifications)
+        self._objects.writer.write_one(tx, context, pending, notifications)
 
-    def _taken_back(
+    def _undo_change(
         self, context: WriteContext, existing: ExistingObject, change: Change, found_deleted: bool
     ) -> PendingChange | None:
-        """The draft that undoes one change; None where there is nothing left of it."""
+        """The change that undoes one change; None if nothing is left of it."""
         if change.before is not None and not found_deleted:
             return self._history.revert_change(
                 context, existing, existing.stored.altered(text=change.before, deleted=None)
@@ -419,10 +419,8 @@ class Plans:
         self._access.check_object(context.caller, context.pair, "delete", existing.stored)
         return deletion_change(context, existing)
 
-    def _refuse_moved(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
-        """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist, or not for
-        the caller any more.
-        """
+    def _check_versions(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
+        """Raise VersionMismatch for objects at another version; 0 means missing, or no longer visible to the caller."""
         existing = store.existing_by_uuid(rows, sorted(expected))
         pair_of = self._catalogue.pairs_in(rows)
 
@@ -433,16 +431,16 @@ class Plans:
             seen = self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
             return stored.version if seen else 0
 
-        moved = {uuid: found for uuid, version in expected.items() if (found := version_of(uuid)) != version}
-        if moved:
-            named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(moved.items())[:5])
+        changed = {uuid: found for uuid, version in expected.items() if (found := version_of(uuid)) != version}
+        if changed:
+            named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(changed.items())[:5])
             raise VersionMismatch(
                 f"Objects of the plan have changed: {named}.",
                 hint="Make the plan again from what is there now.",
-                details={"current": moved, "expected": {uuid: expected[uuid] for uuid in moved}},
+                details={"current": changed, "expected": {uuid: expected[uuid] for uuid in changed}},
             )
 
-    def _settled(
+    def _save_state(
         self, tx: Transaction, row: Row, state: Literal["committed", "undone"], outcomes: list[Outcome]
     ) -> Plan:
         now = current_time(self._clock)
@@ -468,10 +466,10 @@ def _plan(row: Row) -> Plan:
     return Plan(row[0], row[5], msgspec.json.decode(row[3]), row[6], row[7])
 
 
-def _check_state(row: Row, state: str, wanted: str) -> None:
+def _check_state(row: Row, state: str, target: str) -> None:
     if row[5] != state:
         raise Conflict(
-            f"The plan is {row[5]}, so it cannot be {wanted}.",
+            f"The plan is {row[5]}, so it cannot be {target}.",
             hint="Only an open plan can be committed, and only a committed one undone.",
         )
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def current_transient_values(
     rows: Rows, definition: "CompiledSchema", stored: StoredObject, visible: "Visibility | None"
 ) -> dict[str, list[str]]:
-    """What each of these properties names, as far as the caller may see it: the rest is not its to patch or let go."""
+    """The objects that transient properties refer to, limited to what the caller may see and therefore change."""
     seen = None if visible is None else visible.objects
     found = integrity.back_references(rows, definition, [stored.uuid], seen)[stored.uuid]
     return {facts.path[0]: found[facts.path[0]] for facts in definition.written_back if facts.filled}
@@ -63,7 +63,7 @@ def with_transient_values(
 def split_transient_values(
     definition: "CompiledSchema", data: Mapping[str, Any], named: Mapping[str, list[str]]
 ) -> tuple[dict[str, Any], str, dict[str, TransientReferences]]:
-    """The data without these properties, its text, and what they are to name instead of what they did."""
+    """The data without transient properties, its text, and the references they held and will hold."""
     transient: dict[str, TransientReferences] = {}
     for facts in definition.written_back:
         if facts.filled:
@@ -87,12 +87,12 @@ def _uuids(name: str, value: Any) -> list[str]:
 
 
 def caller_facts(context: WriteContext) -> dict[str, str]:
-    """What defaults and computed values may know of whoever writes."""
+    """What defaults and computed values may know about the caller."""
     return {"user": context.caller.principal.id, "name": context.caller.principal.name}
 
 
 class CreatePreparer:
-    """Makes the drafts of one write."""
+    """Prepares the new objects of one write."""
 
     __slots__ = (
         "_access",
@@ -119,8 +119,8 @@ class CreatePreparer:
             context.pair.register.id, context.pair.schema.id, 1, "create", context.now, context.provenance
         )
 
-    def pending(self, operation: Operation, fresh: str) -> PendingChange:
-        """The draft of one of them; `fresh` is its uuid unless the operation names another."""
+    def prepare(self, operation: Operation, fresh: str) -> PendingChange:
+        """The pending change of one new object; `fresh` is its uuid unless the operation names one."""
         given = operation.data
         if given is None:
             raise InvalidInput("An object needs data.", hint='Give data {"property": value, ...}.')
@@ -153,7 +153,7 @@ class CreatePreparer:
 
 
 class UpdatePreparer:
-    """Makes the drafts of changes."""
+    """Prepares updates."""
 
     def __init__(self, catalogue: "Catalogue", access: "AccessRules") -> None:
         self._catalogue = catalogue
@@ -180,7 +180,7 @@ class UpdatePreparer:
     def prepare_data(
         self, context: WriteContext, data: dict[str, Any], previous: Mapping[str, Any] | None
     ) -> "Prepared":
-        """The data as it is to be stored; InvalidInput with every problem it has."""
+        """The data as it will be stored. Raises InvalidInput with every problem."""
         facts = self._definitions.facts(context.pair.definition)
         for name in facts.inverse:
             if name not in facts.transient:
@@ -196,7 +196,7 @@ class UpdatePreparer:
     def pending_update(
         self, context: WriteContext, action: ChangeAction, existing: ExistingObject, data: dict[str, Any], text: str
     ) -> PendingChange:
-        """The draft that gives an object other data, which `text` holds to the letter."""
+        """The pending change that gives an object other data; `text` is exactly that data as JSON."""
         definition, old = context.pair.definition, existing.stored
         stored = old.altered(
             version=old.version + 1,
@@ -214,7 +214,7 @@ class UpdatePreparer:
     def with_data(
         self, context: WriteContext, pending: PendingChange, data: dict[str, Any], text: str
     ) -> PendingChange:
-        """A draft that is not written yet, with other data."""
+        """A pending change with other data."""
         definition = context.pair.definition
         stored = pending.after.altered(text=text, slug=definition.slug_of(data), data=data)
         self._refuse_long(context.pair, stored)
@@ -264,7 +264,7 @@ def may_exceed_index(text: str) -> bool:
 
 
 def check_indexed_texts(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
-    """A text in an indexed property has to fit into the index."""
+    """Raise InvalidInput if a text in an indexed property does not fit into the index."""
     for path in paths:
         values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
         for value in values:

@@ -62,7 +62,7 @@ class ObjectReader:
     async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
         """One object of a pair, now or as it was."""
         free = self._access.is_free(caller)
-        if as_of is None and not self._fills(pair) and (free or store.is_unique_ref(ref)):
+        if as_of is None and not self._is_filled_on_read(pair) and (free or store.is_unique_ref(ref)):
             where, value = store.ref_condition(ref)
             row = await self._database.lookup(
                 f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
@@ -80,13 +80,13 @@ class ObjectReader:
             if found is not None and found.is_deleted:
                 found = None
             found = self._access.found(caller, pair, "read", ref, found)
-            return self._filled_then(rows, caller, pair, [found], moment)[0]
+            return self._filled_as_of(rows, caller, pair, [found], moment)[0]
 
         return await self._database.read(read)
 
     async def find_by_uuid(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
         """An object wherever it lives."""
-        return await self._anywhere(caller, uuid, deleted=False)
+        return await self._find_anywhere(caller, uuid, deleted=False)
 
     async def related(
         self, caller: Caller, uuids: Sequence[str], *, as_of: AsOf | None = None
@@ -104,14 +104,14 @@ class ObjectReader:
                     stored = self._history_access.state(rows, caller, pair, stored, moment)
                 if stored is None or stored.is_deleted or not self._access.sees_object(caller, pair, stored):
                     continue
-                found[uuid] = (pair, self._filled_then(rows, caller, pair, [stored], moment)[0])
+                found[uuid] = (pair, self._filled_as_of(rows, caller, pair, [stored], moment)[0])
             return found
 
         return await self._database.read(read)
 
     async def find_deleted(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
         """A deleted object wherever it lived."""
-        return await self._anywhere(caller, uuid, deleted=True)
+        return await self._find_anywhere(caller, uuid, deleted=True)
 
     async def deleted(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[tuple[Pair, StoredObject]]:
         """Objects that wait to be restored or purged, the last deleted first."""
@@ -131,25 +131,32 @@ class ObjectReader:
         return await self._database.read(read)
 
     async def find(self, caller: Caller, pair: Pair | None, query: Query) -> QueryResult:
-        """The objects a query asks for: of one pair, or of all the caller may read."""
+        """Run a query over one pair, or over everything the caller may read."""
         if pair is None:
             return await self.find_in(caller, None, query)
 
         def read(rows: Rows) -> QueryResult:
-            asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
+            resolved = (
+                query if query.as_of is None else replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+            )
             scope = self.scope_of(caller, pair)
             found = execute.find(
-                rows, self._database.dialect, scope, asked, self._count_cache, _search_settings(rows, [pair], question)
+                rows,
+                self._database.dialect,
+                scope,
+                resolved,
+                self._count_cache,
+                _search_settings(rows, [pair], question),
             )
-            moment = None if asked.as_of is None else asked.as_of.at
-            if not self._fills(pair) and moment is None:
+            moment = None if resolved.as_of is None else resolved.as_of.at
+            if not self._is_filled_on_read(pair) and moment is None:
                 return found
-            objects = self._filled_then(rows, caller, pair, [StoredObject(*row) for row in found.rows], moment)
+            objects = self._filled_as_of(rows, caller, pair, [StoredObject(*row) for row in found.rows], moment)
             return replace(found, rows=[stored.row for stored in objects])
 
         paths = _paths(query)
-        self._refuse_hidden(caller, pair, paths)
-        question = await self._question(query.search) if pair.definition.hybrid and query.as_of is None else None
+        self._check_not_hidden(caller, pair, paths)
+        question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
 
     async def find_in(
@@ -159,18 +166,20 @@ class ObjectReader:
         paths = _paths(query)
 
         def hybrid(rows: Rows) -> bool:
-            return any(pair.definition.hybrid for pair, _ in self._places(rows, caller, pairs, paths))
+            return any(pair.definition.hybrid for pair, _ in self._readable_pairs(rows, caller, pairs, paths))
 
         def read(rows: Rows) -> QueryResult:
-            asked = query if query.as_of is None else replace(query, as_of=self._pinned(rows, caller, query.as_of))
-            moment = None if asked.as_of is None else asked.as_of.at
-            places = self._places(rows, caller, pairs, paths)
-            settings = _search_settings(rows, [pair for pair, _ in places], question)
-            scope = Scope(rule=Or(tuple(place for _, place in places)))
-            found = execute.find(rows, self._database.dialect, scope, asked, None, settings)
-            known = {(pair.register.id, pair.schema.id): pair for pair, _ in places}
+            resolved = (
+                query if query.as_of is None else replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+            )
+            moment = None if resolved.as_of is None else resolved.as_of.at
+            readable = self._readable_pairs(rows, caller, pairs, paths)
+            settings = _search_settings(rows, [pair for pair, _ in readable], question)
+            scope = Scope(rule=Or(tuple(condition for _, condition in readable)))
+            found = execute.find(rows, self._database.dialect, scope, resolved, None, settings)
+            known = {(pair.register.id, pair.schema.id): pair for pair, _ in readable}
             shown = [
-                self._filled_then(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
+                self._filled_as_of(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
                 for row in found.rows
             ]
             return replace(found, rows=shown)
@@ -178,40 +187,40 @@ class ObjectReader:
         by_meaning = not words and query.search is not None and query.as_of is None
         question = None
         if by_meaning and await self._database.read(hybrid):
-            question = await self._question(query.search)
+            question = await self._embed_question(query.search)
         return await self._database.read(read)
 
-    async def _question(self, search: str | None) -> "_Question | None":
-        return None if search is None else _Question(self._index, await self._index.asked(search))
+    async def _embed_question(self, search: str | None) -> "_EmbeddedQuestion | None":
+        return None if search is None else _EmbeddedQuestion(self._index, await self._index.asked(search))
 
     async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> AggregateResult:
         """Figures over the objects of a pair."""
         metrics = [metric.path for metric in query.metrics if metric.path is not None]
-        self._refuse_hidden(
+        self._check_not_hidden(
             caller, pair, [*metrics, *(key.path for key in query.group_by), *filter_paths(query.filter)]
         )
 
         def read(rows: Rows) -> AggregateResult:
-            asked = replace(query, as_of=self._pinned(rows, caller, query.as_of))
+            resolved = replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
             settings = _search_settings(rows, [pair], question)
-            return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), asked, settings)
+            return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), resolved, settings)
 
-        question = await self._question(query.search) if pair.definition.hybrid and query.as_of is None else None
+        question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
 
     def scope_of(self, caller: Caller, pair: Pair) -> Scope:
-        """What a caller may ask about in a pair."""
+        """What a caller may query in a pair."""
         self._access.check(caller, pair, "read")
         indexes = self._catalogue.definitions.facts(pair.definition).indexes
         indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
         rule = self._access.row_filter(caller, pair, "read")
         return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
 
-    def _places(
+    def _readable_pairs(
         self, rows: Rows, caller: Caller, pairs: Sequence[Pair] | None, paths: Sequence[Path]
     ) -> list[tuple[Pair, Filter]]:
-        """The pairs with objects the caller may see and nothing hidden where it asks, each with its condition."""
-        places: list[tuple[Pair, Filter]] = []
+        """The pairs whose queried properties are visible to the caller, each with its condition."""
+        readable: list[tuple[Pair, Filter]] = []
         if pairs is None:
             pair_of = self._catalogue.pairs_in(rows)
             filled = rows.all("SELECT DISTINCT register, schema FROM objects WHERE deleted IS NULL")
@@ -220,16 +229,16 @@ class ObjectReader:
             register, schema = pair.register.id, pair.schema.id
             if not self._access.sees_both(caller, pair.register, pair.schema):
                 continue
-            if self._hidden_at(caller, pair, paths) is not None:
+            if self._first_hidden(caller, pair, paths) is not None:
                 continue
             here: list[Filter] = [
                 Compare(("@self", "register"), "eq", register), Compare(("@self", "schema"), "eq", schema)
             ]  # fmt: skip
             rule = self._access.row_filter(caller, pair, "read")
-            places.append((pair, And((*here, rule)) if rule is not None else And(tuple(here))))
-        return places
+            readable.append((pair, And((*here, rule)) if rule is not None else And(tuple(here))))
+        return readable
 
-    async def _anywhere(self, caller: Caller, uuid: str, *, deleted: bool) -> tuple[Pair, StoredObject]:
+    async def _find_anywhere(self, caller: Caller, uuid: str, *, deleted: bool) -> tuple[Pair, StoredObject]:
         def read(rows: Rows) -> tuple[Pair, StoredObject]:
             row = rows.one(store.SELECT_BY_UUID, uuid.lower().replace("\0", ""))
             stored = None if row is None else StoredObject(*row)
@@ -242,21 +251,21 @@ class ObjectReader:
 
         return await self._database.read(read)
 
-    def _filled_then(
+    def _filled_as_of(
         self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None
     ) -> list[StoredObject]:
-        """Objects filled in; those of the past without what is hidden today or was then."""
+        """Objects filled in; past ones without what is hidden today or was hidden then."""
         filled = self.filled(rows, caller, pair, objects, moment)
         return filled if moment is None else self._history_access.readable(rows, caller, pair, filled)
 
     def filled(
         self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None = None
     ) -> list[StoredObject]:
-        """Objects with what others that the caller may see say about them, and what is computed on reading.
+        """Objects with inverse references the caller may see and values computed on reading.
 
-        What others said in the past is not known, and what they say now is not of then: of the past it is left out.
+        Inverse references of the past are unknown, so past objects have none.
         """
-        if not self._fills(pair):
+        if not self._is_filled_on_read(pair):
             return list(objects)
         if moment is None:
             now = self._clock.now()
@@ -266,25 +275,25 @@ class ObjectReader:
         else:
             now, inverse = min(self._clock.now(), moment), {}
         return [
-            _with_data(stored, pair.definition.shown({**stored.data, **inverse.get(stored.uuid, {})}, now=now))
+            _with_data(stored, pair.definition.with_computed({**stored.data, **inverse.get(stored.uuid, {})}, now=now))
             for stored in objects
         ]
 
-    def _pinned(self, rows: Rows, caller: Caller, as_of: AsOf | None) -> AsOf | None:
+    def _resolve_as_of(self, rows: Rows, caller: Caller, as_of: AsOf | None) -> AsOf | None:
         """A point in the past as a time: a change means the moment it happened."""
         return None if as_of is None else AsOf(at=self._history_access.time_of(rows, caller, as_of))
 
-    def _fills(self, pair: Pair) -> bool:
+    def _is_filled_on_read(self, pair: Pair) -> bool:
         """Whether an object of the pair reads differently from how it is stored."""
         return self._catalogue.definitions.facts(pair.definition).fills
 
-    def _refuse_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
-        """What a caller may not read it may not ask about either."""
-        if (name := self._hidden_at(caller, pair, paths)) is not None:
+    def _check_not_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
+        """Raise InvalidInput if a query touches a property that the caller may not read."""
+        if (name := self._first_hidden(caller, pair, paths)) is not None:
             raise InvalidInput(f"{pair.schema.slug!r} has no property {name!r}.", hint="Leave it out.")
 
-    def _hidden_at(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> str | None:
-        """The first of the paths that leads to something hidden: a property, or metadata made from one."""
+    def _first_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> str | None:
+        """The first path that leads to something hidden: a property, or metadata made from one."""
         hidden = self._access.hidden(caller, pair)
         if not hidden:
             return None
@@ -295,15 +304,15 @@ class ObjectReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _EmbeddedQuestion:
     """The words of a search with their vector, if they have one."""
 
     index: SearchIndex
     asked: Asked
 
 
-def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _Question | None) -> SearchSettings:
-    """What of the objects of some pairs a search looks into; by meaning where there is a question with its vector."""
+def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuestion | None) -> SearchSettings:
+    """What a search over some pairs covers; vectors take part if there is an embedded question."""
     texts = {pair.schema.id: pair.definition.texts_by_property for pair in pairs}
     fields: dict[str, SearchField] = {}
     for pair in pairs:

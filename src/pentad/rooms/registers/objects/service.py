@@ -41,7 +41,7 @@ _TRIES: Final = 4
 
 
 class WriteOptions(TypedDict, total=False):
-    """What every change of one object may say besides its data."""
+    """Options of every change to one object."""
 
     if_version: int | None
     idempotency_key: str | None
@@ -85,7 +85,7 @@ class Objects(ObjectReader):
     async def delete(
         self, caller: Caller, pair: Pair, ref: int | str, **options: Unpack[WriteOptions]
     ) -> StoredObject:  # fmt: skip
-        """Soft-delete the object and what has to go with it; it can be restored."""
+        """Soft-delete the object, with cascades; it can be restored."""
         return await self._update(caller, pair, Operation("delete", None, ref), options)
 
     async def _update(
@@ -114,10 +114,10 @@ class Objects(ObjectReader):
             return [step.outcome() for step in steps]
 
         outcomes = await self._write_all(caller, pair, operations, atomic, idempotency_key, answer)
-        return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # kept as plain JSON
+        return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # stored as plain JSON
 
     async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
-        """What deleting the object would do."""
+        """The effects of deleting the object."""
         context = self.write_context(caller, pair)
 
         def look(rows: Rows) -> DeletionReport:
@@ -135,7 +135,7 @@ class Objects(ObjectReader):
             if not existing.stored.is_deleted:
                 return existing.stored
             self._access.check_object(caller, context.pair, "delete", existing.stored)
-            return self.writer.finish(
+            return self.writer.write_one(
                 tx,
                 context,
                 self.writer.pending_update(context, "restore", existing, existing.stored.data, existing.stored.text),
@@ -144,7 +144,7 @@ class Objects(ObjectReader):
         return await self._with_existing(caller, pair, ref, restore)
 
     async def purge(self, caller: Caller, pair: Pair, ref: int | str) -> None:
-        """Erase a deleted object and every state it ever had; that it existed, and who did what when, stays known."""
+        """Erase a deleted object and all its states. The record of who changed it when stays."""
 
         def purge(tx: Transaction, context: WriteContext, existing: ExistingObject) -> None:
             old = existing.stored
@@ -165,7 +165,7 @@ class Objects(ObjectReader):
     async def lock(
         self, caller: Caller, pair: Pair, ref: int | str, *, seconds: float = 3600, process: str | None = None
     ) -> StoredObject:
-        """Keep others from changing the object for a while; the same caller extends it."""
+        """Keep others from changing the object for a while. The same caller may extend the lock."""
 
         def lock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
             existing = self.writer.editable_object(context, existing, ref, None)
@@ -218,7 +218,7 @@ class Objects(ObjectReader):
             return await self._write_all(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
 
         def again(rows: Rows, row: Any) -> Any:
-            """The object as it was shown, as far as the caller may still read it."""
+            """The stored answer, limited to what the caller may still read."""
             then = StoredObject(*row)
             ref = then.uuid if operation.ref is None else operation.ref
             existing = store.existing_by_uuid(rows, [then.uuid]).get(then.uuid)

@@ -27,7 +27,7 @@ from pentad.rooms.registers.query.search_words import WORDS
 T = TypeVar("T")
 
 CHUNK: Final = 500
-"""Values of one IN list; both dialects take many more, but a statement should stay readable in a log."""
+"""Values per IN list; both dialects allow many more, but statements should stay readable in a log."""
 
 _INSERT: Final = (
     "INSERT INTO objects (id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at,"
@@ -138,7 +138,7 @@ def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
 def write_changes(
     tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange], provenance: Provenance
 ) -> None:
-    """Store drafts with their history, references and words. No object may occur twice among them."""
+    """Write changes with their history, references and words. No object may occur twice."""
     new = [pending.after for pending in pending_changes if pending.before is None]
     _assign_ids(tx, dialect, new)
     hashes = _hashes(pending_changes, provenance)
@@ -214,7 +214,7 @@ def _write_rows(
 
 
 def reindex(tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange]) -> None:
-    """Note anew what objects point at, their words and slugs, where only the reading of their data has changed."""
+    """Update references, words and slugs of objects whose data is read differently now but has not changed."""
     tx.run_many(
         "UPDATE objects SET slug = ? WHERE id = ?",
         [(pending.after.slug, pending.after.id) for pending in pending_changes],
@@ -224,7 +224,7 @@ def reindex(tx: Transaction, dialect: Dialect, pending_changes: Sequence[Pending
 
 
 def _assign_ids(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) -> None:
-    """Give new objects their ids in one go, so that no insert has to be asked for its own."""
+    """Assign ids to all new objects at once, so that no insert has to return its own."""
     if not new:
         return
     if dialect == "sqlite":
@@ -265,7 +265,7 @@ def _write_words(tx: Transaction, dialect: Dialect, pending_changes: Sequence[Pe
 
 
 def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Reference, int]]:
-    """Who points at these objects: source, by which property at which of them, and the source's schema."""
+    """The references to these objects: source, reference, and the source's schema."""
     found: list[tuple[str, Reference, int]] = []
     for part in chunks(targets):
         sql = f"SELECT source, path, target, schema FROM object_references WHERE target IN ({marks(len(part))})"  # noqa: S608  only marks
@@ -347,7 +347,7 @@ def _insert_statement(rows: int) -> str:
 
 
 class ChangeSpan(NamedTuple):
-    """Where the history holds what one transaction changed: by its number in PostgreSQL, by place in SQLite."""
+    """The range of changes one transaction wrote: by transaction id in PostgreSQL, by sequence number in SQLite."""
 
     xact: int
     after: int
@@ -355,7 +355,7 @@ class ChangeSpan(NamedTuple):
 
 
 def written_span(tx: Transaction, dialect: Dialect, count: int) -> ChangeSpan:
-    """Where to find the changes this transaction has written; `count` says how many there are."""
+    """The span of the `count` changes this transaction has written."""
     if dialect == "postgres":
         return ChangeSpan(int(tx.value("SELECT pg_current_xact_id()::text::bigint")), 0, 2**62)
     last = int(tx.value("SELECT coalesce(max(seq), 0) FROM object_changes"))

@@ -41,17 +41,17 @@ def conflicts(
     hidden: Collection[str] = (),
     seen: Seen | None = None,
 ) -> dict[int, Conflict]:
-    """The drafts (by position) whose values belong to another object already.
+    """The changes (by position) whose unique values belong to another object.
 
-    The write cannot succeed, so that a value is taken can always be told. Whose it is, is not: by a property that is
-    `hidden` from the writer, or where the other object is not among those the writer has `seen`.
+    That a value is taken may always be said, because the write fails anyway. Which object has it is said only if the
+    property is not `hidden` from the caller and the object is among those it has `seen`.
     """
     mates = {pending.after.uuid for pending in pending_changes}
     refused: dict[int, Conflict] = {}
     for key in keys:
-        wanted = [_claim(key, pending.after.organisation, pending.after.data) for pending in pending_changes]
-        holders = _holders(rows, dialect, pair, key, {claim for claim in wanted if claim is not None})
-        for position, (pending, claim) in enumerate(zip(pending_changes, wanted, strict=True)):
+        needed = [_claim(key, pending.after.organisation, pending.after.data) for pending in pending_changes]
+        holders = _holders(rows, dialect, pair, key, {claim for claim in needed if claim is not None})
+        for position, (pending, claim) in enumerate(zip(pending_changes, needed, strict=True)):
             if claim is None:
                 continue
             uuid = pending.after.uuid
@@ -74,13 +74,13 @@ def find_by_key(
     claims = [_claim(key, organisation, one) for one in data]
     rule = access.row_filter(caller, pair)
     seen = None if rule is None else condition(sql_dialect(dialect), rule)
-    wanted = {claim for claim in claims if claim is not None}
-    holders = _holders(rows, dialect, pair, key, wanted, seen)
+    needed = {claim for claim in claims if claim is not None}
+    holders = _holders(rows, dialect, pair, key, needed, seen)
     return [None if claim is None else holders.get(claim) for claim in claims]
 
 
 def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) -> None:
-    """What an earlier row of the batch gave up is free for a later one."""
+    """A value that an earlier row of the batch gave up is free for a later one."""
     if pending.before is None:
         return
     old = _claim(key, pending.before.stored.organisation, pending.before.stored.data)
@@ -104,10 +104,10 @@ def _value(data: Any, path: Path, kind: Kind) -> Any:
 def _holders(
     rows: Rows, dialect: Dialect, pair: Pair, key: UniqueKey, claims: Iterable[Claim], seen: Sql | None = None
 ) -> dict[Claim, str]:
-    """Who has which values. With `seen`, only objects that this holds for."""
+    """Which object has which values; with `seen`, only objects that satisfy it."""
     found: dict[Claim, str] = {}
     expressions = key.expressions(dialect)
-    # a value that is bound to one place of a statement keeps its type; an organisation is checked on what comes back
+    # one parameter per value keeps its type; the organisation is compared in the result
     values = sorted({claim[1:] for claim in claims}, key=repr)
     for start in range(0, len(values), _KEYS_AT_ONCE):
         part = values[start : start + _KEYS_AT_ONCE]
@@ -125,7 +125,7 @@ def _holders(
 
 
 def _any_of(expressions: Sequence[str], count: int) -> str:
-    """One of `count` groups of values; a list is what an index on a single expression is used for."""
+    """One of `count` groups of values; for a single expression an IN list, which uses the index."""
     if len(expressions) == 1:
         return f"({expressions[0]}) IN ({', '.join('?' * count)})"
     one = " AND ".join(f"({expression}) = ?" for expression in expressions)

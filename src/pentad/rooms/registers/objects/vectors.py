@@ -21,7 +21,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGN
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 
 Texts = Callable[[Mapping[str, Any]], str]
-"""What is searched of an object's data."""
+"""Extracts the searchable text of an object's data."""
 
 
 def collection_name(schema: int) -> str:
@@ -30,13 +30,13 @@ def collection_name(schema: int) -> str:
 
 
 def schema_id(collection: str) -> int | None:
-    """The schema whose objects' vectors a collection has; None for a collection of somebody else."""
+    """The schema of a collection; None if the collection belongs to another room."""
     room, _, schema = collection.partition(":")
     return int(schema) if room == "objects" and schema.isdecimal() else None
 
 
 def windows(texts: str) -> list[str]:
-    """Pieces of an object's texts that a vector is made of; names of other objects and bare numbers mean nothing."""
+    """Split an object's text into passages to embed, without uuids and bare numbers."""
     lines = [line.strip() for line in texts.split("\n") if _LETTERS.search(line) and not _UUID.fullmatch(line.strip())]
     found: list[str] = []
     rest = ". ".join(line.rstrip(".") for line in lines)
@@ -49,17 +49,18 @@ def windows(texts: str) -> list[str]:
 
 
 class ObjectVectors:
-    """Keeps the vectors of one store's objects in step with the objects."""
+    """Keeps the vectors of objects up to date."""
 
     def __init__(self, index: SearchIndex, definitions: Definitions) -> None:
         self._index = index
         self._definitions = definitions
 
-    def keep(
+    def update(
         self, tx: Transaction, schema: int, pending_changes: Sequence[PendingChange], before: Texts | None
     ) -> None:
-        """Take in what was written of a hybrid schema's objects. An object that means what it meant `before` keeps
-        its vectors; None where no object of the schema has any."""
+        """Update the vectors of written objects. An object whose passages equal those `before` keeps its vectors; None
+        means that no object of the schema has vectors yet.
+        """
         name = collection_name(schema)
         made: list[Document] = []
         gone: list[int] = []
@@ -78,15 +79,15 @@ class ObjectVectors:
         if made:
             self._index.put(tx, name, made)
 
-    def follow(self, tx: Transaction, pending_changes: Sequence[PendingChange]) -> None:
-        """The same for objects of any schemas, whichever of these are hybrid."""
+    def update_any(self, tx: Transaction, pending_changes: Sequence[PendingChange]) -> None:
+        """Update the vectors of objects of any schema, if it is hybrid."""
         by_schema: dict[int, list[PendingChange]] = {}
         for pending in pending_changes:
             by_schema.setdefault(pending.after.schema, []).append(pending)
         for schema, some in by_schema.items():
             found = self._definitions.by_id(tx, schema)
             if found is not None and found[1].hybrid:
-                self.keep(tx, schema, some, found[1].texts)
+                self.update(tx, schema, some, found[1].texts)
 
     def drop(self, tx: Transaction, schema: int) -> None:
         """Forget everything of a schema."""
@@ -94,6 +95,6 @@ class ObjectVectors:
 
 
 def _windows_before(pending: PendingChange, texts: Texts) -> list[str] | None:
-    """What an object's vectors were made of until now; None for one that was not there."""
+    """The passages before the change; None for a new object."""
     existing = pending.before
     return None if existing is None or existing.stored.is_deleted else windows(texts(existing.stored.data))

@@ -61,12 +61,12 @@ class ObjectWriter(UpdatePreparer):
         self.deletion = Deletion(dialect, catalogue, access)
 
     def prepare_creates(self, context: WriteContext, steps: Sequence[WriteStep]) -> None:
-        """Before the transaction: make the drafts of new objects, or note why they cannot be."""
-        new = self._making(context)
+        """Before the transaction: prepare the new objects, or record why that fails."""
+        new = self._create_preparer(context)
         for step, uuid in zip(steps, new_uuids(context.now, len(steps)), strict=True):
             if step.operation.action == "create":
                 try:
-                    step.pending = new.pending(step.operation, uuid)
+                    step.pending = new.prepare(step.operation, uuid)
                 except PentadError as error:
                     step.fail(error)
 
@@ -77,17 +77,17 @@ class ObjectWriter(UpdatePreparer):
         steps: Sequence[WriteStep],
         notifications: "ChangeNotifications | None" = None,
     ) -> None:
-        """Inside the transaction: do what can be done, and note what cannot on the steps.
+        """Inside the transaction: write what passes the checks and record errors on the steps.
 
-        A caller that writes several times in one transaction gives its `news`, and tells them at the end.
+        A caller that writes several times in one transaction passes `notifications` and sends them at the end.
         """
         check_current(tx, context.pair)
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
             if part == "new":
-                self._finish(tx, context, [step for step in members if step.error is None])
+                self._check_and_write(tx, context, [step for step in members if step.error is None])
             elif part == "change":
-                self._change_all(tx, context, members)
+                self._update_all(tx, context, members)
             else:
                 self.deletion.delete_all(tx, context, members)
         self._attach(tx, context, steps)
@@ -97,20 +97,20 @@ class ObjectWriter(UpdatePreparer):
         else:
             notifications.add(tx, pending_changes)
 
-    def finish(
+    def write_one(
         self,
         tx: Transaction,
         context: WriteContext,
         pending: PendingChange,
         notifications: "ChangeNotifications | None" = None,
     ) -> StoredObject:
-        """Write one draft made elsewhere (restore, revert, undo), under the same checks.
+        """Write one change prepared elsewhere (restore, revert, undo), under the same checks.
 
-        Changes that only hold together share their `news`: what they point at is left to `check_references`, nothing is
-        written back, and the caller tells the news.
+        Changes that are only valid together share `notifications`. Their references are left to `check_references`,
+        nothing is written back, and the caller sends the notifications.
         """
         step = WriteStep(0, _PREPARED_ELSEWHERE, pending=pending)
-        self._finish(tx, context, [step], references=notifications is None)
+        self._check_and_write(tx, context, [step], references=notifications is None)
         if step.error is not None:
             raise step.error
         if notifications is None:
@@ -119,19 +119,19 @@ class ObjectWriter(UpdatePreparer):
             notifications.add(tx, step.changes)
         return pending.after
 
-    def tell(self, tx: Transaction, notifications: "ChangeNotifications") -> None:
-        """Tell what several writes changed, after the last of them."""
-        notifications.tell(tx, self._dialect)
+    def send(self, tx: Transaction, notifications: "ChangeNotifications") -> None:
+        """Send the notifications of several writes, after the last one."""
+        notifications.send(tx, self._dialect)
 
-    def _making(self, context: WriteContext) -> CreatePreparer:
+    def _create_preparer(self, context: WriteContext) -> CreatePreparer:
         return CreatePreparer(context, self._definitions.facts(context.pair.definition), self._access)
 
     # changes
 
-    def _change_all(self, tx: Transaction, context: WriteContext, steps: list[WriteStep]) -> None:
-        """Changes of different objects together; a second change of the same object waits for the first.
+    def _update_all(self, tx: Transaction, context: WriteContext, steps: list[WriteStep]) -> None:
+        """Update different objects together; a second update of the same object waits for the first.
 
-        What is written back may change any object, so then each change waits for the one before it.
+        A write-back may change any object, so with write-backs each update waits for the one before.
         """
         together = 1 if context.pair.definition.written_back else len(steps)
         while steps:
@@ -142,36 +142,40 @@ class ObjectWriter(UpdatePreparer):
                 if step.error is not None:
                     continue
                 try:
-                    self._change(tx, context, step, existing)
+                    self._update(tx, context, step, existing)
                 except PentadError as error:
                     step.fail(error)
-            self._finish(
+            self._check_and_write(
                 tx, context, [step for step in steps[:count] if step.pending is not None and step.error is None]
             )
             steps = steps[count:]
 
-    def _change(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject | None) -> None:
+    def _update(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject | None) -> None:
         operation = step.operation
         if existing is None and operation.action == "upsert":
-            step.pending = self._making(context).pending(operation, next(new_uuids(context.now, 1)))
+            step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
             return
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
         if self._definitions.facts(context.pair.definition).transient:
-            self._change_carrying(rows, context, step, existing)
+            self._update_with_transients(rows, context, step, existing)
             return
         old = existing.stored
-        prepared = self.prepare_data(context, self._allowed(context, operation, old.data, old.owner), old.data)
+        prepared = self.prepare_data(context, self._allowed_data(context, operation, old.data, old.owner), old.data)
         if same_json(prepared.data, old.data):
             step.succeed("unchanged", old)
             return
         step.pending = self.pending_update(context, "update", existing, prepared.data, prepared.text)
 
-    def _change_carrying(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject) -> None:
-        """The same for an object with properties it does not keep: it is what a caller reads that is changed."""
+    def _update_with_transients(
+        self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject
+    ) -> None:
+        """Update an object with transient properties: the operation applies to what a caller reads, not to what is
+        stored.
+        """
         definition, old = context.pair.definition, existing.stored
         named = current_transient_values(rows, definition, old, self._visible(rows, context))
         known = with_transient_values(definition, old.data, named)
-        prepared = self.prepare_data(context, self._allowed(context, step.operation, known, old.owner), known)
+        prepared = self.prepare_data(context, self._allowed_data(context, step.operation, known, old.owner), known)
         data, text, transient = split_transient_values(definition, prepared.data, named)
         if same_json(data, old.data) and all(set(one.old) == set(one.new) for one in transient.values()):
             step.succeed("unchanged", old)
@@ -179,7 +183,7 @@ class ObjectWriter(UpdatePreparer):
         pending = self.pending_update(context, "update", existing, data, text)
         step.pending = msgspec.structs.replace(pending, transient=transient)
 
-    def _allowed(
+    def _allowed_data(
         self, context: WriteContext, operation: Operation, old: dict[str, Any], owner: str | None
     ) -> dict[str, Any]:
         """The data an operation asks for, if the caller may. A JSON Patch can copy and compare, so it meets only what
@@ -187,15 +191,15 @@ class ObjectWriter(UpdatePreparer):
         """
         access, caller, pair = self._access, context.caller, context.pair
         if operation.action == "json_patch":
-            wanted = named = _requested_data(operation, access.readable(caller, pair, old, owner))
+            requested = named = _requested_data(operation, access.readable(caller, pair, old, owner))
         else:
-            wanted, named = _requested_data(operation, old), operation.data or {}
-        return access.writable(caller, pair, wanted, old, owner, named)
+            requested, named = _requested_data(operation, old), operation.data or {}
+        return access.writable(caller, pair, requested, old, owner, named)
 
     # the end of all of them
 
     def check_references(self, rows: Rows, context: WriteContext, pending_changes: Sequence[PendingChange]) -> None:
-        """InvalidInput when drafts that are written already point at something that is not there."""
+        """Raise InvalidInput if changes that are already written have broken references."""
         for error in integrity.broken_references(
             rows, context.pair.definition, pending_changes, self._visible(rows, context)
         ).values():
@@ -204,32 +208,32 @@ class ObjectWriter(UpdatePreparer):
     def _visible(self, rows: Rows, context: WriteContext) -> Visibility | None:
         return visibility_of(rows, self._access, context.caller, self._catalogue.pairs_in(rows))
 
-    def _finish(
+    def _check_and_write(
         self, tx: Transaction, context: WriteContext, steps: list[WriteStep], *, references: bool = True
     ) -> None:
-        """Check drafts against the store and one another, and write those that pass."""
-        steps = self._passing(steps, self._uuids_taken(tx, steps))
+        """Check changes against the store and one another, and write those that pass."""
+        steps = self._without_failed(steps, self._uuids_taken(tx, steps))
         pair = context.pair
         keys = self._definitions.facts(pair.definition).indexes.unique
         links = references and bool(pair.definition.references)
-        backs = self._write_backs(tx, context) if links and pair.definition.written_back else None
+        write_backs = self._write_backs(tx, context) if links and pair.definition.written_back else None
         also = WriteBackResult()
         visible = self._visible(tx, context) if links or keys else None
         before = -1
-        while before != len(steps):  # a row that is refused must not be what another one points at
+        while before != len(steps):  # a refused row must not be the target of another row's reference
             before = len(steps)
             if links:
-                steps = self._passing(
+                steps = self._without_failed(
                     steps, integrity.broken_references(tx, pair.definition, _pending_changes(steps), visible)
                 )
             if keys:
                 hidden = self._access.hidden(context.caller, pair)
                 seen = None if visible is None else visible.objects
                 taken = uniqueness.conflicts(tx, self._dialect, pair, keys, _pending_changes(steps), hidden, seen)
-                steps = self._passing(steps, taken)
-            if backs is not None:
-                also = backs.of(context, _pending_changes(steps))
-                steps = self._passing(steps, also.refused)
+                steps = self._without_failed(steps, taken)
+            if write_backs is not None:
+                also = write_backs.work_out(context, _pending_changes(steps))
+                steps = self._without_failed(steps, also.refused)
             if not links:
                 break
         for place, pending in also.amended.items():
@@ -249,14 +253,14 @@ class ObjectWriter(UpdatePreparer):
         pending_changes: Sequence[PendingChange],
         others: Sequence[PendingChange],
     ) -> None:
-        """Write drafts of the task's pair, and those of others that follow from them."""
+        """Write the changes of the pair and their side effects on others."""
         if pending_changes:
             store.write_changes(tx, self._dialect, pending_changes, context.provenance)
             if (definition := context.pair.definition).hybrid:
-                self._vectors.keep(tx, context.pair.schema.id, pending_changes, definition.texts)
+                self._vectors.update(tx, context.pair.schema.id, pending_changes, definition.texts)
         if others:
             store.write_changes(tx, self._dialect, others, context.provenance)
-            self._vectors.follow(tx, others)
+            self._vectors.update_any(tx, others)
 
     def _write_backs(self, rows: Rows, context: WriteContext) -> WriteBacks:
         return WriteBacks(rows, self._dialect, self._catalogue, self._access, self, self._visible(rows, context))
@@ -280,7 +284,7 @@ class ObjectWriter(UpdatePreparer):
                 refused[place] = uuid_taken(uuid)
         return refused
 
-    def _passing(self, steps: list[WriteStep], refused: Mapping[int, PentadError]) -> list[WriteStep]:
+    def _without_failed(self, steps: list[WriteStep], refused: Mapping[int, PentadError]) -> list[WriteStep]:
         for place, error in refused.items():
             steps[place].fail(error)
         return [step for place, step in enumerate(steps) if place not in refused] if refused else steps
@@ -295,7 +299,7 @@ class ObjectWriter(UpdatePreparer):
 
 
 def check_current(rows: Rows, pair: Pair) -> None:
-    """StaleDefinition where the pair is not what the store has; a unit of work that writes objects starts with this."""
+    """Raise StaleDefinition if the schema changed. Call it first in every unit of work that writes objects."""
     row = rows.one(
         "SELECT changes, (SELECT 1 FROM registers WHERE id = ?) FROM schemas WHERE id = ?",
         pair.register.id, pair.schema.id,
@@ -307,10 +311,10 @@ def check_current(rows: Rows, pair: Pair) -> None:
 
 
 class ChangeNotifications:
-    """What one transaction changes, for followers of the objects or of their pairs. Nobody follows a new object yet.
+    """The notifications of one transaction, for subscribers of objects and pairs. A new object has no subscribers yet.
 
-    Each pair is told once, at the end, with the place of the changes in the history. Whether a follower may know of any
-    of them is decided when it is about to hear (`following.py`), so followers cost the writer nothing.
+    Each pair is notified once, at the end, with the span of the changes. Whether a subscriber may know of any of them
+    is decided on delivery, so subscribers cost the writer nothing.
     """
 
     def __init__(self) -> None:
@@ -318,7 +322,7 @@ class ChangeNotifications:
         self._count = 0
 
     def add(self, tx: Transaction, pending_changes: Iterable[PendingChange]) -> None:
-        """Take note of changes that were just written."""
+        """Add changes that were just written."""
         for pending in pending_changes:
             stored = pending.after
             self._count += 1
@@ -327,7 +331,7 @@ class ChangeNotifications:
             if pending.before is not None:
                 resource_updated(tx, stored.uri)
 
-    def tell(self, tx: Transaction, dialect: Dialect) -> None:
+    def send(self, tx: Transaction, dialect: Dialect) -> None:
         """Tell the followers of every pair, after the last change."""
         if not self._pairs:
             return
@@ -340,16 +344,16 @@ def notify_changes(tx: Transaction, dialect: Dialect, pending_changes: Iterable[
     """Tell of everything a transaction changes, at once."""
     notifications = ChangeNotifications()
     notifications.add(tx, pending_changes)
-    notifications.tell(tx, dialect)
+    notifications.send(tx, dialect)
 
 
 def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
-    """The data an operation asks for, given what is there."""
+    """The data an operation asks for, given the current data."""
     if operation.action == "json_patch":
-        wanted = json_patch(old, operation.patch)
-        if not isinstance(wanted, dict):
+        requested = json_patch(old, operation.patch)
+        if not isinstance(requested, dict):
             raise InvalidInput("The patch leaves something that is not an object.")
-        return cast("dict[str, Any]", wanted)
+        return cast("dict[str, Any]", requested)
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')
     return merge_patch(old, operation.data) if operation.action == "patch" else dict(operation.data)

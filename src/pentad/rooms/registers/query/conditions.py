@@ -58,7 +58,7 @@ SQL_OPERATORS: dict[Comparison, str] = {"eq": "=", "ne": "<>", "gt": ">", "gte":
 
 
 def condition(sql: SqlDialect, criteria: Filter, *, negated: bool = False) -> Sql:
-    """A condition that is true of exactly the objects the filter is true of (or, negated, of exactly the others)."""
+    """The SQL condition for a filter, or for its exact complement if `negated`."""
     match criteria:
         case And() | Or():
             if not criteria.parts:
@@ -79,7 +79,7 @@ def condition(sql: SqlDialect, criteria: Filter, *, negated: bool = False) -> Sq
 
 
 def value_sql(sql: SqlDialect, path: Path, kind: Kind) -> str:
-    """The value at a path as SQL, NULL where there is none of this kind."""
+    """The value at a path as SQL; NULL if it is missing or of another kind."""
     column = column_of(path)
     return typed_value(sql.dialect, path, kind) if column is None else column.sql
 

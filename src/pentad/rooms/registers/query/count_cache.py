@@ -17,7 +17,7 @@ from pentad.rooms.registers.query.from_clause import RowSource, replaced_rows, r
 from pentad.rooms.registers.query.models import And, AsOf, Filter, Not, Or, Query, Scope
 
 MOST_VALUES: Final = 1_000
-"""Values that are counted one by one; where there are more, only the store knows them all."""
+"""Most values counted one by one; above that, the store counts every time."""
 _MOST_CACHED: Final = 2_000
 _UNCHANGING: Final = ("organisation", "owner")
 _NEWEST: Final = "SELECT seq, hash FROM object_changes WHERE schema = ? AND register = ? ORDER BY seq DESC LIMIT 1"
@@ -36,50 +36,51 @@ class _CachedCount:
 
 
 class CountCache:
-    """The counts of one process. Threads share it by single steps of a dictionary; the worst is to count twice.
+    """The cached counts of one process.
 
-    `few` objects are counted as fast as a kept count is found; following one change takes as long as counting `each`.
+    Threads share it through single dictionary operations; at worst something is counted twice. Up to `few` objects
+    counting is as fast as the cache. Applying one change costs as much as counting `each` objects.
     """
 
-    __slots__ = ("_each", "_few", "_kept")
+    __slots__ = ("_cached", "_each", "_few")
 
     def __init__(self, *, few: int = 1_000, each: int = 100) -> None:
         self._few = few
         self._each = each
-        self._kept: dict[Sql, _CachedCount] = {}
+        self._cached: dict[Sql, _CachedCount] = {}
 
     def count(self, rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None) -> int:
         """How many objects a filter is true of."""
-        return sum((self.of(rows, sql, scope, criteria, None) or {}).values())
+        return sum((self.counts(rows, sql, scope, criteria, None) or {}).values())
 
-    def of(
+    def counts(
         self, rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None, value: str | None
     ) -> Counts | None:
-        """How many of the objects have each value; None where there are more than MOST_VALUES different ones."""
+        """How many objects have each value; None if there are more than MOST_VALUES values."""
         found = row_source(sql, scope, criteria)
         limit = "" if value is None else f" LIMIT {MOST_VALUES + 1}"
         statement = _grouped(found, value, limit)
         newest = rows.one(_NEWEST, scope.schemas[0], scope.register)
-        kept = self._kept.get(statement)
-        if kept is not None and newest == (kept.seq, kept.hash):
-            return kept.counts
+        cached = self._cached.get(statement)
+        if cached is not None and newest == (cached.seq, cached.hash):
+            return cached.counts
         counts = None
-        if kept is not None and _can_update(rows, scope, kept, kept.total // self._each):
-            counts = _updated_counts(rows, sql, scope, criteria, value, kept)
+        if cached is not None and _can_update(rows, scope, cached, cached.total // self._each):
+            counts = _updated_counts(rows, sql, scope, criteria, value, cached)
         if counts is None:
             counts = dict(rows.all(statement.text, *statement.params))
         if len(counts) > MOST_VALUES:
             return None
         if newest is not None and (total := sum(counts.values())) >= self._few:
-            self._keep(statement, _CachedCount(newest[0], newest[1], counts, total))
-            if value is not None:  # whoever knows the number of each knows that of all
-                self._keep(_grouped(found, None), _CachedCount(newest[0], newest[1], {None: total}, total))
+            self._store(statement, _CachedCount(newest[0], newest[1], counts, total))
+            if value is not None:  # the counts of all values add up to the plain count
+                self._store(_grouped(found, None), _CachedCount(newest[0], newest[1], {None: total}, total))
         return counts
 
-    def _keep(self, statement: Sql, kept: _CachedCount) -> None:
-        if len(self._kept) >= _MOST_CACHED:
-            self._kept.clear()
-        self._kept[statement] = kept
+    def _store(self, statement: Sql, cached: _CachedCount) -> None:
+        if len(self._cached) >= _MOST_CACHED:
+            self._cached.clear()
+        self._cached[statement] = cached
 
 
 def is_cacheable(sql: SqlDialect, scope: Scope, query: Query) -> bool:
@@ -109,29 +110,29 @@ def _grouped(found: RowSource, value: str | None, limit: str = "") -> Sql:
     return found.select(f"{value}, count(*)", None, f" GROUP BY {value}{limit}")
 
 
-def _can_update(rows: Rows, scope: Scope, kept: _CachedCount, most: int) -> bool:
-    """Whether a kept count is of this very history, with few changes since, and none that erased what was before."""
-    if rows.value("SELECT hash FROM object_changes WHERE seq = ?", kept.seq) != kept.hash:
+def _can_update(rows: Rows, scope: Scope, cached: _CachedCount, most: int) -> bool:
+    """Whether the cached count belongs to this history, with few changes since and no purge among them."""
+    if rows.value("SELECT hash FROM object_changes WHERE seq = ?", cached.seq) != cached.hash:
         return False
     later = rows.all(
         f"SELECT action FROM {_SINCE} LIMIT {most + 1}",  # noqa: S608  constants
-        scope.schemas[0], scope.register, kept.seq,
+        scope.schemas[0], scope.register, cached.seq,
     )  # fmt: skip
     return len(later) <= most and ("purge",) not in later
 
 
 def _updated_counts(
-    rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None, value: str | None, kept: _CachedCount
+    rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None, value: str | None, cached: _CachedCount
 ) -> Counts:
-    """A kept count with the later changes taken in."""
-    counts = dict(kept.counts)
+    """The cached count with later changes applied."""
+    counts = dict(cached.counts)
     anywhere = replace(scope, indexed=frozenset())
     where = row_source(sql, anywhere, criteria).where
-    then = RowSource(nested(replaced_rows(sql, anywhere, AsOf(change=kept.seq)), "objects"), where)
+    then = RowSource(nested(replaced_rows(sql, anywhere, AsOf(change=cached.seq)), "objects"), where)
     _add(counts, _rows_of(rows, then, value), -1)
     changed = Sql(
         f"(SELECT DISTINCT uuid FROM {_SINCE}) AS changed CROSS JOIN objects",  # noqa: S608  constants
-        (scope.schemas[0], scope.register, kept.seq),
+        (scope.schemas[0], scope.register, cached.seq),
     )
     now = RowSource(changed, joined("AND", [Sql("objects.uuid = changed.uuid"), where]))
     _add(counts, _rows_of(rows, now, value), 1)

@@ -62,7 +62,7 @@ def datetime_text(key: str) -> str:
 
 
 def datetime_key_sql(dialect: Dialect, text: str) -> str:
-    """The key of a text as SQL; NULL where it is not a moment. `text` is SQL that is NULL, or any text."""
+    """The key of a text as SQL; NULL if it is not a date-time. `text` is SQL for any text or NULL."""
     return _sqlite(text) if dialect == "sqlite" else _postgres(text)
 
 
@@ -73,9 +73,9 @@ def seconds_sql(key: str) -> str:
 
 
 def _sqlite(text: str) -> str:
-    """SQLite turns texts into numbers where it calculates, and says NULL for a day or hour there is not.
+    """SQLite turns text into numbers in arithmetic and gives NULL for an invalid day or hour.
 
-    It knows one hour too many, 24:00:00, which the second added here makes none.
+    It accepts 24:00:00, which is not a valid hour here; the extra second makes that invalid too.
     """
     minute = f"unixepoch(substr({text}, 1, 10) || ' ' || substr({text}, 12, 5) || ':01')"
     utc = f"{_OFFSET - 1} + {minute} + substr({text}, 18, 2)"
@@ -121,7 +121,7 @@ _TIME_HINT = "Write 2026-05-17, 2026-05-17T09:30:00Z, or seconds since 1970."
 
 
 def parse_time(value: Any, where: str) -> float:
-    """Seconds since the epoch, from ISO 8601 (UTC unless it says otherwise) or from seconds."""
+    """Seconds since the epoch, from ISO 8601 (UTC unless it has an offset) or from seconds."""
     if isinstance(value, str):
         try:
             if value.replace(".", "", 1).isdecimal():
@@ -135,7 +135,7 @@ def parse_time(value: Any, where: str) -> float:
 
 
 def parse_instant(value: Any, where: str) -> Instant:
-    """What a date-time is compared with: as exact as it was written, and in as many spellings as any time."""
+    """The value to compare date-times with: exact as written, and in as many spellings as any time."""
     key = datetime_key(value) if isinstance(value, str) else None
     if key is None:
         try:

@@ -41,7 +41,7 @@ class SqlDialect(Protocol):
         """The id as something to sort by, not to walk along."""
         ...
 
-    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+    def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         """Tables and condition that look values up one by one; None where a plain list does as well."""
         ...
 
@@ -54,11 +54,11 @@ class SqlDialect(Protocol):
         ...
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
-        """An array with such an element; the caller has made sure that it is one."""
+        """Whether an array has this element; the caller has checked that it is an array."""
         ...
 
     def past_columns(self, text: str) -> str:
-        """What the table of objects has besides a StoredObject's columns, made from a past text."""
+        """The columns of the objects table beyond those of a StoredObject, made from a past text."""
         ...
 
     def day_of(self, seconds: str) -> str:
@@ -70,7 +70,7 @@ class SqlDialect(Protocol):
         ...
 
     def array(self, path: Path) -> str:
-        """The array at a path as JSON, NULL where there is none."""
+        """The array at a path as JSON; NULL if there is none."""
         ...
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
@@ -78,7 +78,7 @@ class SqlDialect(Protocol):
         ...
 
     def objects_in(self, path: Path) -> str:
-        """The objects of that array as a table whose rows are to be read like those of `objects`."""
+        """The objects of that array as a table whose rows read like those of `objects`."""
         ...
 
     def empty(self, path: Path, holds: Literal["array", "object"]) -> str:
@@ -102,5 +102,5 @@ _SQLITE, _POSTGRES = SqliteDialect(), PostgresDialect()
 
 
 def sql_dialect(dialect: Dialect) -> SqlDialect:
-    """The words of one dialect."""
+    """The implementation for one dialect."""
     return _SQLITE if dialect == "sqlite" else _POSTGRES

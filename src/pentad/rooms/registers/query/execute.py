@@ -25,10 +25,10 @@ def find(
     count_cache: CountCache | None = None,
     settings: SearchSettings | None = None,
 ) -> QueryResult:
-    """One page of the objects a query asks for, with their number and facets as far as it asks for them.
+    """One page of a query's objects, with total and facets if requested.
 
-    What was counted before is in `tallies`; give them only with rows of a reading transaction. `searched` says what of
-    the objects a search looks into; all their texts if it is not given.
+    Pass a `count_cache` only with the rows of a reading transaction. `settings` says what a search covers; by default
+    all texts of the objects.
     """
     sql = sql_dialect(dialect)
     if count_cache is None or not is_cacheable(sql, scope, query):

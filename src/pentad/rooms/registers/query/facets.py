@@ -42,7 +42,7 @@ def facets(
     for facet in alone:
         value = facet_value(sql, facet)
         if count_cache is not None and isinstance(facet, Terms):
-            counts = count_cache.of(rows, sql, scope, query.filter, value)
+            counts = count_cache.counts(rows, sql, scope, query.filter, value)
             if counts is not None:
                 answers[facet.name] = _answer(facet, _most_frequent(counts, facet.size + 1))
                 continue
@@ -58,7 +58,7 @@ def facets(
 
 
 def facet_value(sql: SqlDialect, facet: Facet) -> str:
-    """What a facet counts, as SQL."""
+    """The value that a facet counts, as SQL."""
     match facet:
         case Terms():
             return sql.array(facet.path) if facet.many else value_sql(sql, facet.path, facet.kind)
@@ -106,8 +106,8 @@ def _from_index(sql: SqlDialect, scope: Scope, query: Query, facet: Facet) -> bo
         return False
     if isinstance(facet, Terms) and facet.many:
         return False
-    asked = query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted
-    return not asked and (scope.rule is None or _only_organisation(scope.rule))
+    requested = query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted
+    return not requested and (scope.rule is None or _only_organisation(scope.rule))
 
 
 def _only_organisation(criteria: Filter) -> bool:
@@ -127,12 +127,12 @@ def _most_frequent(counts: Counts, criteria: int) -> list[Row]:
     return [(0, value, count) for value, count in known[:criteria]]
 
 
-def _one_pass(sql: SqlDialect, asked: Sequence[Facet], found: RowSource) -> Sql:
-    columns = ", ".join(f"{facet_value(sql, facet)} AS f{number}" for number, facet in enumerate(asked))
+def _one_pass(sql: SqlDialect, requested: Sequence[Facet], found: RowSource) -> Sql:
+    columns = ", ".join(f"{facet_value(sql, facet)} AS f{number}" for number, facet in enumerate(requested))
     seen = found.select(f"objects.id AS id, {columns}")
     pieces = [
         _buckets(sql, facet, number, f"f{number}", RowSource(Sql("seen"), Sql(f"f{number} IS NOT NULL")))
-        for number, facet in enumerate(asked)
+        for number, facet in enumerate(requested)
     ]
     text = " UNION ALL ".join(select("*", nested(piece, f"part{number}")).text for number, piece in enumerate(pieces))
     params = tuple(value for piece in pieces for value in piece.params)

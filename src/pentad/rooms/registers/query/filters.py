@@ -71,7 +71,7 @@ def unknown_operator(where: str, name: str) -> InvalidInput:
 
 
 def simple_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
-    """The comparison as a filter. `text` says that the value came as text and is to be read as the property's kind."""
+    """The comparison as a filter. With `text` the value came as text and is read as the property's kind."""
     match op:
         case "in" | "nin":
             return _one_of(at, value, negated=op == "nin", text=text)
@@ -152,7 +152,7 @@ def _contained(at: QueryField, value: Any, *, text: bool) -> Scalar:
 
 
 def read_scalar(at: QueryField, value: Any, *, text: bool = False) -> Scalar:
-    """A value that can meet the place, or InvalidInput saying what the place holds."""
+    """The value for the property's kind. Raises InvalidInput if it does not fit."""
     if value is None:
         return None
     if at.time:
@@ -246,21 +246,21 @@ def build_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = F
     return _in_some(at.lists, build_comparison(replace(at, lists=()), op, value, text=text))
 
 
-def _in_some(lists: tuple[Path, ...], wanted: Filter) -> Filter:
+def _in_some(lists: tuple[Path, ...], criteria: Filter) -> Filter:
     for path in reversed(lists):
-        wanted = AnyElement(path, wanted)
-    return wanted
+        criteria = AnyElement(path, criteria)
+    return criteria
 
 
-def _partial_object(at: QueryField, wanted: dict[str, Any], depth: int = 0) -> Filter:
-    """An object, or an object of a list, that has these members and perhaps others."""
+def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) -> Filter:
+    """An object, or an object of a list, that has at least these members."""
     if not (at.many or at.holds_object or at.kind is None):
-        raise type_mismatch(at, wanted)
-    if not wanted:
+        raise type_mismatch(at, criteria)
+    if not criteria:
         raise InvalidInput(f"{at.name}.contains: an empty object says nothing.", hint="Use exists, or eq.")
-    if depth > _DEEPEST_PART or len(wanted) > MOST_VALUES:
+    if depth > _DEEPEST_PART or len(criteria) > MOST_VALUES:
         raise LimitExceeded(f"{at.name}.contains is too large.", hint=f"At most {_DEEPEST_PART} levels.")
-    both = And(tuple(_member(resolve_member(at, name), value, depth + 1) for name, value in wanted.items()))
+    both = And(tuple(_member(resolve_member(at, name), value, depth + 1) for name, value in criteria.items()))
     readings: list[Filter] = []
     if at.many or not at.holds_object:
         readings.append(AnyElement(at.path, both))
@@ -285,15 +285,15 @@ def _element(at: QueryField, value: Any, depth: int) -> Filter:
     return simple_comparison(at, "contains", value)
 
 
-def _below_path(wanted: Filter, path: Path) -> Filter:
-    """The same question about what is at a path."""
-    match wanted:
+def _below_path(criteria: Filter, path: Path) -> Filter:
+    """The same filter, applied below a path."""
+    match criteria:
         case And() | Or():
-            return type(wanted)(tuple(_below_path(part, path) for part in wanted.parts))
+            return type(criteria)(tuple(_below_path(part, path) for part in criteria.parts))
         case Not():
-            return Not(_below_path(wanted.part, path))
+            return Not(_below_path(criteria.part, path))
         case _:
-            return replace(wanted, path=(*path, *wanted.path))
+            return replace(criteria, path=(*path, *criteria.path))
 
 
 _DEEPEST: Final = 16

@@ -55,9 +55,9 @@ def may_be_selective(scope: Scope, criteria: Filter | None) -> bool:
 
 
 def indexed_list(scope: Scope, criteria: Filter | None) -> tuple[In, Filter | None] | None:
-    """The list of texts, of numbers or of moments that is to be looked up one by one, and the rest of the filter.
+    """The list whose values are looked up one by one, and the rest of the filter.
 
-    None where there is none, or where a single value is looked up anyway.
+    None if there is no such list, or if a single value is looked up anyway.
     """
     sql = criteria.parts if isinstance(criteria, And) else (criteria,) if criteria is not None else ()
     if any(isinstance(part, Compare) and part.op == "eq" and part.path in scope.indexed for part in sql):
@@ -91,7 +91,7 @@ _LATER = (
 
 
 def past_rows(sql: SqlDialect, scope: Scope, as_of: AsOf) -> Sql:
-    """What has not changed since, and for each object that has, what its first later change replaced."""
+    """Objects unchanged since, and for each changed one the state that its first later change replaced."""
     if as_of.change is not None:
         unchanged = Sql("NOT " + _LATER.format("objects", ""), (as_of.change,))
     else:
@@ -104,16 +104,16 @@ def past_rows(sql: SqlDialect, scope: Scope, as_of: AsOf) -> Sql:
 
 
 def _current_rule(sql: SqlDialect, scope: Scope) -> Sql | None:
-    """The rule for an object as it is now; None where it cannot have changed, for owner and organisation never do."""
+    """The rule for the object as it is today; None if it cannot have changed, as owner and organisation never do."""
     if scope.rule is None or all(path[0] == SELF for path in filter_paths(scope.rule)):
         return None
     return condition(sql, scope.rule)
 
 
 def replaced_rows(sql: SqlDialect, scope: Scope, as_of: AsOf, today: Sql | None = None) -> Sql:
-    """The statement that reads what the first later change of each changed object replaced.
+    """Select the state that the first later change of each changed object replaced.
 
-    `today` is a condition on the objects as they are now.
+    `today` is a condition on the current objects.
     """
     if as_of.change is not None:
         first = "changed.seq > ? AND NOT " + _LATER.format("changed", " AND later.seq < changed.seq")
@@ -143,7 +143,7 @@ def scope_conditions(sql: SqlDialect, scope: Scope, table: str = "objects") -> l
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """A FROM and a WHERE. `relevance` is what a search has its candidates ordered by."""
+    """A FROM and a WHERE. `relevance` is the SQL by which a search orders its candidates."""
 
     tables: Sql
     where: Sql
@@ -183,7 +183,7 @@ def row_source(
             found = WORDS.best_first(sql.dialect, expression)
             if near:
                 found = WORDS.having_or(sql.dialect, expression, near)
-            # CROSS JOIN: in SQLite the words decide which objects to look at, never the other way round
+            # CROSS JOIN: SQLite must start from the words, never from the objects
             tables, relevance = composed(found, " CROSS JOIN objects"), None if near else "d.points"
             pieces.insert(0, Sql("objects.id = d.record"))
     elif (found := indexed_list(scope, criteria)) is not None:
@@ -195,7 +195,7 @@ def row_source(
 
 
 def _join_values(sql: SqlDialect, listed: In, rest: Filter | None) -> tuple[Sql, Sql, Filter | None]:
-    """The values of a list, each looked up for itself where the dialect needs to be told so."""
+    """Look up each value of a list separately, if the dialect needs that."""
     values = [one for one in dict.fromkeys(listed.values) if one is not None]
     value = value_sql(sql, listed.path, scalar_kind(values[0]))
     joining = sql.each_of(value, [one.key if isinstance(one, Instant) else one for one in values])
@@ -205,8 +205,9 @@ def _join_values(sql: SqlDialect, listed: In, rest: Filter | None) -> tuple[Sql,
 
 
 def _scope_rules(sql: SqlDialect, scope: Scope, *, decisive: bool) -> list[Sql]:
-    """What the scope demands. The organisation is the last column of every property's index: naming it, whichever it
-    is, makes that index the one that fits best."""
+    """The conditions of the scope. The organisation is the last column of every property index: naming it, whatever it
+    is, makes that index the best fit.
+    """
     rules = list(scope.rule.parts) if isinstance(scope.rule, And) else [scope.rule] if scope.rule is not None else []
     pieces: list[Sql] = []
     named = False

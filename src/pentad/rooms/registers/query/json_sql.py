@@ -24,7 +24,7 @@ LONGEST_INDEXED_TEXT: Final = 2_000
 
 
 def text_value(dialect: Dialect, path: Path) -> str:
-    """The text at a path, NULL where there is none; sorts by bytes."""
+    """The text at a path, NULL if there is none; sorts by bytes."""
     if dialect == "sqlite":
         place = sqlite_place(path)
         return f"CASE json_type({place}) WHEN 'text' THEN json_extract({place}) END"
@@ -33,7 +33,7 @@ def text_value(dialect: Dialect, path: Path) -> str:
 
 
 def number_value(dialect: Dialect, path: Path) -> str:
-    """The number at a path, NULL where there is none."""
+    """The number at a path, NULL if there is none."""
     if dialect == "sqlite":
         place = sqlite_place(path)
         return f"CASE WHEN json_type({place}) IN ('integer', 'real') THEN json_extract({place}) END"
@@ -42,26 +42,26 @@ def number_value(dialect: Dialect, path: Path) -> str:
 
 
 def bool_value(dialect: Dialect, path: Path) -> str:
-    """1 or 0 for the truth value at a path, NULL where there is none."""
+    """1 or 0 for the boolean at a path, NULL if there is none."""
     if dialect == "sqlite":
         return f"CASE json_type({sqlite_place(path)}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
     return f"(CASE {postgres_value(path)} WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)"
 
 
 def json_type(dialect: Dialect, path: Path) -> str:
-    """The name the dialect gives to the type of the value at a path; NULL where there is none."""
+    """The dialect's name for the type of the value at a path; NULL if there is none."""
     if dialect == "sqlite":
         return f"json_type({sqlite_place(path)})"
     return f"jsonb_typeof({postgres_value(path)})"
 
 
 def exists(dialect: Dialect, path: Path) -> str:
-    """True where there is a value at the path and it is not null; false, never NULL, elsewhere."""
+    """True if the value at the path exists and is not null; never NULL."""
     return f"coalesce({json_type(dialect, path)}, 'null') <> 'null'"
 
 
 def moment_value(dialect: Dialect, path: Path) -> str:
-    """The key of the moment that the text at a path says, NULL where there is none; see `instants`."""
+    """The sortable key of the date-time at a path, NULL if there is none; see `datetimes`."""
     if dialect == "sqlite":
         return datetime_key_sql(dialect, f"json_extract({sqlite_place(path)})")
     return datetime_key_sql(dialect, f"(({postgres_value(path)}) #>> '{{}}')")
@@ -75,7 +75,7 @@ def typed_value(dialect: Dialect, path: Path, kind: Kind) -> str:
 
 
 def index_columns(dialect: Dialect, path: Path, kind: Kind) -> str:
-    """What stands between the parentheses of an index on one property."""
+    """The columns of an index on one property."""
     return f"register, ({typed_value(dialect, path, kind)}), organisation"
 
 
@@ -86,7 +86,7 @@ def sqlite_place(path: Path) -> str:
 
 def postgres_value(path: Path) -> str:
     """The jsonb at a path."""
-    if any(isinstance(step, int) for step in path):  # `->` with a number takes a single value for an array of one
+    if any(isinstance(step, int) for step in path):  # `->` with a number would take a scalar for an array of one
         return f"jsonb_path_query_first(doc, {_quoted('strict $' + _steps(path))}, '{{}}', true)"
     return " -> ".join(("doc", *(_quoted(str(step)) for step in _checked(path))))
 

@@ -38,7 +38,7 @@ METADATA_NAMES: Final = (
     "authorization", "folder", "application", "validation", "geo", "retention", "tmlo", "source", "mail", "contacts",
     "notes", "todos", "calendar", "talk", "deck",
 )  # fmt: skip
-"""Every name `@self` can have in an answer, those that say something first."""
+"""Every name `@self` can have in an answer, the most useful first."""
 
 HEADINGS: Final = ("name", "description", "summary", "image")
 """Metadata that is taken from a property, which the schema's configuration names."""

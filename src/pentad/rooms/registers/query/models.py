@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """A moment to compare date-times with: its key (see `instants`), and the text it is shown as."""
+    """A moment to compare date-times with: its sortable key (see `datetimes`), and the text it is displayed as."""
 
     key: str
     text: str = field(compare=False)
@@ -29,7 +29,7 @@ class Instant:
 Scalar = str | int | float | bool | Instant | None
 Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
 Kind = Literal["text", "number", "boolean", "moment"]
-"""How values compare. A moment is a text that says a date and a time; it compares by when that is."""
+"""How values compare. A moment is a date-time text and compares by time."""
 Bucket = Literal["day", "week", "month", "quarter", "year"]
 Function = Literal["count", "sum", "avg", "min", "max", "distinct"]
 
@@ -69,12 +69,12 @@ class Exists:
     """There is a value at the path, and it is not null (or the other way round)."""
 
     path: Path
-    wanted: bool = True
+    expected: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """An array with such an element, or a text with such a part."""
+    """An array with this element, or a text with this part."""
 
     path: Path
     value: Scalar
@@ -121,7 +121,7 @@ Filter = Compare | In | Like | Exists | Contains | Empty | AnyElement | And | Or
 
 
 def filter_paths(node: Filter | None) -> list[Path]:
-    """Every path a filter looks at."""
+    """Every path in a filter."""
     if node is None:
         return []
     if isinstance(node, And | Or):
@@ -131,7 +131,7 @@ def filter_paths(node: Filter | None) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One key of an order. Values of another kind count as missing, and what is missing comes last either way."""
+    """One sort key. Values of another kind count as missing, and missing values come last in both directions."""
 
     path: Path
     kind: Kind
@@ -201,8 +201,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a hit of a search owes to which word and to its meaning; their sum is its score. `cosine` is how near the
-    question it is, None for an object without a vector; `fields` says which properties have which words."""
+    """How much of a hit's score comes from each word and from its vector; the parts add up to the score. `cosine` is
+    None for an object without a vector; `fields` lists the matched words by property.
+    """
 
     words: Mapping[str, float] = field(default_factory=dict[str, float])
     meaning: float = 0.0
@@ -222,10 +223,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The rows have the columns of a StoredObject. `total` is None where it was not asked for.
+    """The rows have the columns of a StoredObject. `total` is None if it was not requested.
 
-    `retrieval` is said where a hybrid schema was searched, `lexical_because` where vectors took no part nevertheless,
-    `no_good_match` where nothing on the first page is likely to be what was asked for.
+    `retrieval` is set if a hybrid schema was searched, `lexical_because` if vectors could not take part,
+    `no_good_match` if nothing on the first page is likely to be what the caller wants.
     """
 
     rows: list[tuple[Any, ...]]
@@ -239,10 +240,10 @@ class QueryResult:
     lexical_because: str | None = None
     no_good_match: bool = False
     cursor_after: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
-    """The cursor that goes on behind so many of the rows, for who shows fewer; None where there are none."""
+    """Makes the cursor after the first rows, for callers that use fewer of them; None if there are no rows."""
 
     def retrieval_info(self) -> dict[str, str | bool]:
-        """How a hybrid schema was searched, for an answer; nothing where only words were ever asked for."""
+        """How a hybrid schema was searched, for the answer; empty for a search by words only."""
         said = {
             "retrieval": self.retrieval,
             "lexical_because": self.lexical_because,
@@ -263,7 +264,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """What objects are grouped by: a value of a kind, or the bucket of time that it falls into."""
+    """A group key: a value of a kind, or the time bucket it falls into."""
 
     name: str
     path: Path
@@ -297,7 +298,7 @@ class AggregateQuery:
 
 @dataclass(frozen=True, slots=True)
 class AggregateResult:
-    """One row a group: its keys and figures by name. `more` says that the limit cut groups off."""
+    """One row per group: keys and metrics by name. `more` means that the limit cut off groups."""
 
     groups: list[dict[str, Any]]
     more: bool = False
@@ -306,10 +307,10 @@ class AggregateResult:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a caller may ask about, whatever the query says.
+    """What a caller may query, whatever the query says.
 
-    `register` None is every register, `schemas` empty every schema. In a scope of one schema, `indexed` are the paths
-    with an index of their own; knowing them changes speed, never answers.
+    `register` None means every register, empty `schemas` every schema. In a scope of one schema, `indexed` are the
+    paths with an index of their own; they affect speed, never answers.
     """
 
     register: int | None = None

@@ -60,9 +60,9 @@ def sort_keys(sql: SqlDialect, sort: Sequence[Sort]) -> list[Key]:
 
 
 def phases(sql: SqlDialect, keys: Sequence[Key], after: Position | None, *, few: bool = False) -> Iterator[Phase]:
-    """The parts of the result in order, beginning behind a row if one is given.
+    """The phases of the result in order, starting after a row if one is given.
 
-    `few` says that an index may find a few rows, so that walking along the ids may be the longer way.
+    `few` means that an index may find only a few rows, so walking along the ids may take longer.
     """
     order = [f"{key.sql}{key.direction}" + (" NULLS LAST" if key.nullable else "") for key in keys]
     last = f"objects.id{keys[-1].direction if keys else ''}"
@@ -117,7 +117,7 @@ _LONGEST_CURSOR: Final = 20_000
 
 
 def write_cursor(scope: Scope, query: Query, position: Position) -> str:
-    """The cursor that goes on behind a position."""
+    """The cursor that continues after a position."""
     return cursors.write_cursor(_cursor_scope(scope, query), position)
 
 

@@ -85,7 +85,7 @@ def read_as_of(raw: Any) -> AsOf | None:
 
 
 def check_members(raw: Mapping[str, Any], members: tuple[str, ...], what: str) -> None:
-    """InvalidInput for a member nobody knows."""
+    """Raise InvalidInput for an unknown member."""
     for name in raw:
         if name not in members:
             guess = did_you_mean(name, members)
@@ -157,7 +157,7 @@ def ordered_kind(at: QueryField, purpose: str) -> Kind:
 
 
 def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
-    """The names to show; None for all."""
+    """The names to return; None for all."""
     if raw is None or raw in ("", []):
         return None
     if isinstance(raw, str):
@@ -182,9 +182,9 @@ def parse_facets(schema: QuerySchema, raw: Any) -> tuple[Facet, ...]:
         raw = dict.fromkeys(cast("list[str]", raw))
     if not isinstance(raw, dict):
         raise InvalidInput("facets must be names.", hint='Write ["status"] or {"price": {"ranges": [10, 100]}}.')
-    asked = cast("dict[str, Any]", raw)
-    check_length(list(asked), _MOST_FACETS, "facets")
-    return tuple(_facet(schema, name, how) for name, how in asked.items())
+    entries = cast("dict[str, Any]", raw)
+    check_length(list(entries), _MOST_FACETS, "facets")
+    return tuple(_facet(schema, name, how) for name, how in entries.items())
 
 
 def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
@@ -193,20 +193,22 @@ def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
         raise InvalidInput(
             f"facets.{name} must be an object.", hint='Write {"size": 5}, {"by": "month"} or {"ranges": []}.'
         )
-    said = cast("dict[str, Any]", how or {})
-    check_members(said, ("size", "by", "ranges"), "facet")
-    size = read_integer(said.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
-    if said.get("by") is not None:
-        return Histogram(name, at.path, bucket_of(at, said["by"]), size if "size" in said else 100, timed_kind(at))
-    if said.get("ranges") is not None:
-        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, said["ranges"]))
+    options = cast("dict[str, Any]", how or {})
+    check_members(options, ("size", "by", "ranges"), "facet")
+    size = read_integer(options.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
+    if options.get("by") is not None:
+        return Histogram(
+            name, at.path, bucket_of(at, options["by"]), size if "size" in options else 100, timed_kind(at)
+        )
+    if options.get("ranges") is not None:
+        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, options["ranges"]))
     if at.kind is None or at.lists:
         raise InvalidInput(f"{at.name} cannot be a facet: it is {at.described}.", hint="Choose a member of it.")
     return Terms(name, at.path, at.kind, size, at.many)
 
 
 def bucket_of(at: QueryField, raw: Any) -> Bucket:
-    """A bucket of time, for a place that can hold times."""
+    """A time bucket, for a field that holds times."""
     if raw not in BUCKETS:
         raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
     if not at.single or not (at.time or at.kind in ("text", "moment")):
@@ -269,18 +271,18 @@ def _metrics(schema: QuerySchema, raw: Any) -> tuple[Metric, ...]:
         return (Metric("count", "count"),)
     if not isinstance(raw, dict):
         raise InvalidInput("metrics must be an object.", hint='Write {"n": "count", "worth": {"sum": "price"}}.')
-    asked = cast("dict[str, Any]", raw)
-    check_length(list(asked), _MOST_METRICS, "metrics")
-    return tuple(_metric(schema, name, how) for name, how in asked.items())
+    entries = cast("dict[str, Any]", raw)
+    check_length(list(entries), _MOST_METRICS, "metrics")
+    return tuple(_metric(schema, name, how) for name, how in entries.items())
 
 
 def _metric(schema: QuerySchema, name: str, how: Any) -> Metric:
     if how == "count":
         return Metric(name, "count")
-    said = cast("dict[str, Any]", how) if isinstance(how, dict) else {}
-    if len(said) != 1:
+    options = cast("dict[str, Any]", how) if isinstance(how, dict) else {}
+    if len(options) != 1:
         raise InvalidInput(f"metrics.{name[:60]} must be one function.", hint='Write "count" or {"sum": "price"}.')
-    (function, path), *_ = said.items()
+    (function, path), *_ = options.items()
     if function not in FUNCTIONS:
         guess = did_you_mean(function, FUNCTIONS)
         raise InvalidInput(
@@ -305,14 +307,14 @@ def _keys(schema: QuerySchema, raw: Any) -> tuple[GroupKey, ...]:
 
 
 def _key(schema: QuerySchema, raw: Any) -> GroupKey:
-    said = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {"path": raw}
-    check_members(said, ("path", "by"), "group")
-    if not isinstance(said.get("path"), str):
+    options = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {"path": raw}
+    check_members(options, ("path", "by"), "group")
+    if not isinstance(options.get("path"), str):
         raise InvalidInput("group_by takes names.", hint='Write ["status"] or [{"path": "due", "by": "month"}].')
-    at = resolve_field(schema, said["path"])
-    if said.get("by") is None:
+    at = resolve_field(schema, options["path"])
+    if options.get("by") is None:
         return GroupKey(at.name, at.path, ordered_kind(at, "grouped by"))
-    return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, said["by"]))
+    return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, options["by"]))
 
 
 def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:

@@ -42,7 +42,7 @@ class PostgresDialect:
     def unwalked_id(self) -> str:
         return "(objects.id + 0)"
 
-    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+    def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         return None
 
     def like(self, value: str) -> str:

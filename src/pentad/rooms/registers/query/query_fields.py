@@ -21,7 +21,7 @@ DeclaredKind = Literal["text", "number", "boolean", "date", "moment"]
 
 
 class QueryProperty(Protocol):
-    """What a query needs to know of one property; `definitions.properties.Property` is one."""
+    """What a query needs to know about a property, such as `definitions.properties.Property`."""
 
     @property
     def types(self) -> Sequence[str]: ...
@@ -37,12 +37,12 @@ class QueryProperty(Protocol):
 
     @property
     def elements(self) -> Mapping[str, "QueryProperty"] | None:
-        """The members of the objects of a list, none where they may have any; None where it has no objects."""
+        """The properties of the objects in a list, empty if they may have any; None if it holds no objects."""
         ...
 
 
 class QuerySchema(Protocol):
-    """What a query needs to know of a schema; `definitions.compiled.CompiledSchema` is one."""
+    """What a query needs to know about a schema, such as `definitions.compiled_schema.CompiledSchema`."""
 
     @property
     def properties(self) -> Mapping[str, QueryProperty]: ...
@@ -54,16 +54,16 @@ class QuerySchema(Protocol):
 
     @property
     def concealed(self) -> frozenset[str]:
-        """Metadata that would tell something of properties which may not be asked about."""
+        """Metadata that would reveal something about properties the caller may not query."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QueryField:
-    """A place in an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`.
+    """A field of an object. `kind` None: values of any kind, or none that compare. `many`: an array of `kind`.
 
-    `lists` are the lists of objects on the way; the path then begins in an object of the last. `members` are what the
-    object at the place, or the objects of its list, are made of; None where they may be made of anything.
+    `lists` are the lists of objects on the way; the path then starts in an object of the last one. `members` are the
+    properties of the object there, or of the objects in its list; None if they may have any.
     """
 
     name: str
@@ -82,7 +82,7 @@ class QueryField:
 
     @property
     def described(self) -> str:
-        """Its type in words, for an error."""
+        """The field's type in words, for an error."""
         if self.time:
             return "a time (ISO 8601)"
         one = {
@@ -109,7 +109,7 @@ def resolve_field(schema: QuerySchema, name: str) -> QueryField:
 
 
 def is_metadata(name: str) -> bool:
-    """Whether a name to show is one of the metadata; InvalidInput for one below `@self` that is none."""
+    """Whether a field name is metadata. Raises InvalidInput for an unknown name below `@self`."""
     first, _, rest = name.partition(".")
     if first == SELF and rest and rest.partition(".")[0] not in METADATA_NAMES:
         names = [f"{SELF}.{one}" for one in METADATA_NAMES]
@@ -137,7 +137,7 @@ def _metadata(schema: QuerySchema, name: str) -> QueryField:
 
 
 def _heading(schema: QuerySchema, name: str, asked: str) -> QueryField:
-    """A heading is asked about by the property it is taken from; an object without a name is called by its uuid."""
+    """A heading is queried through the property it comes from. An object without a name is named by its uuid."""
     if asked not in schema.headings and asked == "name":
         return QueryField(name, (SELF, "uuid"), "text")
     source = schema.headings.get(asked)
@@ -190,7 +190,7 @@ def _in_list(name: str, path: Path, facts: QueryProperty, steps: Sequence[str]) 
 
 
 def resolve_member(at: QueryField, name: str) -> QueryField:
-    """What a member of the object at a place, or of the objects of its list, means; its path begins in that object."""
+    """Resolve a member of the object at a field, or of the objects in its list; its path starts in that object."""
     inner = f"{at.name}.{name}"
     if at.members is None:
         return QueryField(inner, (name,), None)

@@ -9,16 +9,16 @@ from pentad.search.word_table import Word, WordTable
 
 WORDS: Final = WordTable("object_text", "id", ("text",), longest=200_000, parts={}, prefixes=True)
 NAME: Final = SearchField(3.0)
-"""What the property that objects are named by weighs; others weigh 1."""
+"""The weight of the property that names objects; others weigh 1."""
 
 _MOST_SEARCHED: Final = 32
 _COUNTED: Final = 20_000
-"""Characters of a text in which words are counted; what stands behind is found all the same."""
+"""Characters of a text in which words are counted for ranking; matching covers the whole text."""
 _SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order. What is past the bound is left out, not refused."""
+    """The words of a text, in order. Words beyond the limit are left out."""
     return WORDS.words(text)
 
 
@@ -28,13 +28,13 @@ def query_words(search: str) -> list[Word]:
 
 
 def distinctive_words(search: str) -> tuple[str, ...]:
-    """The words of a search that can tell one object from another, each once; all of them when there is no such."""
+    """The words of a search without stop words, each once; all of them if only stop words remain."""
     found = list(dict.fromkeys(words(search)))
     return tuple([word for word in found if word not in STOP_WORDS] or found)[:_MOST_SEARCHED]
 
 
 def searchable_fields(name: str | None) -> SearchFields:
-    """What weighs more than other properties: the one objects are named by."""
+    """The weighted fields: the property that names objects weighs more than others."""
     return {} if name is None else {name: NAME}
 
 
@@ -49,7 +49,7 @@ class PrefixText(NamedTuple):
 
 
 def prefix_text(text: str) -> PrefixText:
-    """A text made ready for counting."""
+    """A text prepared for counting word prefixes."""
     cut = text[:_COUNTED]
     plain = cut.lower().translate(_SEPARATORS) if cut.isascii() else " ".join(cut_words(cut))
     return PrefixText(f" {plain}", len(plain))

@@ -45,9 +45,9 @@ class SqliteDialect:
     def unwalked_id(self) -> str:
         return "objects.id"
 
-    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+    def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         # CROSS JOIN: SQLite keeps the order of the tables, and so looks each value up
-        tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(wanted), ensure_ascii=False),))
+        tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(values), ensure_ascii=False),))
         return tables, Sql(f"{value} = wanted.value")
 
     def like(self, value: str) -> str:
@@ -58,13 +58,13 @@ class SqliteDialect:
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
         if value is None or isinstance(value, bool):
-            wanted = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
+            values = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
         elif isinstance(value, Instant):
-            wanted = Sql(f"{datetime_key_sql('sqlite', 'element.value')} = ?", (value.key,))
+            values = Sql(f"{datetime_key_sql('sqlite', 'element.value')} = ?", (value.key,))
         else:
             types = _ELEMENT_TYPES["text" if isinstance(value, str) else "number"]
-            wanted = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
-        elements = select("1", Sql(f"json_each({sqlite_place(path)}) AS element"), wanted)
+            values = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
+        elements = select("1", Sql(f"json_each({sqlite_place(path)}) AS element"), values)
         return Sql(f"EXISTS ({elements.text})", elements.params)
 
     def past_columns(self, text: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pentad.search.vector_query import VectorQuery
 
 WINDOW: Final = 300
-"""So many of the best by words are ranked together with what is near."""
+"""How many of the best matches by words are ranked together with the nearest ones."""
 MOST_NEAREST: Final = 200
 MOST_COMPARED: Final = 20_000
 """Objects that a filter leaves: up to so many only these are compared; beyond, the nearest of all are checked first."""
@@ -43,8 +43,9 @@ def _all_texts(stored: StoredObject) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What of the objects in a scope is searched: their texts by property, what properties weigh, and, where schemas
-    are hybrid, the question put to their vectors. Without any of these words decide, which `because` explains."""
+    """What a search covers: the texts by property, their weights and, for hybrid schemas, the vector queries. Without
+    vector queries words decide, and `because` says why.
+    """
 
     texts: Callable[[StoredObject], Mapping[str, str]] = _all_texts
     fields: SearchFields = field(default_factory=dict[str, Any])
@@ -55,7 +56,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is looked for, and among which objects."""
+    """The search text, and the objects to search."""
 
     scope: Scope
     filter: Filter | None
@@ -72,7 +73,7 @@ class _Hit:
     why: Explanation = field(default_factory=Explanation)
 
     def explain(self, match: WordMatch, score: float, by_words: float, cosine: float | None = None) -> None:
-        """Note a score, and what of it the words gave."""
+        """Set the score, and how much of it the words contribute."""
         scale = by_words / match.score if match.score else 0.0
         given = {word: round(value, _DIGITS) for word, value in match.by_word(scale).items()}
         fields = {name: found for name, (found, _) in match.by_field().items()}
@@ -90,15 +91,15 @@ class _Hit:
 class TextSearch:
     """One search in one reading."""
 
-    def __init__(self, rows: Rows, sql: SqlDialect, asked: SearchRequest, settings: SearchSettings) -> None:
+    def __init__(self, rows: Rows, sql: SqlDialect, request: SearchRequest, settings: SearchSettings) -> None:
         self._rows = rows
         self._parts = sql
-        self._request = asked
+        self._request = request
         self._settings = settings
 
     @classmethod
     def of(cls, rows: Rows, sql: SqlDialect, scope: Scope, query: Query, settings: SearchSettings) -> "TextSearch":
-        """The search of a query; the pages of one listing are all ranked in the way the first one was."""
+        """The search of a query. All pages of a listing are ranked the way the first one was."""
         after = None if query.sort else read_cursor(scope, query, ["number", "number"])
         if after is not None and after[0] == _BY_WORDS:
             settings = replace(settings, queries=())
@@ -111,13 +112,13 @@ class TextSearch:
 
     @property
     def retrieval(self) -> Retrieval | None:
-        """How a hybrid schema was searched; None for others."""
+        """How a hybrid schema was searched; None for other schemas."""
         if not self._settings.hybrid:
             return None
         return "hybrid" if self._settings.queries else "lexical"
 
     def described(self, found: QueryResult) -> QueryResult:
-        """What was found, with how it was looked for."""
+        """The result with how it was searched."""
         return replace(found, retrieval=self.retrieval, lexical_because=self._settings.because)
 
     def source(self) -> RowSource:
@@ -130,11 +131,11 @@ class TextSearch:
             return QueryResult([], None, None)
         after = read_cursor(self._request.scope, query, ["number", "number"])
         offset = query.offset if after is None else max(0, int(after[1] or 0))
-        wanted = query.limit + 1
-        hits = self._head[offset : offset + wanted]
-        if len(hits) < wanted and self._has_more_words:
+        needed = query.limit + 1
+        hits = self._head[offset : offset + needed]
+        if len(hits) < needed and self._has_more_words:
             start = max(0, offset - len(self._head))
-            hits = [*hits, *self._behind(start, wanted - len(hits))]
+            hits = [*hits, *self._behind(start, needed - len(hits))]
         shown = hits[: query.limit]
         way = _BY_BOTH if self._settings.queries else _BY_WORDS
 
@@ -151,7 +152,7 @@ class TextSearch:
             cursor_after=cursor_after,
         )
 
-    # who takes part
+    # candidates
 
     @cached_property
     def _near(self) -> dict[int, float]:
@@ -170,13 +171,13 @@ class TextSearch:
         return [row[0] for row in self._read(self._source(search=False), "objects.id", ids)]
 
     def _source(self, *, search: bool, near: Sequence[int] = ()) -> RowSource:
-        asked = self._request
+        request = self._request
         return row_source(
             self._parts,
-            asked.scope,
-            asked.filter,
-            search=asked.search if search else None,
-            include_deleted=asked.include_deleted,
+            request.scope,
+            request.filter,
+            search=request.search if search else None,
+            include_deleted=request.include_deleted,
             near=near,
         )
 
@@ -205,7 +206,7 @@ class TextSearch:
 
     @cached_property
     def _scorer(self) -> WordScorer:
-        """Counts how telling each word is by what was found, so that no other object has a say in it."""
+        """Weighs words by their frequency among the candidates, so hidden objects have no influence."""
         by_words, near = self._first_by_words, self._only_near
         texts = [hit.texts for hit in (*by_words, *near)]
         return WordScorer.over(distinctive_words(self._request.search), texts, self._settings.fields, len(by_words))
@@ -233,18 +234,18 @@ class TextSearch:
             hit.explain(match, score, score)
         return sorted(hits, key=lambda hit: (*hit.rank, hit.row[0]))
 
-    def _behind(self, start: int, wanted: int) -> list[_Hit]:
+    def _behind(self, start: int, needed: int) -> list[_Hit]:
         """Hits behind the head, which have the words and are not near; window by window, none above the head's last."""
         without = [hit.row[0] for hit in self._only_near]
         first = WINDOW + start // WINDOW * WINDOW
         skipped = WINDOW + start - first
-        listed = self._by_words(first, ((skipped + wanted) // WINDOW + 1) * WINDOW, without)
+        listed = self._by_words(first, ((skipped + needed) // WINDOW + 1) * WINDOW, without)
         matches = {hit.row[0]: self._scorer.match(hit.texts, has_all=True) for hit in listed}
         last = self._head[-1].score if self._head else 1.0
         ordered: list[_Hit] = []
         for place in range(0, len(listed), WINDOW):
             ordered += self._by_their_words(listed[place : place + WINDOW], matches, last)
-        return ordered[skipped : skipped + wanted]
+        return ordered[skipped : skipped + needed]
 
     def _by_words(self, first: int, size: int, without: Sequence[int]) -> list[_Hit]:
         """Some of those that have all the words, the best first as the store sees it."""

@@ -19,7 +19,7 @@ from pentad.rooms.registers.query.models import And, Filter, Query
 from pentad.rooms.registers.query.parser import parse_query
 from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field
 
-_STEERING: Final = {
+_CONTROLS: Final = {
     "_limit": "limit",
     "_offset": "offset",
     "_page": "page",
@@ -30,8 +30,8 @@ _STEERING: Final = {
     "_asOf": "as_of",
 }
 _SHAPING: Final = frozenset({"_extend", "_unset", "_empty"})
-"""What the shape of the shown objects depends on, and not which they are."""
-_UNKNOWN_HERE: Final = {
+"""Parameters that shape the returned objects without selecting any."""
+_UNSUPPORTED: Final = {
     "_fuzzy": "Use _search; a schema whose configuration.search is hybrid is searched by meaning too.",
     "_uses": "Filter by the relation itself: relation=<uuid>.",
     "_relations_contains": "Filter by the relation itself: relation=<uuid>.",
@@ -41,34 +41,34 @@ _UNKNOWN_HERE: Final = {
 }
 _LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
 _SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
-_MOST: Final = 500
+_MOST_PARAMETERS: Final = 500
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
 
 
 def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Query:
     """The query that the parameters of a URL mean."""
-    steering: dict[str, Any] = {}
-    asked: dict[tuple[str, Operator], list[str]] = {}
+    controls: dict[str, Any] = {}
+    filters: dict[tuple[str, Operator], list[str]] = {}
     ignored: list[str] = []
     for number, (given, value) in enumerate(pairs):
-        if number >= _MOST:
-            raise InvalidInput(f"The query has more than {_MOST} parameters.")
-        name = _spelled_out(schema, given)
+        if number >= _MOST_PARAMETERS:
+            raise InvalidInput(f"The query has more than {_MOST_PARAMETERS} parameters.")
+        name = _expand_short_name(schema, given)
         if not name.startswith("_") or name in schema.properties:
-            asked.setdefault(_place(schema, name), []).append(value)
-        elif not _steer(steering, name, value) and name.partition("[")[0] not in _SHAPING:
-            _refuse_meaningful(name, value)
+            filters.setdefault(_place(schema, name), []).append(value)
+        elif not _read_control(controls, name, value) and name.partition("[")[0] not in _SHAPING:
+            _refuse_unsupported(name, value)
             ignored.append(name)
-    conditions = [_condition(resolve_field(schema, name), op, values) for (name, op), values in asked.items()]
-    query = parse_query(schema, steering)
+    conditions = [_condition(resolve_field(schema, name), op, values) for (name, op), values in filters.items()]
+    query = parse_query(schema, controls)
     if query.filter is not None:
         conditions.append(query.filter)
-    wanted = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
-    return replace(query, filter=wanted, ignored=tuple(ignored))
+    criteria = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    return replace(query, filter=criteria, ignored=tuple(ignored))
 
 
-def _spelled_out(schema: QuerySchema, name: str) -> str:
+def _expand_short_name(schema: QuerySchema, name: str) -> str:
     """`_created[gt]` as `@self[created][gt]`; a property of that name comes first."""
     plain, bracket, rest = name.partition("[")
     if not plain.startswith("_") or plain in schema.properties:
@@ -78,11 +78,11 @@ def _spelled_out(schema: QuerySchema, name: str) -> str:
     return f"{SELF}[{plain[1:]}]{bracket}{rest}" if plain[1:] in _SHORT else name
 
 
-def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
-    """Take in one steering parameter; False when it steers nothing. Lists may come in parts, each in its own form."""
+def _read_control(controls: dict[str, Any], name: str, value: str) -> bool:
+    """Read one control parameter; False if it is not one. Lists may come in several parts."""
     plain = name.partition("[")[0]
-    if plain in _STEERING:
-        steering[_STEERING[plain]] = value
+    if plain in _CONTROLS:
+        controls[_CONTROLS[plain]] = value
         return True
     member = _LISTS.get(plain)
     if member is None:
@@ -91,13 +91,13 @@ def _steer(steering: dict[str, Any], name: str, value: str) -> bool:
     given = _json(name, value) if value.lstrip().startswith(("{", "[")) else None
     if member == "sort":
         order = {_sorted_by(inner): value} if inner and inner[0] else _order(name, value if given is None else given)
-        steering.setdefault("sort", {}).update(order)
+        controls.setdefault("sort", {}).update(order)
     elif member == "facets":
-        steering.setdefault("facets", {}).update(_facets(name, value if given is None else given))
+        controls.setdefault("facets", {}).update(_facets(name, value if given is None else given))
     elif member == "filter" and given is not None:
-        steering["filter"] = {"$and": [steering["filter"], given]} if "filter" in steering else given
-    else:  # `_filter` with names is what OpenRegister's clients choose fields with
-        steering.setdefault("fields", []).extend(_names(name, value if given is None else given))
+        controls["filter"] = {"$and": [controls["filter"], given]} if "filter" in controls else given
+    else:  # OpenRegister's clients also choose fields with `_filter`
+        controls.setdefault("fields", []).extend(_names(name, value if given is None else given))
     return True
 
 
@@ -124,9 +124,9 @@ def _order(parameter: str, given: Any) -> dict[str, Any]:
     return {_sorted_by([one.removeprefix("-")]): "desc" if one.startswith("-") else "asc" for one in names}
 
 
-def _refuse_meaningful(name: str, value: str) -> None:
-    """A parameter of OpenRegister that chooses objects in a way there is not here: ignored, it would give others."""
-    instead = _UNKNOWN_HERE.get(name.partition("[")[0])
+def _refuse_unsupported(name: str, value: str) -> None:
+    """Refuse an unsupported OpenRegister parameter that selects objects: ignoring it would return wrong ones."""
+    instead = _UNSUPPORTED.get(name.partition("[")[0])
     if instead is not None and value.lower() not in ("", "0", "false", "no"):
         raise InvalidInput(f"{name[:80]} is not known here.", hint=instead)
 

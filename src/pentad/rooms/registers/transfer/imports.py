@@ -177,7 +177,7 @@ class _Run:
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
         if self.options.dry_run or self.report.failed or whole.failed:
             raise _Undone(whole)
-        self.importer.objects.writer.tell(tx, news)
+        self.importer.objects.writer.send(tx, news)
         return whole
 
     def _write_some(
