@@ -110,3 +110,21 @@ def test_all_wrong_definitions_are_told_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         compiled({"a": {"type": "x"}, "b": {"type": "string", "enum": []}, "c": {"type": "y"}})
     assert len(refused.value.details["problems"]) == 3
+
+
+@pytest.mark.requirement("registers:schemas:nearest")
+@pytest.mark.parametrize(
+    ("body", "nearest"),
+    [
+        ({"properties": {"a": {"type": "strng"}}}, "string"),
+        ({"properties": {"a": {"type": "string", "format": "DateTime"}}}, "date-time"),
+        ({"properties": {"name": {"type": "string"}}, "configuration": {"unique": "nmae"}}, "name"),
+        ({"configuration": {"search": "hybird"}}, "hybrid"),
+    ],
+)
+def test_a_misspelt_name_comes_with_the_nearest_valid_one(body: dict[str, Any], nearest: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        compiled(**body)
+    (problem,) = refused.value.details["problems"]
+    assert problem["nearest"] == nearest
+    assert f"Did you mean '{nearest}'?" in problem["message"]
