@@ -231,7 +231,7 @@ def test_a_property_computed_on_reading_is_not_stored() -> None:
         {"age": {"type": "integer", "computed": {"expression": "year(now()) - born", "evaluateOn": "read"}}}
     )
     assert schema.prepare({"born": 2000}).data == {"born": 2000}
-    assert schema.shown({"born": 2000}, now=NOW) == {"born": 2000, "age": 23}
+    assert schema.with_computed({"born": 2000}, now=NOW) == {"born": 2000, "age": 23}
 
 
 def test_date_times_are_cut_to_dates_where_a_date_is_wanted() -> None:
