@@ -114,7 +114,7 @@ async def test_kept_counts_are_what_counting_anew_gives(registers: Registers, tr
 async def test_a_facet_with_more_values_than_are_kept_is_counted_by_the_store(
     registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pentad.rooms.registers.query.tallies.MOST_VALUES", 2)
+    monkeypatch.setattr("pentad.rooms.registers.query.count_cache.MOST_VALUES", 2)
     for number in range(9):
         await registers.objects.create(ADMIN, trees, {"number": f"T-{number}", "kind": KINDS[number % 3]})
     scope = Scope(trees.register.id, (trees.schema.id,), indexed=INDEXED)

@@ -186,7 +186,7 @@ async def test_filters_choose_before_anything_is_ranked(hints: Hints, monkeypatc
     await hints.embed()
     alone = await hints.find("steers boats through fog", filter=Compare(("ward",), "eq", "old"))
     for many in (20_000, 0):
-        monkeypatch.setattr(text_search, "MANY", many)
+        monkeypatch.setattr(text_search, "MOST_COMPARED", many)
         assert await hints.wards("counts bees at noon", filter=Compare(("ward",), "eq", "fog")) == []
         found = await hints.find("steers boats through fog", filter=Compare(("ward",), "eq", "fog"))
         assert (wards(found), found.total) == (["fog"], 1)
@@ -239,7 +239,7 @@ async def test_totals_facets_figures_and_orders_are_of_the_same_objects(hints: H
 @pytest.mark.requirement("registers:search:hybrid")
 async def test_pages_follow_each_other_without_gap_or_repetition(hints: Hints, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_search, "WINDOW", 5)
-    monkeypatch.setattr(text_search, "NEAR", 4)
+    monkeypatch.setattr(text_search, "MOST_NEAREST", 4)
     await hints.add({f"b{n}": f"boats {'fog ' * (n % 3)} number{n}" for n in range(24)})
     await hints.add({f"n{n}": f"drives boat through fog lamp{n}" for n in range(3)})
     for expected in ("lexical", "hybrid"):
