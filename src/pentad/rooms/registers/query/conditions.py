@@ -71,7 +71,7 @@ def condition(sql: SqlDialect, criteria: Filter, *, negated: bool = False) -> Sq
             return condition(sql, Compare(criteria.path, "eq", criteria.value), negated=not negated)
         case In(negated=True):
             return condition(sql, In(criteria.path, criteria.values), negated=not negated)
-        case Exists(criteria=False):
+        case Exists(expected=False):
             return condition(sql, Exists(criteria.path), negated=not negated)
         case _:
             leaf = _leaf(sql, criteria)
