@@ -8,7 +8,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.presentation import present, query_of
-from pentad.rooms.registers.query.tree import Compare, Query, Sort, Terms
+from pentad.rooms.registers.query.models import Compare, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER, opened

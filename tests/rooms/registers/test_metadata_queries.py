@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import parameters_of, present, query_of
-from pentad.rooms.registers.query.tree import Compare, Query
+from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, WRITER
 

@@ -15,7 +15,7 @@ from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:
     from pentad.mcp.call import Call
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 T = TypeVar("T")
 

@@ -9,14 +9,12 @@ from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.definitions.headings import concealed
-from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
-from pentad.rooms.registers.query.parameters import parse_parameters
-from pentad.rooms.registers.query.parse import parse_query
-from pentad.rooms.registers.query.parse_aggregate import parse_aggregate
-from pentad.rooms.registers.query.targets import Declared, Known
-from pentad.rooms.registers.query.tree import AggregateQuery, Query
+from pentad.rooms.registers.query.models import AggregateQuery, Query
+from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
+from pentad.rooms.registers.query.query_fields import QueryProperty, QuerySchema
+from pentad.rooms.registers.query.url_parameters import parse_parameters
 
 _METADATA: Final = "@self"
 
@@ -42,7 +40,7 @@ def present(
 def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
     """The object as if it never had the hidden properties, so that its name and slug do not reveal them either."""
     rest = {name: value for name, value in stored.data.items() if name not in hidden}
-    return stored.altered(data=rest, text=text_of(rest)[0], slug=pair.definition.slug_of(rest))
+    return stored.altered(data=rest, text=json_text(rest)[0], slug=pair.definition.slug_of(rest))
 
 
 def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:
@@ -110,12 +108,12 @@ def refuse_metadata(operations: Sequence[Mapping[str, Any]]) -> None:
 class VisibleSchema:
     """The part of a schema that a caller may see."""
 
-    properties: Mapping[str, Declared]
+    properties: Mapping[str, QueryProperty]
     headings: Mapping[str, str | None]
     concealed: frozenset[str]
 
 
-def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> Known:
+def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> QuerySchema:
     """What the caller may name in a query on the pair; a hidden property is as unknown as one that does not exist.
 
     Full-text search needs no such limit: the index holds only what everybody may read.
@@ -127,7 +125,7 @@ def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> Known:
     if not rest:
         raise InvalidInput(f"{pair.label} has no property you may query.", hint="Get objects by their uuid.")
     sources = pair.definition.headings
-    hiding = concealed(sources, hidden)
+    hiding = pair.definition.headings_from(hidden)
     return VisibleSchema(rest, {name: source for name, source in sources.items() if name not in hiding}, hiding)
 
 

@@ -29,14 +29,14 @@ from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import CHANNEL, list_changed, resource_updated
 from pentad.rooms.registers.models import Audience, Caller, Pair, StoredObject
-from pentad.rooms.registers.objects.meanings import schema_of
+from pentad.rooms.registers.objects.vectors import schema_id
 from pentad.rooms.registers.presentation import present, query_of
 from pentad.search.documents import EMBEDDED
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
 
 MOST_QUERIES: Final = 100
 _LONGEST_TITLE: Final = 200
@@ -214,7 +214,7 @@ class LiveQueries:
             self._wake.set()
 
     def _on_vectors(self, collection: str) -> None:
-        if (schema := schema_of(collection)) is not None:
+        if (schema := schema_id(collection)) is not None:
             self._embedded.add(schema)
             self._wake.set()
 

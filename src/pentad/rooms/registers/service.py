@@ -9,8 +9,8 @@ from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.files import Files
 from pentad.rooms.registers.objects.history import History
-from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.plans import Plans
+from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.saved_queries import LiveQueries, SavedQueries
 from pentad.rooms.registers.transfer.service import Transfer
 from pentad.rooms.registers.webhooks.deliveries import MessageBuilder

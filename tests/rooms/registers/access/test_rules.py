@@ -11,7 +11,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError,
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal, role_scopes
 from pentad.rooms.registers.access.authorization import RIGHTS, Right, read_block
 from pentad.rooms.registers.access.rules import AccessRules, groups
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject
 
 READER = Principal("user:rea", "rea", role_scopes("reader"))

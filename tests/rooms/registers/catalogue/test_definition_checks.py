@@ -8,7 +8,7 @@ from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.kernel.principal import ANONYMOUS, Principal, role_scopes
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.presentation import present
-from pentad.rooms.registers.query.tree import Compare, Query
+from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 

@@ -9,7 +9,7 @@ from pentad.kernel.principal import ANONYMOUS
 from pentad.rooms.registers.interface.demo import fill_demo
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.presentation import query_of
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel

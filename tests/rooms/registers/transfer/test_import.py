@@ -9,7 +9,7 @@ import pytest
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.formats import Format
 from pentad.rooms.registers.transfer.imports import MOST_PROBLEMS, ImportOptions, ImportReport

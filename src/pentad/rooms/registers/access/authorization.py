@@ -16,11 +16,10 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.instants import key_of
+from pentad.rooms.registers.query.datetimes import datetime_key, parse_instant
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.moments import instant
-from pentad.rooms.registers.query.targets import Known, Target, target
-from pentad.rooms.registers.query.tree import And, Compare, Exists, Filter, In, Instant, Not, Or, Path
+from pentad.rooms.registers.query.models import And, Compare, Exists, Filter, In, Instant, Not, Or, Path
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field
 
 Right = Literal["create", "read", "update", "delete"]
 RIGHTS: Final[tuple[Right, ...]] = ("create", "read", "update", "delete")
@@ -120,7 +119,7 @@ NOTHING: Final = Block({})
 
 
 def read_block(
-    raw: Any, where: str, known: Known | None = None, *, strict: bool = False, of_property: bool = False
+    raw: Any, where: str, known: QuerySchema | None = None, *, strict: bool = False, of_property: bool = False
 ) -> Block:
     """A block from its JSON, for objects of a known schema; InvalidInput says what is wrong and where.
 
@@ -178,7 +177,7 @@ class _Reader:
     """Reads the grants of one right."""
 
     where: str
-    known: Known | None
+    known: QuerySchema | None
     strict: bool
 
     def grant(self, raw: Any) -> Grant:
@@ -217,18 +216,18 @@ class _Reader:
             found.append(self._condition(at, comparison, value))
         return found
 
-    def _place(self, name: str) -> Target:
+    def _place(self, name: str) -> QueryField:
         """The property in the schema. A register's block may name properties that only other schemas have."""
-        plain = Target(name, tuple(name.split(".")), None)
+        plain = QueryField(name, tuple(name.split(".")), None)
         if self.known is None or plain.path[0] == SELF:
             return plain
         try:
-            found = target(self.known, name)
+            found = resolve_field(self.known, name)
         except InvalidInput:
             return plain
         return found if found.single else plain
 
-    def _condition(self, at: Target, comparison: Comparison, value: Any) -> Condition:
+    def _condition(self, at: QueryField, comparison: Comparison, value: Any) -> Condition:
         if comparison in ("in", "nin"):
             fits = isinstance(value, list) and all(_is_plain(one) for one in cast("list[Any]", value))
         elif comparison == "exists":
@@ -243,12 +242,12 @@ class _Reader:
             return self._timed(at, comparison, value)
         return Condition(at.path, comparison, value)
 
-    def _timed(self, at: Target, comparison: Comparison, value: Any) -> Condition:
+    def _timed(self, at: QueryField, comparison: Comparison, value: Any) -> Condition:
         """A condition on a date-time. A value that is not a time is neither before, after nor equal to any."""
         times: list[Instant | None] = []
         for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
             try:
-                times.append(None if one is None else instant(one, f"{self.where}: match.{at.name}"))
+                times.append(None if one is None else parse_instant(one, f"{self.where}: match.{at.name}"))
             except InvalidInput:
                 if self.strict:
                     raise
@@ -288,14 +287,14 @@ def _kind(value: Any) -> str:
 
 def _same(found: Any, expected: Any) -> bool:
     if isinstance(expected, Instant):
-        return isinstance(found, str) and key_of(found) == expected.key
+        return isinstance(found, str) and datetime_key(found) == expected.key
     kind = _kind(expected)
     return _kind(found) == kind and (kind == "null" or found == expected)
 
 
 def _ordered(found: Any, expected: Any, comparison: Comparison) -> bool:
     if isinstance(expected, Instant):
-        found, expected = key_of(found) if isinstance(found, str) else None, expected.key
+        found, expected = datetime_key(found) if isinstance(found, str) else None, expected.key
     if _kind(found) != _kind(expected):
         return False
     if isinstance(found, str):

@@ -35,7 +35,7 @@ from pentad.rooms.registers.access.authorization import (
 from pentad.rooms.registers.models import Audience, Caller, Pair, Register, Schema, StoredObject
 from pentad.rooms.registers.not_found import Missing, missing_object
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.tree import And, Compare, Filter, Or, filter_paths
+from pentad.rooms.registers.query.models import And, Compare, Filter, Or, filter_paths
 
 ROOM: Final = "registers"
 _EVERYBODY: Final = frozenset({PUBLIC})

@@ -32,9 +32,9 @@ from pentad.rooms.registers.catalogue.entries import (
 )
 from pentad.rooms.registers.catalogue.schema_evolution import SchemaEvolution
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
-from pentad.rooms.registers.objects.drafts import moment
-from pentad.rooms.registers.objects.indexes import are_missing, synchronise
-from pentad.rooms.registers.objects.meanings import Meanings
+from pentad.rooms.registers.objects.indexes import indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.pending_changes import current_time
+from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.presentation import hidden_in
 from pentad.rooms.registers.store import Ref
 from pentad.search.index import SearchIndex
@@ -66,11 +66,11 @@ class Catalogue:
 
     def __init__(self, database: Database, clock: Clock, access: AccessRules, index: SearchIndex) -> None:
         self.definitions = Definitions()
-        self.meanings = Meanings(index, self.definitions)
+        self.vectors = ObjectVectors(index, self.definitions)
         self._database = database
         self._clock = clock
         self._access = access
-        self._evolution = SchemaEvolution(database.dialect, self.definitions, self.meanings)
+        self._evolution = SchemaEvolution(database.dialect, self.definitions, self.vectors)
         self._checks = DefinitionChecks(access, self.definitions)
         self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
         self._epoch = 0
@@ -85,7 +85,7 @@ class Catalogue:
 
     async def open(self) -> None:
         """Create what the schemas need in the store, if it is missing."""
-        if await self._database.read(lambda rows: are_missing(rows, self._database.dialect)):
+        if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
             await self._database.write(self._evolution.rebuild_indexes)
         if await self._database.read(store.schemas_with_old_words):
             await self._database.write(self._evolution.remove_protected_words)
@@ -114,7 +114,11 @@ class Catalogue:
         fields = entries.check_fields("register", data)
         self._access.check_define(caller, None)
         read_block(fields.get("authorization"), "authorization")
-        title, uuid, now = entries.title_of("register", data), entries.given_uuid("register", data), moment(self._clock)
+        title, uuid, now = (
+            entries.title_of("register", data),
+            entries.given_uuid("register", data),
+            current_time(self._clock),
+        )
 
         def create(tx: Transaction) -> Register:
             view = self._view(tx, caller)
@@ -135,7 +139,7 @@ class Catalogue:
     ) -> Register:
         """Set the given fields; the others stay. With `merge`, merge objects among them member by member."""
         fields = entries.check_fields("register", data)
-        now = moment(self._clock)
+        now = current_time(self._clock)
 
         def update(tx: Transaction) -> Register:
             view = self._view(tx, caller)
@@ -184,7 +188,11 @@ class Catalogue:
         fields = entries.check_fields("schema", data)
         self._access.check_define(caller, None)
         read_block(fields.get("authorization"), "authorization")
-        title, uuid, now = entries.title_of("schema", data), entries.given_uuid("schema", data), moment(self._clock)
+        title, uuid, now = (
+            entries.title_of("schema", data),
+            entries.given_uuid("schema", data),
+            current_time(self._clock),
+        )
 
         def create(tx: Transaction) -> Schema:
             organisation = self._checks.choose_organisation(tx, caller, data, self._access.organisation(caller))
@@ -212,7 +220,7 @@ class Catalogue:
     ) -> Schema:
         """Set the given fields; Conflict if stored objects would no longer fit, unless `migration` makes them fit."""
         fields = entries.check_fields("schema", data)
-        now = moment(self._clock)
+        now = current_time(self._clock)
 
         def update(tx: Transaction) -> Schema:
             current = self.schema_in(tx, caller, ref)
@@ -270,8 +278,8 @@ class Catalogue:
                     rest = tuple(key for key in register.schemas if key != schema.id)
                     version = store.next_version(register.version)
                     store.update_register(tx, replace(register, schemas=rest, version=version))
-            synchronise(tx, self._database.dialect, schema.id, None)
-            self.meanings.drop(tx, schema.id)
+            sync_indexes(tx, self._database.dialect, schema.id, None)
+            self.vectors.drop(tx, schema.id)
             store.delete_entity(tx, "schema", schema.id)
             return self._changed(tx, schema)
 

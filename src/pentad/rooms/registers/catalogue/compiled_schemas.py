@@ -13,10 +13,10 @@ from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import is_public
 from pentad.rooms.registers.definitions.references import composed_reference, stored_reference
 from pentad.rooms.registers.models import Schema
-from pentad.rooms.registers.objects.indexes import IndexPlan, plan_of
+from pentad.rooms.registers.objects.indexes import IndexPlan, index_plan
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 _MOST_CACHED: Final = 2_000
 
@@ -25,14 +25,14 @@ _MOST_CACHED: Final = 2_000
 class SchemaFacts:
     """What the store needs to know of a definition: its indexes, and properties that are filled on reading.
 
-    Other objects fill the `inverse` properties; a caller may give those in `carried`, to be written into the other
+    Other objects fill the `inverse` properties; a caller may give those in `transient`, to be written into the other
     objects. `fills` says whether reading has to fill anything at all.
     """
 
     indexes: IndexPlan
     inverse: tuple[str, ...]
     fills: bool
-    carried: tuple[str, ...] = ()
+    transient: tuple[str, ...] = ()
 
 
 class Definitions:
@@ -70,7 +70,7 @@ class Definitions:
 
     def try_out(self, rows: Rows, schema: Schema) -> "CompiledSchema":
         """Compile a schema that need not be stored; InvalidInput says what is wrong with it."""
-        from pentad.rooms.registers.definitions.compiled import compile_schema
+        from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 
         def parent(ref: int | str) -> Mapping[str, Any] | None:
             found = parent_of(rows, ref, schema.organisation)
@@ -90,9 +90,9 @@ def _whole(schema: Schema) -> dict[str, Any]:
 
 def _facts(definition: "CompiledSchema") -> SchemaFacts:
     inverse = tuple(one.path[0] for one in definition.references if one.filled)
-    carried = tuple(one.path[0] for one in definition.written_back if one.filled)
+    transient = tuple(one.path[0] for one in definition.written_back if one.filled)
     shows = any(one.computed is not None and one.computed.on == "read" for one in definition.properties.values())
-    return SchemaFacts(plan_of(definition), inverse, shows or bool(inverse), carried)
+    return SchemaFacts(index_plan(definition), inverse, shows or bool(inverse), transient)
 
 
 def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:

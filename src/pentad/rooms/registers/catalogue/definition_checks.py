@@ -23,14 +23,14 @@ from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, compo
 from pentad.rooms.registers.catalogue.entries import chosen_slug
 from pentad.rooms.registers.catalogue.schema_evolution import Allow
 from pentad.rooms.registers.definitions.composition import unknown_parent
-from pentad.rooms.registers.definitions.origins import reads
-from pentad.rooms.registers.definitions.shapes import mapping
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.properties import properties_read
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema
 from pentad.rooms.registers.store import Kind
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
-    from pentad.rooms.registers.definitions.migration import Step
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+    from pentad.rooms.registers.definitions.migration import MigrationStep
 
 E = TypeVar("E", Register, Schema)
 
@@ -99,7 +99,11 @@ class DefinitionChecks:
         """A function that refuses changes of schemas that the caller may not make, for one unit of work."""
 
         def allow(
-            current: Schema, old: "CompiledSchema", proposed: Schema, new: "CompiledSchema", steps: "Sequence[Step]"
+            current: Schema,
+            old: "CompiledSchema",
+            proposed: Schema,
+            new: "CompiledSchema",
+            steps: "Sequence[MigrationStep]",
         ) -> None:
             if self._access.is_free(caller):
                 return
@@ -132,7 +136,7 @@ def _refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: P
     if has_pointers and old.body["properties"] != _old_properties(new, old):
         raise _refused(f"The change also affects {_named(hidden)}, which you may not read.")
     for name, found in new.properties.items():
-        if name not in hidden and (read := hidden.intersection(reads(found))):
+        if name not in hidden and (read := hidden.intersection(properties_read(found))):
             raise _refused(f"The property {name!r} is made from {_named(read)}, which you may not read.")
     for place, ours, theirs in _blocks(before, after):
         if _asks_anew(theirs, ours, hidden):
@@ -140,7 +144,11 @@ def _refuse_widening(access: AccessRules, caller: Caller, before: Pair, after: P
 
 
 def _refuse_migration(
-    access: AccessRules, caller: Caller, steps: Sequence["Step"], pairs: Sequence[Pair], organisations: Collection[str]
+    access: AccessRules,
+    caller: Caller,
+    steps: Sequence["MigrationStep"],
+    pairs: Sequence[Pair],
+    organisations: Collection[str],
 ) -> None:
     """Forbidden if steps touch properties or objects that the caller may not read and change.
 
@@ -167,7 +175,7 @@ def _refuse_changed_readers(
 
 
 def _readers(entity: Register | Schema) -> Any:
-    return mapping(entity.body.get("authorization")).get("read")
+    return as_mapping(entity.body.get("authorization")).get("read")
 
 
 def _is_unchanged(name: str, old: "CompiledSchema", new: "CompiledSchema") -> bool:
@@ -218,7 +226,7 @@ def _asks_anew(after: Block, before: Block, hidden: Collection[str]) -> bool:
     )
 
 
-def _touched(step: "Step") -> Iterator[str]:
+def _touched(step: "MigrationStep") -> Iterator[str]:
     path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
     yield str(path[0])
     if step.kind == "rename" and len(path) == 1:

@@ -18,8 +18,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.definitions.problems import rejection
-from pentad.rooms.registers.definitions.storable import text_of
+from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Caller, Register, Schema
 from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_version, slugified
@@ -106,9 +105,9 @@ class CatalogueView:
 
 def check_fields(kind: Kind, data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields a caller may set, each of the right type."""
-    _, unstorable = text_of(dict(data))
+    _, unstorable = json_text(dict(data))
     if unstorable is not None:
-        raise rejection([unstorable], f"The {kind}")
+        raise validation_error([unstorable], f"The {kind}")
     for name, (type_, words) in _TYPES.items():
         value = data.get(name)
         if value is not None and not isinstance(value, type_):

@@ -18,59 +18,59 @@ from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
-from pentad.rooms.registers.objects.drafts import Draft, Held, after, provenance
-from pentad.rooms.registers.objects.indexes import are_missing, plan_of, synchronise
-from pentad.rooms.registers.objects.meanings import Meanings
-from pentad.rooms.registers.objects.refusals import refuse_long
+from pentad.rooms.registers.objects.indexes import index_plan, indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
+from pentad.rooms.registers.objects.prepare import check_indexed_texts
+from pentad.rooms.registers.objects.vectors import ObjectVectors
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
-    from pentad.rooms.registers.definitions.migration import Step
+    from pentad.rooms.registers.definitions.migration import MigrationStep
 
 _RESTORE_LOCK: Final = 0x50454E545258
 Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """The properties of an object that a report must not mention, or None to leave the object out; None for no limit."""
-Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[Step]"], None]
+Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[MigrationStep]"], None]
 """Refuses a change of a schema, with its migration, if the caller may not make it."""
 
 
 class SchemaEvolution:
     """Creates and changes schemas together with their indexes and objects."""
 
-    def __init__(self, dialect: Dialect, definitions: Definitions, meanings: Meanings) -> None:
+    def __init__(self, dialect: Dialect, definitions: Definitions, vectors: ObjectVectors) -> None:
         self._dialect: Dialect = dialect
         self._definitions = definitions
-        self._meanings = meanings
+        self._vectors = vectors
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
         """Check a new schema and create its indexes."""
-        from pentad.rooms.registers.definitions.soundness import refuse_unsound
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
         definition = self._definitions.try_out(tx, schema)
-        refuse_unsound(definition)
-        synchronise(tx, self._dialect, schema.id, plan_of(definition))
+        check_before_saving(definition)
+        sync_indexes(tx, self._dialect, schema.id, index_plan(definition))
 
     def rebuild_indexes(self, tx: Transaction) -> None:
         """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
         tx.run("SELECT pg_advisory_xact_lock(?)", _RESTORE_LOCK)
-        if not are_missing(tx, self._dialect):
+        if not indexes_are_missing(tx, self._dialect):
             return
         tx.run("UPDATE object_changes SET xact = 0")
         for schema in catalogue_store.all_schemas(tx):
-            synchronise(tx, self._dialect, schema.id, plan_of(self._definitions.try_out(tx, schema)))
+            sync_indexes(tx, self._dialect, schema.id, index_plan(self._definitions.try_out(tx, schema)))
 
     def remove_protected_words(self, tx: Transaction) -> None:
         """Remove words and slugs derived from protected properties from a store of an older version."""
         for schema in catalogue_store.schemas_with_old_words(tx):
             definition = self._definitions.try_out(tx, schema)
-            if definition.derived or definition.unnamed:
-                for portion in store.stream(tx, schema.id):
+            if definition.derived or definition.slug_is_protected:
+                for portion in store.stream_objects(tx, schema.id):
                     drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
-                    store.note(tx, self._dialect, drafts)
+                    store.reindex(tx, self._dialect, drafts)
                     if definition.hybrid:
-                        self._meanings.keep(tx, schema.id, drafts, None)
+                        self._vectors.update(tx, schema.id, drafts, None)
             catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
@@ -97,11 +97,11 @@ class SchemaEvolution:
 
         A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
-        from pentad.rooms.registers.definitions.soundness import refuse_unsound
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
         old = self._definitions.of(tx, current)
         new = self._definitions.try_out(tx, proposed)
-        refuse_unsound(new)
+        check_before_saving(new)
         allow(current, old, proposed, new, _steps(migration))
         old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, proposed)
@@ -116,7 +116,7 @@ class SchemaEvolution:
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
         self._migrate_objects(tx, caller, proposed, (old, new), _steps(migration), now)
-        synchronise(tx, self._dialect, proposed.id, plan_of(new), discreet=hidden is not None)
+        sync_indexes(tx, self._dialect, proposed.id, index_plan(new), discreet=hidden is not None)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""
@@ -149,7 +149,7 @@ class SchemaEvolution:
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._migrate_objects(tx, caller, changed, (old, compiled), [], now)
-        synchronise(tx, self._dialect, user.id, plan_of(compiled), discreet=hidden is not None)
+        sync_indexes(tx, self._dialect, user.id, index_plan(compiled), discreet=hidden is not None)
 
     def _migrate_objects(
         self,
@@ -157,7 +157,7 @@ class SchemaEvolution:
         caller: Caller,
         schema: Schema,
         change: "tuple[CompiledSchema, CompiledSchema]",
-        steps: "list[Step]",
+        steps: "list[MigrationStep]",
         now: float,
     ) -> None:
         """Migrate every object and index its references, words and meaning again."""
@@ -165,38 +165,38 @@ class SchemaEvolution:
 
         old, new = change
         if old.hybrid and not new.hybrid:
-            self._meanings.drop(tx, schema.id)
+            self._vectors.drop(tx, schema.id)
         if not steps and not _needs_reindexing(old, new):
             return
-        who = provenance(caller)
-        long = plan_of(new).texts
-        for portion in store.stream(tx, schema.id):
-            drafts: list[Draft] = []
+        who = provenance_of(caller)
+        long = index_plan(new).texts
+        for portion in store.stream_objects(tx, schema.id):
+            drafts: list[PendingChange] = []
             for held in portion:
                 data = migrate(held.stored.data, steps) if steps else held.stored.data
-                refuse_long(long, data)
+                check_indexed_texts(long, data)
                 drafts.append(_migrated(new, held, data, now))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
-            store.write(tx, self._dialect, changed, who)
-            store.note(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
+            store.write_changes(tx, self._dialect, changed, who)
+            store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
             if new.hybrid:
-                self._meanings.keep(tx, schema.id, drafts, old.texts if old.hybrid else None)
+                self._vectors.update(tx, schema.id, drafts, old.texts if old.hybrid else None)
 
 
-def _migrated(definition: "CompiledSchema", held: Held, data: dict[str, Any], now: float) -> Draft:
-    from pentad.rooms.registers.definitions.storable import text_of
+def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float) -> PendingChange:
+    from pentad.rooms.registers.definitions.object_validation import json_text
 
     old = held.stored
     if data == old.data:
         stored = old.altered(slug=definition.slug_of(data))
     else:
-        text, at = text_of(data)[0], after(old.updated_at, now)
+        text, at = json_text(data)[0], change_time(old.updated_at, now)
         slug = definition.slug_of(data)
         stored = old.altered(version=old.version + 1, text=text, slug=slug, updated_at=at, data=data)
-    return Draft("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
+    return PendingChange("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
 
 
-def _steps(migration: Migration) -> "list[Step]":
+def _steps(migration: Migration) -> "list[MigrationStep]":
     from pentad.rooms.registers.definitions.migration import read_steps
 
     return read_steps(migration or ())
@@ -211,26 +211,26 @@ class _Skipped:
 
     def may_matter(self, old: "CompiledSchema", new: "CompiledSchema") -> bool:
         """Whether the change could matter to what was skipped; with soft validation only indexes matter."""
-        from pentad.rooms.registers.definitions.compatibility import leaves_alone
+        from pentad.rooms.registers.definitions.evolution import cannot_affect
 
         if not self.objects and not self.properties:
             return False
         if new.soft:
-            return plan_of(old) != plan_of(new)
-        return not leaves_alone(old, new, None if self.objects else self.properties)
+            return index_plan(old) != index_plan(new)
+        return not cannot_affect(old, new, None if self.objects else self.properties)
 
 
 def _preflight(
-    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[Step]", hidden: Hidden
+    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[MigrationStep]", hidden: Hidden
 ) -> "tuple[EvolutionReport, _Skipped]":
     """What would not fit of what the caller may read, and what was skipped."""
-    from pentad.rooms.registers.definitions.evolution import Looked, looked_at
+    from pentad.rooms.registers.definitions.evolution import ReadableObject, preflight
     from pentad.rooms.registers.definitions.migration import migrate
 
     skipped = _Skipped()
 
-    def objects() -> "Iterator[Looked]":
-        for portion in store.stream(rows, schema):
+    def objects() -> "Iterator[ReadableObject]":
+        for portion in store.stream_objects(rows, schema):
             for held in portion:
                 without = frozenset[str]() if hidden is None else hidden(held.stored)
                 if without is None:
@@ -240,19 +240,23 @@ def _preflight(
                 if without:
                     skipped.properties |= without
                     data = {name: value for name, value in data.items() if name not in without}
-                yield Looked(migrate(data, steps) if steps else data, without)
+                yield ReadableObject(migrate(data, steps) if steps else data, without)
 
-    report = looked_at(definition, objects())
+    report = preflight(definition, objects())
     report.complete = hidden is None
     return report, skipped
 
 
 def _refuse_misfits(
-    rows: Rows, schema: Schema, change: "tuple[CompiledSchema, CompiledSchema]", steps: "Sequence[Step]", hidden: Hidden
+    rows: Rows,
+    schema: Schema,
+    change: "tuple[CompiledSchema, CompiledSchema]",
+    steps: "Sequence[MigrationStep]",
+    hidden: Hidden,
 ) -> None:
     """Conflict if objects would not fit; Forbidden if the caller may not know whether they fit."""
     old, new = change
-    if new.soft and (hidden is None or plan_of(old) == plan_of(new)):
+    if new.soft and (hidden is None or index_plan(old) == index_plan(new)):
         return
     report, skipped = _preflight(rows, new, schema.id, steps, hidden)
     if not new.soft:
@@ -287,7 +291,7 @@ def _needs_reindexing(old: "CompiledSchema", new: "CompiledSchema") -> bool:
     return (
         old.references != new.references
         or old.searchable != new.searchable
-        or old.unsearched != new.unsearched
-        or old.unnamed != new.unnamed
+        or old.unsearchable != new.unsearchable
+        or old.slug_is_protected != new.slug_is_protected
         or old.body.get("configuration") != new.body.get("configuration")
     )

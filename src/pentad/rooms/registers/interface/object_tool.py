@@ -19,7 +19,7 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_one,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
-from pentad.rooms.registers.objects.reports import Plan
+from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
     aggregate_of,
     present,
@@ -30,8 +30,8 @@ from pentad.rooms.registers.presentation import (
     without_metadata,
     without_own_id,
 )
-from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.query.parse import parse_fields
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
 
 Answer = dict[str, Any]
@@ -185,12 +185,12 @@ class ObjectActions:
         facets, left_out = fit_facets(found.facets, given.max_tokens)
 
         async def build(fitted: Fitted) -> Answer:
-            body: Answer = {"results": fitted.rows, **found.told()}
+            body: Answer = {"results": fitted.rows, **found.retrieval_info()}
             if found.total is not None:
                 body["total"] = found.total
             cursor = found.cursor
-            if fitted.rows_cut and found.behind is not None:
-                cursor = found.behind(len(fitted.rows))
+            if fitted.rows_cut and found.cursor_after is not None:
+                cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
                 body["cursor"] = cursor
             if facets:

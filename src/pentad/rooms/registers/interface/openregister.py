@@ -36,7 +36,7 @@ from pentad.rooms.registers.interface.openregister_tools import LIST_LIMIT, TOOL
 from pentad.rooms.registers.interface.resources import SCHEME, pair_entries
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.presentation import present
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 
 if TYPE_CHECKING:
     from pentad.mcp.dispatcher import Record

@@ -15,7 +15,7 @@ from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.presentation import present, without_metadata, without_own_id
-from pentad.rooms.registers.query.tree import LARGEST_LIMIT, Query
+from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.service import Registers

@@ -30,9 +30,9 @@ from pentad.kernel.pages import (
 )
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
-from pentad.rooms.registers.objects.reports import Change
+from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.presentation import present, query_of
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

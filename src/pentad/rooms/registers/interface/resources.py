@@ -15,8 +15,8 @@ from pentad.mcp.call import Call
 from pentad.mcp.declare import ResourcePage, resource
 from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
 from pentad.rooms.registers.presentation import present
-from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.query.tree import AsOf, Query
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.models import AsOf, Query
 from pentad.rooms.registers.service import Registers
 
 E = TypeVar("E")

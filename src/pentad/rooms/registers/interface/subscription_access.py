@@ -22,9 +22,8 @@ from pentad.rooms.registers.interface.resources import (
     split_moment,
 )
 from pentad.rooms.registers.models import Audience, Caller, Pair, read_audience
-from pentad.rooms.registers.objects.chronicle import Span
-from pentad.rooms.registers.objects.refusals import missing
-from pentad.rooms.registers.objects.targets import named_object
+from pentad.rooms.registers.objects.lookup import find_object, object_not_found
+from pentad.rooms.registers.objects.store import ChangeSpan
 from pentad.rooms.registers.service import Registers
 
 Variables = Mapping[str, str]
@@ -50,11 +49,11 @@ async def _object(registers: Registers, principal: Principal, at: Variables, not
 
     def look(rows: Rows) -> bool:
         """Whether it may be followed: it exists, or was deleted after the subscription."""
-        held = named_object(rows, registers.access, caller, pair, ref)
+        held = find_object(rows, registers.access, caller, pair, ref)
         return held is not None and (notifying or not held.stored.is_deleted)
 
     if not await registers.platform.database.read(look):
-        raise missing(pair, ref)
+        raise object_not_found(pair, ref)
 
 
 async def _saved_query(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
@@ -86,7 +85,7 @@ async def may_be_notified(registers: Registers, principal: Principal, audience: 
         return registers.access.is_of(principal, change)
     caller = Caller(principal)
     pair = await registers.catalogue.pair(caller, change.register, change.schema)
-    return await registers.history.notices(caller, pair, Span(change.xact, change.after, change.last))
+    return await registers.history.sees_changes(caller, pair, ChangeSpan(change.xact, change.after, change.last))
 
 
 GUARDS: Final[Mapping[str, Guard]] = {

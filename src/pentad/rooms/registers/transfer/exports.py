@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present, query_of
-from pentad.rooms.registers.query.tree import LARGEST_LIMIT
+from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.formats import Format
 from pentad.rooms.registers.transfer.tables import IDENTITY, VERSION, Column, columns_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
 
 _QUERY_PARTS: Final = ("filter", "search", "sort", "fields", "as_of")
 

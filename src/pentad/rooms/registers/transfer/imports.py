@@ -22,15 +22,15 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
-from pentad.rooms.registers.objects.indexes import key_of
-from pentad.rooms.registers.objects.steps import Task, steps_of
-from pentad.rooms.registers.objects.visibility import visibility
-from pentad.rooms.registers.objects.write import News
+from pentad.rooms.registers.objects.indexes import unique_key
+from pentad.rooms.registers.objects.lookup import visibility_of
+from pentad.rooms.registers.objects.pending_changes import WriteContext, write_steps
+from pentad.rooms.registers.objects.writer import ChangeNotifications
 from pentad.rooms.registers.transfer.formats import Format, Problem, RawRow, reader_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
 
 Mode = Literal["all or nothing", "partial", "dry run"]
 Progress = Callable[[Literal["reading", "writing"], int, int | None], None]
@@ -187,21 +187,23 @@ class Importer:
         report.problems.sort(key=lambda problem: problem.row)
         return report
 
-    def holders(self, rows: Rows, task: Task, key: tuple[str, ...], found: Sequence[RawRow]) -> list[str | None]:
+    def holders(
+        self, rows: Rows, write_context: WriteContext, key: tuple[str, ...], found: Sequence[RawRow]
+    ) -> list[str | None]:
         """The uuid of the existing object of each row: the one it names, else the one with the same key.
 
         Objects that the caller may not see do not count.
         """
         named_uuids = [row.uuid for row in found if row.uuid is not None]
-        named = set(store.living(rows, named_uuids))
-        visible = visibility(rows, self._access, task.caller, self.objects.pairs_in(rows))
+        named = set(store.live_objects(rows, named_uuids))
+        visible = visibility_of(rows, self._access, write_context.caller, self.objects.pairs_in(rows))
         if visible is not None:
             named.intersection_update(visible.objects(named_uuids))
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
-            by_key = uniqueness.found_by_key(
-                rows, self._database.dialect, self._access, task.caller, task.pair,
-                key_of(task.pair.definition, key), [row.data for row in found],
+            by_key = uniqueness.find_by_key(
+                rows, self._database.dialect, self._access, write_context.caller, write_context.pair,
+                unique_key(write_context.pair.definition, key), [row.data for row in found],
             )  # fmt: skip
         return [row.uuid if row.uuid in named else holder for row, holder in zip(found, by_key, strict=True)]
 
@@ -243,8 +245,8 @@ class _Run:
 
     def _refused(self, fresh: Sequence[RawRow]) -> dict[int, list[Problem]]:
         """The schema's problems with new objects. Rows of existing objects are complete only in the store."""
-        steps = steps_of([Operation("create", row.data) for row in fresh])
-        self.importer.objects.writer.make_ready(self.importer.objects.task(self.caller, self.pair), steps)
+        steps = write_steps([Operation("create", row.data) for row in fresh])
+        self.importer.objects.writer.prepare_creates(self.importer.objects.write_context(self.caller, self.pair), steps)
         return {
             row.number: problems_of(row.number, step.error)
             for row, step in zip(fresh, steps, strict=True)
@@ -255,12 +257,14 @@ class _Run:
         objects, report = self.importer.objects, self.report
         if self.options.partial and not self.options.dry_run:
             for rows in self.spool.chunks(_CHUNK_ROWS):
-                report.add(await objects.insist(self.caller, self.pair, partial(self._some, rows)))
+                report.add(await objects.write_with_retry(self.caller, self.pair, partial(self._some, rows)))
                 report.written = bool(report.created or report.updated)
                 self.progress("writing", report.done, report.rows)
             return
         try:
-            report.add(await objects.insist(self.caller, self.pair, partial(self._all, asyncio.get_running_loop())))
+            report.add(
+                await objects.write_with_retry(self.caller, self.pair, partial(self._all, asyncio.get_running_loop()))
+            )
             report.written = bool(report.created or report.updated)
         except _RolledBack as error:
             report.add(error.tally if self.options.dry_run else error.tally.failures())
@@ -274,7 +278,7 @@ class _Run:
     def _write_all(self, tx: Transaction, pair: Pair, loop: asyncio.AbstractEventLoop) -> Tally:
         """Write everything in one transaction. The store may run it again from the start."""
         whole = Tally()
-        news = News()
+        news = ChangeNotifications()
         done = 0
         for chunk in self.spool.chunks(_CHUNK_ROWS):
             whole.add(self._write_some(tx, pair, chunk, news))
@@ -282,16 +286,18 @@ class _Run:
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
         if self.options.dry_run or self.report.failed or whole.failed:
             raise _RolledBack(whole)
-        self.importer.objects.writer.tell(tx, news)
+        self.importer.objects.writer.send(tx, news)
         return whole
 
-    def _write_some(self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: News | None) -> Tally:
+    def _write_some(
+        self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: ChangeNotifications | None
+    ) -> Tally:
         objects = self.importer.objects
-        task = objects.task(self.caller, pair)
-        holders = self.importer.holders(tx, task, self.options.key, rows)
-        steps = steps_of([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
-        objects.writer.make_ready(task, steps)
-        objects.writer.write(tx, task, steps, news)
+        write_context = objects.write_context(self.caller, pair)
+        holders = self.importer.holders(tx, write_context, self.options.key, rows)
+        steps = write_steps([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
+        objects.writer.prepare_creates(write_context, steps)
+        objects.writer.write(tx, write_context, steps, news)
         tally = Tally()
         for row, step in zip(rows, steps, strict=True):
             tally.count(row.number, step.status, step.error)

@@ -8,7 +8,7 @@ from pentad.rooms.registers.models import Caller, Pair
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
+    from pentad.rooms.registers.objects.service import Objects
     from pentad.rooms.registers.transfer.formats import Format
     from pentad.rooms.registers.transfer.imports import ImportOptions, ImportReport, Progress
 

@@ -15,7 +15,7 @@ from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects import store
-from pentad.rooms.registers.objects.chronicle import ERASED
+from pentad.rooms.registers.objects.change_log import ERASED
 from pentad.rooms.registers.webhooks.targets import EVENTS
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class MessageBuilder:
         """The properties to leave out of a state; None if the owner may not know of the object."""
         if self._access.is_free(owner):
             return frozenset()
-        held = store.held_by_uuid(rows, [uuid]).get(uuid)
+        held = store.existing_by_uuid(rows, [uuid]).get(uuid)
         if held is None:
             return None
         now = held.stored

@@ -23,7 +23,7 @@ from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import CHANNEL as CHANGES
 from pentad.platform import Platform
 from pentad.rooms.registers.models import Caller
-from pentad.rooms.registers.objects.chronicle import feed
+from pentad.rooms.registers.objects.change_log import feed
 from pentad.rooms.registers.webhooks.deliveries import (
     Delivery,
     MessageBuilder,

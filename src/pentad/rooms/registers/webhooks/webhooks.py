@@ -18,7 +18,7 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.platform import Platform
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
 from pentad.rooms.registers.models import Caller
-from pentad.rooms.registers.objects.chronicle import newest
+from pentad.rooms.registers.objects.change_log import newest
 from pentad.rooms.registers.webhooks.deliveries import Delivery, delivery_log, restart_delivery
 from pentad.rooms.registers.webhooks.targets import (
     Target,

@@ -16,9 +16,9 @@ from pentad.platform import Parameter
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.models import Pair
-from pentad.rooms.registers.objects.integrity import named, values_at
-from pentad.rooms.registers.query.parse import parse_fields
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.objects.integrity import referenced_uuid, values_at
+from pentad.rooms.registers.query.models import AsOf
+from pentad.rooms.registers.query.parser import parse_fields
 
 Path = tuple[str, ...]
 Names = tuple[str, ...]
@@ -172,7 +172,7 @@ class _RelatedObjects:
     def _place(self, value: Any, names: Names, inside: frozenset[str]) -> Any:
         if isinstance(value, list):
             return [self._place(one, names, inside) for one in cast("list[Any]", value)]
-        uuid = named(value) if isinstance(value, str) else ""
+        uuid = referenced_uuid(value) if isinstance(value, str) else ""
         found = self._found.get(uuid)
         if found is None or uuid in inside:
             return value
@@ -223,7 +223,7 @@ def _uuids(value: Any) -> list[str]:
     """The uuids in the value of a relation."""
     if isinstance(value, list):
         return [one for member in cast("list[Any]", value) for one in _uuids(member)]
-    return [named(value)] if isinstance(value, str) else []
+    return [referenced_uuid(value)] if isinstance(value, str) else []
 
 
 def _replaced(node: Any, path: Path, put: Callable[[Any], Any]) -> Any:

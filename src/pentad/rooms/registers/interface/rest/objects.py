@@ -18,7 +18,7 @@ from pentad.rooms.registers.interface.rest.responses import etag, json_response,
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata
-from pentad.rooms.registers.query.moments import parse_as_of
+from pentad.rooms.registers.query.datetimes import parse_as_of
 
 PAIR: Final = "/objects/{register}/{schema}"
 ITEM: Final = PAIR + "/{id}"

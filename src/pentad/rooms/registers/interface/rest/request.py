@@ -18,8 +18,8 @@ from pentad.rooms.registers.access.rules import require_credentials
 from pentad.rooms.registers.interface.rest.responses import Tag, etag, parse_tags
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present, visible_schema
-from pentad.rooms.registers.query.targets import Known
-from pentad.rooms.registers.query.tree import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.query.models import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.query.query_fields import QuerySchema
 from pentad.rooms.registers.service import Registers
 
 M = TypeVar("M", bound=BaseModel)
@@ -186,7 +186,7 @@ class RestRequest:
             require_credentials(self.caller.principal)
             raise
 
-    def visible_schema(self, pair: Pair) -> Known:
+    def visible_schema(self, pair: Pair) -> QuerySchema:
         """What the caller may name of a pair's schema."""
         return visible_schema(self.registers.access, self.caller, pair)
 

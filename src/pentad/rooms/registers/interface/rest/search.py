@@ -26,8 +26,8 @@ from pentad.rooms.registers.interface.rest.responses import json_response, no_co
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import aggregate_of, parameters_of, present_raw, query_of
-from pentad.rooms.registers.query.parse import parse_search
-from pentad.rooms.registers.query.tree import Found, Query
+from pentad.rooms.registers.query.models import Query, QueryResult
+from pentad.rooms.registers.query.parser import parse_search
 
 _SEARCH_NAMES: Final = ("_search", "q", "query", "search")
 """The parameter names for search words."""
@@ -54,7 +54,7 @@ _QUERY: Final = (
 
 
 async def page_of(
-    request: RestRequest, pair: Pair, query: Query, found: Found, shaping: Shaping = _PLAIN
+    request: RestRequest, pair: Pair, query: Query, found: QueryResult, shaping: Shaping = _PLAIN
 ) -> dict[str, Any]:
     """The envelope of a list of objects."""
     prune, access = not request.flag("_empty"), request.registers.access
@@ -72,10 +72,10 @@ async def page_of(
         body["cursor"] = found.cursor
     if found.ignored:
         body["@self"] = {"ignored": list(found.ignored)}
-    return {**body, **found.told()}
+    return {**body, **found.retrieval_info()}
 
 
-def _explain(rows: list[Any], found: Found) -> None:
+def _explain(rows: list[Any], found: QueryResult) -> None:
     """Add to each hit how relevant it is, and why if that is known."""
     for number, (row, relevance) in enumerate(zip(rows, found.relevance, strict=False)):
         if isinstance(metadata := row.get("@self"), dict):
@@ -99,7 +99,7 @@ async def search_by_words(request: RestRequest) -> Response:
     limit, offset = request.window()
     words = next((text for name in _SEARCH_NAMES if (text := request.text(name)) is not None), "")
     found, rows = await matches(request, pairs, words, limit, offset)
-    return json_response({"results": rows, **found.told()})
+    return json_response({"results": rows, **found.retrieval_info()})
 
 
 async def search_by_query(request: RestRequest) -> Response:
@@ -140,7 +140,7 @@ async def pairs_of(request: RestRequest, register: int | str | None, schema: int
 
 async def matches(
     request: RestRequest, pairs: list[Pair], search: str, limit: int, offset: int = 0, *, words: bool = False
-) -> tuple[Found, list[dict[str, Any]]]:
+) -> tuple[QueryResult, list[dict[str, Any]]]:
     """The objects that a search finds in some pairs, best first, raw and presented; `words` disables meaning."""
     query = Query(search=parse_search(search), limit=limit, offset=offset, count=False)
     found = await request.registers.objects.find_in(request.caller, pairs, query, words=words)
