@@ -15,7 +15,7 @@ from pentad.kernel.json_patch import (
     same_json,
     split_pointer,
 )
-from pentad.rooms.registers.definitions.diffing import as_patch, differences
+from pentad.rooms.registers.definitions.json_diff import as_patch, differences
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0]) | st.text("ab~/0", max_size=3),

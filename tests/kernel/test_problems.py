@@ -8,7 +8,8 @@ from pentad.kernel.problems import (
     NO_VALUE,
     Place,
     as_rfc3339,
-    convert_scalar,
+    closest_value,
+    convert_value,
     finding,
     nearest_names,
     replacement,
@@ -68,10 +69,30 @@ def test_a_spelling_shared_by_two_values_means_neither():
         (True, "string", NO_VALUE),
         ("7a", "integer", NO_VALUE),
         ([], "string", NO_VALUE),
+        (7.0, "integer", 7),
+        ("[1]", "array", [1]),
+        ("null", "null", None),
+        ("[1]", "object", NO_VALUE),
     ],
 )
-def test_scalars_are_converted_only_without_loss(value: object, kind: str, converted: object):
-    assert convert_scalar(value, kind) == converted
+def test_values_are_converted_only_without_loss(value: object, kind: str, converted: object):
+    assert convert_value(value, kind) == converted
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "meant"),
+    [
+        (" OPEN", ["open", "closed"], "open"),
+        ("closd", ["open", "closed"], "closed"),
+        ("2", [1, 2], 2),
+        (2, ["1", "2"], "2"),
+        ("aad", ["aab", "aac"], NO_VALUE),
+        ("a", ["A", "a "], NO_VALUE),
+        ("north", [], NO_VALUE),
+    ],
+)
+def test_the_closest_value_is_the_one_clearly_meant(value: object, options: list[object], meant: object):
+    assert closest_value(value, options) == meant
 
 
 @pytest.mark.parametrize(

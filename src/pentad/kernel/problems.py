@@ -33,9 +33,17 @@ Patch = list[dict[str, Any]]
 """The operations of a JSON Patch."""
 
 _CERTAIN_RATIO: Final = 0.88
+_CLOSE_RATIO: Final = 0.7
+_CLEAR_LEAD: Final = 0.08
+_MOST_COMPARED: Final = 500
 _SPACING: Final = re.compile(r"[\s_\-]+")
-_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?")
+_JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "array": (list,),
+    "object": (dict,),
+}
+_LONGEST_JSON: Final = 10_000
 _TIME: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2})(:\d{2})?(\.\d+)? ?([Zz]|UTC|GMT|[+-]\d{2}:?\d{2})?", re.ASCII
 )
@@ -53,7 +61,8 @@ class Finding(msgspec.Struct, frozen=True):
     """The JSON Pointer: `/skills/0/name`."""
     value: Any = None
     expected: str | None = None
-    suggestions: tuple[str, ...] = ()
+    suggestions: tuple[Any, ...] = ()
+    """Valid names or values close to the wrong one, best first."""
     patch: tuple[dict[str, Any], ...] = ()
     certain: bool = False
     """The patch is the only sensible reading, so it can be applied without asking."""
@@ -142,20 +151,47 @@ def nearest_names(
     return near, close and len(name) >= 4
 
 
-def convert_scalar(value: Any, kind: str) -> Any:
-    """The same value as a string, integer, number or boolean if nothing is lost, else NO_VALUE."""
-    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+def closest_value(value: Any, options: Sequence[Any]) -> Any:
+    """The option that is meant, or NO_VALUE: another spelling, another type, or by far the most similar text."""
     if not isinstance(value, str):
-        return NO_VALUE
-    text = value.strip()
-    if kind == "integer" and _INTEGER.fullmatch(text):
-        return int(text)
-    if kind == "number" and _NUMBER.fullmatch(text):
-        return float(text) if "." in text else int(text)
+        return next((option for option in options if isinstance(option, str) and option == str(value)), NO_VALUE)
+    folded = value.strip().casefold()
+    same = [option for option in options if str(option).strip().casefold() == folded]
+    if same:
+        return same[0] if len(same) == 1 else NO_VALUE
+    texts = [option for option in options[:_MOST_COMPARED] if isinstance(option, str)]
+    scored = sorted(
+        ((SequenceMatcher(None, folded[:200], option.casefold()).ratio(), option) for option in texts), reverse=True
+    )
+    if scored and scored[0][0] >= _CLOSE_RATIO and (len(scored) == 1 or scored[0][0] - scored[1][0] >= _CLEAR_LEAD):
+        return scored[0][1]
+    return NO_VALUE
+
+
+def convert_value(value: Any, kind: str) -> Any:
+    """The same value as another JSON type (`integer`, `array`, ...) if nothing is lost, else NO_VALUE."""
+    if isinstance(value, str):
+        return _convert_text(value.strip(), kind)
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return str(value)
+    if kind == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return NO_VALUE
+
+
+def _convert_text(text: str, kind: str) -> Any:
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    return NO_VALUE
+    if kind == "null" and text in ("", "null"):
+        return None
+    types = _JSON_TYPES.get(kind)
+    if types is None or len(text) > _LONGEST_JSON:
+        return NO_VALUE
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return NO_VALUE
+    return value if isinstance(value, types) and not isinstance(value, bool) else NO_VALUE
 
 
 def as_rfc3339(text: str) -> str | None:

@@ -20,7 +20,7 @@ from pentad.kernel.problems import (
     NO_VALUE,
     Finding,
     Place,
-    convert_scalar,
+    convert_value,
     finding,
     nearest_names,
     pointer,
@@ -190,12 +190,6 @@ def _holds(node: Any, key: int | str) -> bool:
     return isinstance(node, list) and isinstance(key, int) and key < len(cast("list[Any]", node))
 
 
-def _to_integer(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return convert_scalar(value, "integer")
-
-
 def _to_number(value: Any) -> Any:
     if not isinstance(value, str):
         return NO_VALUE
@@ -225,11 +219,11 @@ def _parse(text: str) -> Any:
 
 
 _CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
-    "string_type": partial(convert_scalar, kind="string"),
-    "int_type": _to_integer,
-    "int_from_float": _to_integer,
+    "string_type": partial(convert_value, kind="string"),
+    "int_type": partial(convert_value, kind="integer"),
+    "int_from_float": partial(convert_value, kind="integer"),
     "float_type": _to_number,
-    "bool_type": partial(convert_scalar, kind="boolean"),
+    "bool_type": partial(convert_value, kind="boolean"),
     "list_type": _to_list,
     "tuple_type": _to_list,
     "set_type": _to_list,

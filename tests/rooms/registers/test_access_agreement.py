@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.principal import ANONYMOUS, Principal, role_scopes
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
-from pentad.rooms.registers.query import run
-from pentad.rooms.registers.query.tree import Query, Scope
+from pentad.rooms.registers.query import execute
+from pentad.rooms.registers.query.models import Query, Scope
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened
 from tests.stores import Stores
 
@@ -99,7 +99,7 @@ async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) ->
         database = registers.platform.database
         scope = Scope(pair.register.id, (pair.schema.id,))
         everything = await database.read(
-            lambda read: run.find(read, database.dialect, scope, Query(limit=1000, count=False))
+            lambda read: execute.find(read, database.dialect, scope, Query(limit=1000, count=False))
         )
         objects = [StoredObject(*row) for row in everything.rows]
         assert len(objects) == 2 * len(rows)
@@ -117,7 +117,7 @@ async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) ->
                 rule = registers.access.row_filter(caller, judged)
                 narrowed = Scope(pair.register.id, (pair.schema.id,), rule=rule)
                 found = await database.read(
-                    lambda read, narrowed=narrowed: run.find(
+                    lambda read, narrowed=narrowed: execute.find(
                         read, database.dialect, narrowed, Query(limit=1000, count=False)
                     )
                 )

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from pentad.rooms.registers.audiences import Audience, read_audience
+from pentad.rooms.registers.models import Audience, read_audience
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Exchange, HttpClient, Wire, wire_name
 from tests.behaviour.connecting import connect_http
 from tests.rooms.registers.site import Object, Site

@@ -7,10 +7,9 @@ import pytest
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
-from pentad.rooms.registers.query.tree import Compare, Query, Sort, Terms
+from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.query.models import Compare, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.showing import shown
-from pentad.rooms.registers.visible import query_of
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER, opened
 from tests.stores import Stores
@@ -43,7 +42,7 @@ async def test_a_computed_or_defaulted_copy_of_a_protected_value_is_protected(re
     assert whole["saved"] == "xruby"
     assert whole["again"] == "XRUBY"
     assert whole["inner"]["deep"] == whole["listed"][0]["one"] == whole["given"] == whole["shown"] == "ruby"
-    seen = shown(registers.access, WRITER, pair, await registers.objects.get(WRITER, pair, made.uuid))
+    seen = present(registers.access, WRITER, pair, await registers.objects.get(WRITER, pair, made.uuid))
     assert {name for name in seen if name != "@self"} == {"id", "name"}
     assert "ruby" not in repr(seen).lower()
     assert registers.access.hidden(WRITER, pair) == {"secret", *MADE}
@@ -95,7 +94,7 @@ async def test_an_object_is_not_found_by_a_slug_made_from_a_protected_property(r
     for guess in ("ruby", "xruby", "ada-ruby"):
         with pytest.raises(NotFound):
             await registers.objects.get(WRITER, pair, guess)
-    seen = shown(registers.access, WRITER, pair, await registers.objects.get(WRITER, pair, made.uuid), prune=False)
+    seen = present(registers.access, WRITER, pair, await registers.objects.get(WRITER, pair, made.uuid), prune=False)
     assert "ruby" not in repr(seen).lower()
 
 

@@ -6,10 +6,9 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.query.tree import Compare, Query
+from pentad.rooms.registers.presentation import parameters_of, present, query_of
+from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.showing import shown
-from pentad.rooms.registers.visible import parameters_of, query_of
 from tests.rooms.registers.opening import ADMIN, WRITER
 
 pytestmark = pytest.mark.anyio
@@ -103,10 +102,10 @@ async def test_what_is_made_from_a_hidden_property_is_hidden_too(registers: Regi
     names = {"objectNameField": "code", "objectSlugField": "code"}
     pair = await pair_of(registers, "agent", {"code": SECRET, "n": {"type": "integer"}}, configuration=names)
     made = await registers.objects.create(ADMIN, pair, {"code": "Ruby", "n": 1})
-    seen = shown(registers.access, WRITER, pair, made, prune=False)
+    seen = present(registers.access, WRITER, pair, made, prune=False)
     assert "uby" not in repr(seen)
     assert seen["@self"]["name"] == made.uuid
-    assert "slug" not in shown(registers.access, ADMIN, pair, made)["@self"], "whoever guessed it would find the object"
+    assert "slug" not in present(registers.access, ADMIN, pair, made)["@self"], "a guess would find the object"
     with pytest.raises(InvalidInput, match="no metadata"):
         query_of(registers.access, WRITER, pair, {"filter": {"@self.slug": "ruby"}})
     with pytest.raises(InvalidInput, match="no property"):

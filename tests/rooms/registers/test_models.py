@@ -2,9 +2,9 @@
 
 import pytest
 
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import Register, Schema, StoredObject, projected, prune
-from pentad.rooms.registers.query.metadata import SHOWN
+from pentad.rooms.registers.query.metadata import METADATA_NAMES
 
 PERSON = compile_schema(
     {"properties": {"name": {"type": "string"}, "id": {"type": "string"}}}, parents=lambda _ref: None
@@ -30,7 +30,7 @@ def test_a_pruned_object_says_nothing_that_is_empty():
 def test_a_whole_object_has_every_key_of_its_metadata():
     metadata = stored("{}").wire(PERSON, prune=False)["@self"]
     assert len(metadata) == 36
-    assert set(metadata) == set(SHOWN)
+    assert set(metadata) == set(METADATA_NAMES)
     assert metadata["name"] == "u-1"
     assert metadata["size"] == 2
 

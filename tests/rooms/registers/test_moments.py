@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pentad.rooms.registers.query.instants import key_of, text_of_key
+from pentad.rooms.registers.query.datetimes import datetime_key, datetime_text
 from tests.rooms.registers.site import Site
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +90,7 @@ async def test_two_spellings_of_one_moment_cannot_both_be_unique(site: Site) -> 
     ],
 )
 def test_a_key_tells_its_moment(text: str, utc: str) -> None:
-    key = key_of(text)
+    key = datetime_key(text)
     assert key is not None
-    assert text_of_key(key) == utc
-    assert key_of(utc) == key
+    assert datetime_text(key) == utc
+    assert datetime_key(utc) == key

@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import pytest
 
-from pentad.rooms.registers.object_arguments import Action
-from pentad.rooms.registers.resources import RESOURCES
-from pentad.rooms.registers.rest.routes import TABLE
+from pentad.rooms.registers.interface.object_tool import Action
+from pentad.rooms.registers.interface.resources import RESOURCES
+from pentad.rooms.registers.interface.rest.routes import TABLE
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Wire, wire_name
 from tests.behaviour.connecting import connect_http
 from tests.behaviour.registers.openregister import OpenRegister

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import StoredObject
 
 PLAIN: dict[str, Any] = {"title": "Thing", "slug": "thing", "properties": {}}

@@ -1,8 +1,8 @@
-"""Files attached to objects, kept in the store: a backup holds them, every process sees the same ones, and purging an
-object takes its files along in the same transaction.
+"""Files attached to objects, kept in the database: backups include them, every process sees the same files, and purging
+an object deletes its files in the same transaction.
 
-Who may see or change the object may see or change its files; that is asked before anything here is called. Content is
-kept in pieces, so that neither a statement nor a download has to hold a whole file.
+Callers who may see or change the object may see or change its files; check that before calling anything here. Content
+is stored in pieces, so that neither a statement nor a download holds a whole file.
 """
 
 import mimetypes
@@ -26,7 +26,7 @@ _SELECT: Final = "SELECT id, name, size, modified_at FROM files WHERE object = ?
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """One attached file. A file that takes the place of another has an id of its own."""
+    """One attached file. A file that replaces another has a new id."""
 
     id: str
     name: str
@@ -52,11 +52,11 @@ class Files:
     async def get(self, uuid: str, name: str) -> Attachment:
         row = await self._database.lookup(f"{_SELECT} AND name = ?", uuid, checked_name(name))
         if row is None:
-            raise _missing(name)
+            raise _no_file(name)
         return Attachment(*row)
 
     async def content(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """What is in a file, piece by piece. It ends with an error if the file is removed or replaced meanwhile."""
+        """The content, piece by piece. Fails if the file is deleted or replaced meanwhile."""
         for number in range(-(-attachment.size // _PIECE)):
             row: Row | None = await self._database.lookup(
                 "SELECT content FROM file_pieces WHERE file = ? AND number = ?", attachment.id, number
@@ -66,7 +66,7 @@ class Files:
             yield bytes(row[0])
 
     async def write(self, uuid: str, given: Sequence[tuple[str, BinaryIO]]) -> list[Attachment]:
-        """Attach files, each in place of one that has its name already; all of them or none."""
+        """Attach all of these files or none; a file of the same name is replaced."""
         names = [checked_name(name) for name, _ in given]
         if len(set(names)) < len(names):
             raise InvalidInput("Two of the files have the same name.", hint="Rename one of them.")
@@ -92,10 +92,10 @@ class Files:
         return made
 
     async def delete(self, uuid: str, name: str) -> None:
-        wanted = checked_name(name)
+        checked = checked_name(name)
         sql = "DELETE FROM files WHERE object = ? AND name = ?"
-        if not await self._database.write(lambda tx: tx.run(sql, uuid, wanted)):
-            raise _missing(name)
+        if not await self._database.write(lambda tx: tx.run(sql, uuid, checked)):
+            raise _no_file(name)
 
     async def list(self, uuid: str) -> list[Attachment]:
         """The files of an object, by name."""
@@ -104,7 +104,7 @@ class Files:
 
 
 def checked_name(name: str) -> str:
-    """A name that is one, and nothing more than a name: wherever it is saved, it stays in its folder."""
+    """A valid file name. Wherever it is saved, it cannot leave its folder."""
     if (
         not name
         or name != name.strip()
@@ -131,11 +131,11 @@ def _store(tx: Transaction, uuid: str, attachment: Attachment, source: BinaryIO)
 
 
 def _pieces(source: BinaryIO) -> Iterator[bytes]:
-    """From the beginning, however often a transaction has to be run again."""
+    """Pieces from the beginning: a transaction may have to be run again."""
     source.seek(0)
     while piece := source.read(_PIECE):
         yield piece
 
 
-def _missing(name: str) -> NotFound:
+def _no_file(name: str) -> NotFound:
     return NotFound(f"The object has no file {name[:80]!r}.", hint="List its files.", details={"kind": "file"})

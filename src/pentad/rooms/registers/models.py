@@ -1,6 +1,6 @@
-"""The values the registers room is about, and how they look on the wire. No I/O, no rules: only what things are.
+"""The values of the registers room and their wire format. No I/O and no rules.
 
-An object's data stays the text it was stored as until somebody asks for a property: most reads only pass it on.
+An object's data stays the stored text until a property is needed: most reads only pass it on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,8 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.mcp.call import Call
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 T = TypeVar("T")
 
@@ -24,8 +25,10 @@ OBJECT_COLUMNS: Final = (
 """The columns of a StoredObject in the order of its constructor: with these selected, write StoredObject(*row)."""
 
 DEFAULT_ORGANISATION: Final = "default"
-"""The organisation of whoever is in none, and of what none is named for."""
+"""Principals and things without an organisation belong to this one."""
 
+_LONGEST_AUDIENCE: Final = 6_000
+_NOBODY: Final[tuple[tuple[str, ...], ...]] = ((),)
 _OBJECT_FIELDS: Final = OBJECT_COLUMNS.replace("data", "text").split(", ")
 _LINKS: Final = ("_mail", "_contacts", "_notes", "_todos", "_calendar", "_talk", "_deck")
 _QUOTAS: Final = ("storage", "bandwidth", "requests", "users", "groups")
@@ -48,7 +51,7 @@ _OPAQUE_METADATA: Final = (
 
 
 class Locked(Conflict):
-    """Somebody else holds the object's lock."""
+    """Another caller holds the object's lock."""
 
     code = "locked"
     http_status = 423
@@ -56,7 +59,7 @@ class Locked(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who acts and how it came about; the history keeps all of it."""
+    """Who acts, through what, and why; the history keeps all of it."""
 
     principal: Principal
     agent: str | None = None
@@ -64,10 +67,15 @@ class Caller:
     call: str | None = None
     reason: str | None = None
 
+    @classmethod
+    def of(cls, call: "Call[Any]", reason: str | None = None) -> "Caller":
+        """The caller of a tool or the reader of a resource."""
+        return cls(call.principal, call.client_name, call.peer.session_id, str(call.request_id), reason)
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A part of a list, and how long the list is."""
+    """A part of a list, and the length of the whole list."""
 
     items: list[T]
     total: int
@@ -79,8 +87,8 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
-    """A container of schemas and their objects. `body` holds what has no attribute of its own."""
+class _Entity:
+    """What registers and schemas have in common. `body` holds the fields that have no attribute of their own."""
 
     id: int
     uuid: str
@@ -88,21 +96,30 @@ class Register:
     title: str
     version: str
     body: dict[str, Any]
+
+    @property
+    def organisation(self) -> str:
+        """The organisation that owns it; its members may know of it."""
+        return self.body.get("organisation") or DEFAULT_ORGANISATION
+
+    def _with_fields(self, names: Sequence[str]) -> dict[str, Any]:
+        return {
+            "id": self.id, "uuid": self.uuid, "slug": self.slug, "title": self.title, "version": self.version,
+            **dict.fromkeys(names),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Register(_Entity):
+    """A container of schemas and their objects."""
+
     schemas: tuple[int, ...]
     created_at: float
     updated_at: float
 
-    @property
-    def organisation(self) -> str:
-        """Whose it is: that organisation's members may know of it."""
-        return self.body.get("organisation") or DEFAULT_ORGANISATION
-
     def wire(self) -> dict[str, Any]:
-        """Every field a register has, also the empty ones."""
-        wire: dict[str, Any] = {
-            "id": self.id, "uuid": self.uuid, "slug": self.slug, "title": self.title, "version": self.version,
-        }  # fmt: skip
-        wire.update(dict.fromkeys(_REGISTER_FIELDS))
+        """Every field of a register, including empty ones."""
+        wire = self._with_fields(_REGISTER_FIELDS)
         groups: list[Any] = self.body.get("groups") or []
         wire["quota"] = dict.fromkeys(_QUOTAS)
         wire["usage"] = {**dict.fromkeys(_QUOTAS, 0), "groups": len(groups)}
@@ -112,30 +129,16 @@ class Register:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
-    """What objects of one kind look like. `changes` counts its versions and tells a compiled form from a stale one."""
+class Schema(_Entity):
+    """Describes objects of one kind. `changes` counts its versions and shows whether a compiled form is stale."""
 
-    id: int
-    uuid: str
-    slug: str
-    title: str
-    version: str
-    body: dict[str, Any]
     changes: int
     created_at: float
     updated_at: float
 
-    @property
-    def organisation(self) -> str:
-        """Whose it is: that organisation's members may know of it."""
-        return self.body.get("organisation") or DEFAULT_ORGANISATION
-
     def wire(self) -> dict[str, Any]:
-        """Every field a schema has, also the empty ones."""
-        wire: dict[str, Any] = {
-            "id": self.id, "uuid": self.uuid, "slug": self.slug, "title": self.title, "version": self.version,
-        }  # fmt: skip
-        wire.update(dict.fromkeys(_SCHEMA_FIELDS))
+        """Every field of a schema, including empty ones."""
+        wire = self._with_fields(_SCHEMA_FIELDS)
         wire.update(required=[], properties={}, hardValidation=True, immutable=False, searchable=True)
         wire.update(self.body)
         wire.update(created=iso(self.created_at), updated=iso(self.updated_at))
@@ -161,7 +164,7 @@ class Pair:
 
 
 class StoredObject(msgspec.Struct, eq=False):
-    """One object with its metadata. `text` is its data; what is JSON besides is read when somebody asks for it."""
+    """One object with its metadata. `text` is its data as JSON, decoded on first use."""
 
     id: int
     uuid: str
@@ -191,29 +194,29 @@ class StoredObject(msgspec.Struct, eq=False):
 
     @property
     def deleted(self) -> dict[str, Any] | None:
-        """Who deleted it and when, while it waits to be restored or purged."""
+        """Who deleted it and when, until it is restored or purged."""
         return None if self.deleted_text is None else msgspec.json.decode(self.deleted_text)
 
     @property
     def is_locked(self) -> bool:
-        """Whether it has a lock, which may have run out."""
+        """Whether it has a lock, even an expired one."""
         return self.lock_text is not None
 
     @property
     def lock(self) -> dict[str, Any] | None:
-        """Who holds it and until when (`expires_at`); it may have run out."""
+        """Who locked it and until when (`expires_at`); the lock may have expired."""
         return None if self.lock_text is None else msgspec.json.decode(self.lock_text)
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """The columns it was made of."""
+        """Its columns in the order of OBJECT_COLUMNS."""
         return (
             self.id, self.uuid, self.register, self.schema, self.version, self.text, self.slug, self.owner,
             self.organisation, self.created_at, self.updated_at, self.deleted_text, self.lock_text,
         )  # fmt: skip
 
     def altered(self, **columns: Any) -> "StoredObject":
-        """The same object with other values in some of its columns."""
+        """A copy with other values in some of its columns."""
         values: dict[str, Any] = {**dict(zip(_OBJECT_FIELDS, self.row, strict=True)), "data": None, **columns}
         return StoredObject(*values.values())
 
@@ -228,9 +231,9 @@ class StoredObject(msgspec.Struct, eq=False):
     def wire(
         self, definition: "CompiledSchema", *, prune: bool = True, fields: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The business properties with `id` and `@self`; what the data calls `id` itself wins over the metadata.
+        """The properties with `id` and `@self`; a property named `id` wins over the metadata.
 
-        With `fields` (names, dotted paths, `@self` or `@self.version`) only those and `id` are there.
+        `fields` (names, dotted paths, `@self` or `@self.version`) limits the answer to those and `id`.
         """
         data = self.data
         if fields is None:
@@ -245,7 +248,7 @@ class StoredObject(msgspec.Struct, eq=False):
         return {"id": self.uuid, **projected(whole, fields)}
 
     def raw(self, definition: "CompiledSchema") -> msgspec.Raw:
-        """What `wire` gives, as JSON: the data is passed on as the text it is, unless it has names of the metadata."""
+        """The same as `wire`, as JSON. The stored text is passed on unless it uses names of the metadata."""
         text = self.text
         if text == "{}" or '"id"' in text or '"@self"' in text:
             return msgspec.Raw(msgspec.json.encode(self.wire(definition)))
@@ -253,10 +256,9 @@ class StoredObject(msgspec.Struct, eq=False):
         return msgspec.Raw(f'{{"id":"{self.uuid}",{text[1:-1]},"@self":{metadata}}}')
 
     def metadata(self, definition: "CompiledSchema", *, prune: bool = True) -> dict[str, Any]:
-        """The content of `@self`; pruned, it says nothing that is empty or that the reader can tell from the rest.
+        """The content of `@self`. Pruned, it leaves out empty values and copies of properties.
 
-        A description, summary or image that is a property's value can be told from the property; one that a template
-        makes cannot.
+        A description, summary or image made by a template is no copy of a property, so it stays.
         """
         known: dict[str, Any] = {
             "id": self.uuid,
@@ -282,7 +284,7 @@ class StoredObject(msgspec.Struct, eq=False):
         return known
 
     def _headings(self, definition: "CompiledSchema", *, made: bool = False) -> dict[str, str]:
-        """The description, summary and image the schema's configuration names; `made`: only those from templates."""
+        """The description, summary and image of the schema's configuration; with `made`, only those from templates."""
         return {
             which: text
             for which in _HEADINGS
@@ -324,24 +326,24 @@ def projected(data: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
 
 
 def prune(wire: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a register or schema that say something; what is false or zero stays.
+    """A register or schema without its empty fields; false and zero stay.
 
-    What is inside a field was written like that: `{}` is a property of any kind, and null a value that is allowed.
+    Values inside a field are left alone: there `{}` is a property of any type, and null an allowed value.
     """
-    return {name: value for name, value in wire.items() if not _says_nothing(value)}
+    return {name: value for name, value in wire.items() if not _is_empty(value)}
 
 
-def _says_nothing(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     if isinstance(value, dict):
         return all(member is None for member in cast("dict[str, Any]", value).values())
     return value is None or value in ([], "")
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One row of a bulk write or of a plan; there are thousands of them in one request.
+    """One row of a bulk write or of a plan; one request may have thousands.
 
-    `ref` names the object for everything but create and upsert; `key` names the properties an upsert looks it up by;
-    `uuid` is what a new object shall have; `patch` are the operations of a JSON Patch.
+    `ref` names the object, except for create and upsert; an upsert looks it up by the properties in `key`. `uuid` is
+    for a new object; `patch` holds the operations of a JSON Patch.
     """
 
     action: Literal["create", "update", "patch", "json_patch", "upsert", "delete"]
@@ -354,10 +356,62 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """What became of one row of a bulk write."""
+    """The result of one row of a bulk write."""
 
     index: int
     status: Literal["created", "updated", "unchanged", "deleted", "failed"]
     uuid: str | None
     version: int | None
     error: dict[str, Any] | None = None
+
+
+class Audience(msgspec.Struct, frozen=True, array_like=True):
+    """Who may hear of a change: everybody, or the owner and those in a group of each set.
+
+    If an organisation is named, only its members are meant. Administrators belong to every audience.
+
+    A change signal carries its audience, because what is gone can no longer be looked up, and a list has no address
+    that says which entry changed. Followers are compared with it just before they are notified.
+    """
+
+    public: bool = False
+    organisation: str | None = None
+    owner: str | None = None
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    def text(self) -> str:
+        """For the signal. If the groups do not fit, only the owner and administrators remain."""
+        text = msgspec.json.encode(self).decode()
+        if len(text.encode()) <= _LONGEST_AUDIENCE:
+            return text
+        return msgspec.json.encode(Audience(self.public, self.organisation, self.owner, _NOBODY)).decode()
+
+    @classmethod
+    def only_owner(cls, owner: str) -> "Audience":
+        """The owner and administrators."""
+        return cls(owner=owner, groups=_NOBODY)
+
+
+class PairChange(msgspec.Struct, frozen=True):
+    """The changes of one transaction to the objects of a pair, by their place in the history.
+
+    Followers who may see one of the objects, as it was or as it is, are notified; each is checked by looking it up.
+    """
+
+    register: int
+    schema: int
+    xact: int
+    after: int
+    last: int
+
+    def text(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+
+_AUDIENCE: Final = msgspec.json.Decoder(Audience)
+_PAIR_CHANGE: Final = msgspec.json.Decoder(PairChange)
+
+
+def read_audience(text: str) -> Audience | PairChange:
+    """Reads a signal: an audience is a JSON array, a change in a pair an object."""
+    return (_PAIR_CHANGE if text.startswith("{") else _AUDIENCE).decode(text)

@@ -1,4 +1,4 @@
-"""What the registers room offers. What only an HTTP server or the demo needs is imported when they ask for it."""
+"""The registers room. Imports what only an HTTP server or the demo needs on demand."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from pentad.jobs.job import Again, Job, JobRun, Retries
 from pentad.platform import Mount, MountContext, Platform, Room
-from pentad.rooms.registers.following import GUARDS, hears
-from pentad.rooms.registers.resources import RESOURCES, listing
+from pentad.rooms.registers.interface.resources import RESOURCES, listing
+from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_notified
+from pentad.rooms.registers.interface.tools import TOOLS
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.tools import TOOLS
 from pentad.rooms.registers.verbs import VERBS
-from pentad.rooms.registers.webhook_targets import BODY as WEBHOOK_BODY
-from pentad.rooms.registers.webhooks import JOB as WEBHOOKS
+from pentad.rooms.registers.webhooks.targets import BODY as WEBHOOK_BODY
+from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -29,9 +29,9 @@ async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
 
 
 def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
-    """REST, and the OpenRegister profile of MCP; OpenRegister lets pages of every origin call the latter."""
-    from pentad.rooms.registers.compat import PREFIXES, OpenRegisterEndpoint
-    from pentad.rooms.registers.rest.routes import rest_routes
+    """REST, and the OpenRegister profile of MCP, which pages of every origin may call, as in OpenRegister."""
+    from pentad.rooms.registers.interface.openregister import PREFIXES, OpenRegisterEndpoint
+    from pentad.rooms.registers.interface.rest.routes import rest_routes
 
     endpoint = OpenRegisterEndpoint(registers, context.record)
     profiles = [Mount(f"{prefix}/mcp", endpoint=endpoint, any_origin=True) for prefix in PREFIXES]
@@ -39,13 +39,13 @@ def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
 
 
 def pages() -> "Pages[Registers]":
-    from pentad.rooms.registers.pages import PAGES
+    from pentad.rooms.registers.interface.pages import PAGES
 
     return PAGES
 
 
 async def fill(registers: Registers) -> None:
-    from pentad.rooms.registers.demo import fill_demo
+    from pentad.rooms.registers.interface.demo import fill_demo
 
     await fill_demo(registers)
 
@@ -68,7 +68,7 @@ ROOM = Room(
     resources=RESOURCES,
     listing=listing,
     guards=GUARDS,
-    in_audience=hears,
+    in_audience=may_be_notified,
     jobs=JOBS,
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),

@@ -1,26 +1,25 @@
-"""The registers room as one object: what its tools, resources and routes speak to.
+"""The registers room as one object, used by its tools, resources and routes.
 
-It only puts the parts together; each part knows the store, the rules of access, and nothing of MCP or HTTP.
+It only assembles the parts. The parts know the store and the access rules, but neither MCP nor HTTP.
 """
 
 from pentad.platform import Platform
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
+from pentad.rooms.registers.access.organisations import Organisations
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.files import Files
-from pentad.rooms.registers.live import LiveQueries
 from pentad.rooms.registers.objects.history import History
-from pentad.rooms.registers.objects.objects import Objects
 from pentad.rooms.registers.objects.plans import Plans
-from pentad.rooms.registers.organisations import Organisations
-from pentad.rooms.registers.saved import SavedQueries
+from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.saved_queries import LiveQueries, SavedQueries
 from pentad.rooms.registers.transfer.service import Transfer
-from pentad.rooms.registers.webhook_jobs import WebhookDeliveries, WebhookWatcher
-from pentad.rooms.registers.webhook_messages import Messages
-from pentad.rooms.registers.webhooks import Webhooks
+from pentad.rooms.registers.webhooks.deliveries import MessageBuilder
+from pentad.rooms.registers.webhooks.delivery_job import WebhookDeliveries, WebhookWatcher
+from pentad.rooms.registers.webhooks.webhooks import Webhooks
 
 
 class Registers:
-    """Everything the room can do, over one store. Between `start` and `stop` it also follows queries and changes."""
+    """Everything the room can do, on one store. Between `start` and `stop` it also watches queries and changes."""
 
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
@@ -33,10 +32,10 @@ class Registers:
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
         self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
         self.files = Files(database, clock, platform.limits.upload_bytes)
-        self.webhooks = Webhooks(database, clock, self.catalogue, self.access, platform.jobs, box=platform.secret_box)
+        self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)
         self._live = LiveQueries(database, self.saved, platform.owner_now)
-        self.webhook_deliveries = WebhookDeliveries(platform, Messages(self.catalogue, self.access))
+        self.webhook_deliveries = WebhookDeliveries(platform, MessageBuilder(self.catalogue, self.access))
         self._webhook_watcher = WebhookWatcher(platform)
 
     async def start(self) -> None:

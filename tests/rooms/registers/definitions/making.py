@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pentad.rooms.registers.definitions.compiled import CompiledSchema, compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema, compile_schema
 
 
 def nobody(_: int | str) -> None:

@@ -47,7 +47,7 @@ def test_kinds_of_text_take_any_text(name: str) -> None:
 )
 def test_formats_are_asserted(name: str, bad: str) -> None:
     problems = compiled({"a": {"type": "string", "format": name}}).prepare({"a": bad}).problems
-    assert [(problem.path, problem.rule, problem.expected) for problem in problems] == [("/a", "format", name)]
+    assert [(problem.pointer, problem.code, problem.constraint) for problem in problems] == [("/a", "format", name)]
 
 
 def test_the_date_of_a_date_time_is_cut_out() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from tests.rooms.registers.definitions.making import compiled, nobody
 from tests.rooms.registers.hostile.schemas import KEPT, REFUSED, having
 
@@ -71,7 +71,7 @@ def test_data_nested_too_deeply_is_refused() -> None:
     data: dict[str, Any] = {}
     for _ in range(3_000):
         data = {"a": data}
-    assert [problem.rule for problem in compiled().prepare(data).problems] == ["json"]
+    assert [problem.code for problem in compiled().prepare(data).problems] == ["json"]
 
 
 KEYWORDS = (
@@ -164,7 +164,7 @@ def test_any_body_is_refused_in_words_or_works(body: dict[str, Any], properties:
 BUSY = textwrap.dedent("""
     import resource
     resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-    from pentad.rooms.registers.definitions.compiled import compile_schema
+    from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 
     def nobody(ref):
         return None

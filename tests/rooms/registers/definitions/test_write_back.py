@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.definitions.compiled import compile_schema
+from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.definitions.references import Reference
 
 

@@ -24,8 +24,8 @@ from hypothesis.stateful import (
 
 from pentad.kernel.errors import NotFound, PentadError, VersionMismatch
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.query.tree import AsOf, Query
+from pentad.rooms.registers.objects.change_log import Change
+from pentad.rooms.registers.query.models import AsOf, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.model import Model, Refused, State
 from tests.rooms.registers.opening import ADMIN

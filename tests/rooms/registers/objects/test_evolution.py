@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER

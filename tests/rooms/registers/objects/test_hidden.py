@@ -8,7 +8,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.query.models import AsOf
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.opening import ADMIN, WRITER

@@ -7,7 +7,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, PentadError
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer.imports import ImportOptions
 from tests.rooms.registers.objects.making import pair_of, reference

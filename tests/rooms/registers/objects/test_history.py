@@ -8,8 +8,8 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Caller, Operation, Pair
-from pentad.rooms.registers.query.moments import parse_as_of
-from pentad.rooms.registers.query.tree import AggregateQuery, AsOf, Metric, Query
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.models import AggregateQuery, AsOf, Metric, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, WRITER, TurnedClock, opened
 from tests.stores import Stores

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.rooms.registers.models import Locked, Operation, Pair, StoredObject
-from pentad.rooms.registers.query.tree import AsOf, Query
+from pentad.rooms.registers.query.models import AsOf, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER

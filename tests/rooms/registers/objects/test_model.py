@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.machine import NODE, Objects, Rooms, Tally
-from tests.rooms.registers.objects.test_meanings import Hints
+from tests.rooms.registers.objects.test_vectors import Hints
 from tests.rooms.registers.opening import opened
 from tests.search.hashing import HashingEmbedder
 from tests.stores import PostgresServer, Stores

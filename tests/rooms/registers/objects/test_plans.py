@@ -4,7 +4,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, LimitExceeded, NotFound, VersionMismatch
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER

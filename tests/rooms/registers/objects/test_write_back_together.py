@@ -9,7 +9,7 @@ import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.rooms.registers.models import Operation
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.objects.writing_back import data_of, library, listed, new

@@ -4,10 +4,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pentad.rooms.registers.query.moments import instant
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.datetimes import parse_instant
+from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,
+    AnyElement,
     Compare,
     Contains,
     Empty,
@@ -26,7 +27,6 @@ from pentad.rooms.registers.query.tree import (
     Query,
     Ranges,
     Scope,
-    Some,
     Sort,
     Terms,
 )
@@ -97,7 +97,7 @@ numbers = st.integers(-3, 3) | st.integers(-1_000, 1_000).map(lambda n: n / 4)
 extremes = st.sampled_from((2**63 - 1, -(2**63), 2**53, 2**53 + 1, 1e300, -1e300, 5e-324, 0.1, 1e22))
 scalars = st.none() | st.booleans() | numbers | texts
 moments = st.sampled_from(MOMENTS)
-instants = moments.map(lambda text: instant(text, "when"))
+instants = moments.map(lambda text: parse_instant(text, "when"))
 values = scalars | st.lists(scalars, max_size=3)
 lines = st.lists(st.dictionaries(st.sampled_from(("city", "n")), values, max_size=2), max_size=2)
 filled_line = st.fixed_dictionaries({}, optional={"city": scalars, "n": scalars, "when": moments, "lines": lines})
@@ -162,7 +162,7 @@ def leaves_inside(draw: st.DrawFn) -> Filter:
     """A question about one object of a list, or about the lists in it."""
     path: Path = (draw(st.sampled_from(("city", "n", "when"))),)
     if draw(st.integers(0, 3)) == 0:
-        return Some(("lines",), draw(leaves_inside()))
+        return AnyElement(("lines",), draw(leaves_inside()))
     value = draw(scalars | instants)
     if draw(st.booleans()):
         return Not(Compare(path, "eq", value))
@@ -171,7 +171,7 @@ def leaves_inside(draw: st.DrawFn) -> Filter:
 
 list_paths = st.sampled_from((("lines",), ("lines",), ("lines", 0, "lines"), ("tags",), ("address", "list")))
 filters = st.recursive(
-    leaves() | st.builds(Some, list_paths, leaves_inside()),
+    leaves() | st.builds(AnyElement, list_paths, leaves_inside()),
     lambda inner: (
         st.lists(inner, max_size=3).map(lambda parts: And(tuple(parts)))
         | st.lists(inner, max_size=3).map(lambda parts: Or(tuple(parts)))
@@ -179,12 +179,12 @@ filters = st.recursive(
     ),
     max_leaves=6,
 )
+tenants = st.sampled_from((("home",), ("home", "away"), ())).map(lambda names: In(("@self", "organisation"), names))
 scopes = st.builds(
     Scope,
     register=st.sampled_from((1, 1, 1, 2, None)),
     schemas=st.sampled_from(((1,), (1,), (2,), (1, 2), ())),
-    organisations=st.sampled_from((None, None, ("home",), ("home", "away"), ())),
-    rule=st.none() | leaves(),
+    rule=st.none() | leaves() | tenants | st.builds(lambda one, other: And((one, other)), leaves(), tenants),
     indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",), ("when",)}))),
 )
 

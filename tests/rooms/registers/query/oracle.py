@@ -11,9 +11,10 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.models import (
     AggregateQuery,
     And,
+    AnyElement,
     Bucket,
     Compare,
     Contains,
@@ -34,7 +35,6 @@ from pentad.rooms.registers.query.tree import (
     Ranges,
     Scalar,
     Scope,
-    Some,
     Sort,
     Terms,
 )
@@ -71,7 +71,6 @@ def within(things: Sequence[Thing], scope: Scope, *, include_deleted: bool = Fal
         for thing in things
         if (scope.register is None or thing.register == scope.register)
         and (not scope.schemas or thing.schema in scope.schemas)
-        and (scope.organisations is None or thing.organisation in scope.organisations)
         and (scope.rule is None or holds(scope.rule, thing))
         and (include_deleted or thing.deleted is None)
     ]
@@ -91,14 +90,14 @@ def holds(wanted: Filter, thing: Thing) -> bool:
             value = at(thing, wanted.path)
             return any(_same(value, one) for one in wanted.values) is not wanted.negated
         case Exists():
-            return (at(thing, wanted.path) is not None) is wanted.wanted
+            return (at(thing, wanted.path) is not None) is wanted.expected
         case Like():
             value = at(thing, wanted.path)
             return isinstance(value, str) and _shape(wanted.pattern).fullmatch(value) is not None
         case Empty():
             value = at(thing, wanted.path)
             return value == [] if wanted.holds == "array" else value == {}
-        case Some():
+        case AnyElement():
             value = at(thing, wanted.path)
             objects = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
             return any(holds(wanted.part, replace(thing, data=one)) for one in objects)

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from pentad.kernel.ports import Database, Dialect, Transaction
-from pentad.rooms.registers.query.expressions import index_columns
-from pentad.rooms.registers.query.tree import Kind, Path
-from pentad.rooms.registers.query.words import WORDS
+from pentad.rooms.registers.query.json_sql import index_columns
+from pentad.rooms.registers.query.models import Kind, Path
+from pentad.rooms.registers.query.search_words import WORDS
 from tests.rooms.registers.opening import SETS
 from tests.rooms.registers.query.oracle import Thing
 from tests.stores import Stores

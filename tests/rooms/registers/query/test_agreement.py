@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
-from pentad.rooms.registers.query.run import aggregate, count, find, matching_ids
-from pentad.rooms.registers.query.tree import AggregateQuery, Having, Query, Scope
+from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.models import AggregateQuery, Having, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes
@@ -105,10 +105,12 @@ async def test_groups_and_figures_are_what_the_evaluator_says(
 async def test_counting_and_listing_ids_agree_with_the_filter_and_its_opposite(
     room: Database, things: list[Thing], scope: Scope, wanted: Any
 ) -> None:
-    def work(tx: Transaction) -> tuple[int, list[int], int]:
+    def work(tx: Transaction) -> tuple[int | None, list[int], int | None]:
         filled(tx, things)
-        ids = matching_ids(tx, room.dialect, scope, wanted)
-        return count(tx, room.dialect, scope, wanted), ids, count(tx, room.dialect, scope, asking.Not(wanted))
+        all_of_them = find(tx, room.dialect, scope, Query(filter=wanted, limit=1000, count=False))
+        total = find(tx, room.dialect, scope, Query(filter=wanted, limit=0)).total
+        rest = find(tx, room.dialect, scope, Query(filter=asking.Not(wanted), limit=0)).total
+        return total, [row[0] for row in all_of_them.rows], rest
 
     total, ids, rest = await room.write(work)
     visible = oracle.within(things, scope)

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
-from pentad.rooms.registers.query.run import aggregate, count, find
-from pentad.rooms.registers.query.tree import AggregateQuery, And, Filter, Not, Or, Query, Scope, Some
+from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Not, Or, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes
@@ -118,7 +118,7 @@ def ask_for_figures(both: Both, things: list[Thing], scope: Scope, query: Aggreg
 
 
 def ask_for_a_count(both: Both, things: list[Thing], scope: Scope, wanted: Filter) -> None:
-    total = both.answers(lambda rows, dialect: count(rows, dialect, scope, wanted))
+    total = both.answers(lambda rows, dialect: find(rows, dialect, scope, Query(filter=wanted, limit=0)).total)
     assert total == sum(oracle.holds(wanted, thing) for thing in oracle.within(things, scope))
     both.asked.update(["count", *kinds(wanted)])
 
@@ -130,7 +130,7 @@ def kinds(wanted: Filter | None) -> set[str]:
             return set()
         case And() | Or():
             return {type(wanted).__name__.lower()}.union(*(kinds(part) for part in wanted.parts))
-        case Not() | Some():
+        case Not() | AnyElement():
             return {type(wanted).__name__.lower()} | kinds(wanted.part)
         case _:
             return {type(wanted).__name__.lower()}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Dialect, Transaction
-from pentad.rooms.registers.query.expressions import index_columns, text_value
-from pentad.rooms.registers.query.run import aggregate, find
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.execute import aggregate, find
+from pentad.rooms.registers.query.json_sql import index_columns, text_value
+from pentad.rooms.registers.query.models import (
     AggregateQuery,
     Compare,
     Contains,

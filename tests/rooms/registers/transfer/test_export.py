@@ -9,9 +9,9 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.transfer.rows import FORMATS, Format
+from pentad.rooms.registers.transfer.formats import FORMATS, Format
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
 from tests.stores import Stores
 

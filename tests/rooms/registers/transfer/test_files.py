@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.rooms.registers.transfer.columns import IDENTITY, VERSION, Column, columns_of
-from pentad.rooms.registers.transfer.csv_rows import CsvWriter, guarded, read_csv, unguarded
-from pentad.rooms.registers.transfer.excel_rows import read_excel
-from pentad.rooms.registers.transfer.excel_writer import ExcelWriter
-from pentad.rooms.registers.transfer.json_rows import JsonWriter, read_json, read_jsonl
-from pentad.rooms.registers.transfer.rows import RawRow, format_named
+from pentad.rooms.registers.transfer.csv_format import CsvWriter, guarded, read_csv, unguarded
+from pentad.rooms.registers.transfer.excel_format import ExcelWriter, read_excel
+from pentad.rooms.registers.transfer.formats import RawRow, format_named
+from pentad.rooms.registers.transfer.json_format import JsonWriter, read_json, read_jsonl
+from pentad.rooms.registers.transfer.tables import IDENTITY, VERSION, Column, columns_of
 
 SCHEMA: dict[str, Any] = {
     "properties": {

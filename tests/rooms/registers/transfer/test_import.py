@@ -9,11 +9,10 @@ import pytest
 from pentad.kernel.errors import Forbidden, InvalidInput
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.query.tree import Query
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.transfer.imports import ImportOptions
-from pentad.rooms.registers.transfer.report import MOST_SHOWN, ImportReport
-from pentad.rooms.registers.transfer.rows import Format
+from pentad.rooms.registers.transfer.formats import Format
+from pentad.rooms.registers.transfer.imports import MOST_PROBLEMS, ImportOptions, ImportReport
 from tests.rooms.registers.opening import ADMIN, WRITER
 
 pytestmark = pytest.mark.anyio
@@ -136,7 +135,7 @@ async def test_the_history_says_who_imported_each_object(registers: Registers, t
 async def test_a_report_of_a_hopeless_file_stays_small(registers: Registers, trees: Pair):
     report = await bring(registers, trees, "number,height\n" + "bad,bad\n" * 3_000)
     assert (report.rows, report.failed) == (3_000, 3_000)
-    assert len(report.problems) == MOST_SHOWN
+    assert len(report.problems) == MOST_PROBLEMS
 
 
 async def test_an_empty_table_imports_nothing(registers: Registers, trees: Pair):

@@ -18,7 +18,7 @@ from pentad.kernel.problems import (
     Finding,
     Patch,
     Place,
-    convert_scalar,
+    convert_value,
     finding,
     nearest_names,
     pointer,
@@ -191,7 +191,7 @@ class Issues:
 
     def add_scalar(self, code: str, place: Place, message: str, value: Any, kind: str, hint: str = "") -> None:
         """Add a value of the wrong type, and propose the same value as a `kind`, such as 0.5 for "0.5"."""
-        converted = convert_scalar(value, kind)
+        converted = convert_value(value, kind)
         patch = () if converted is NO_VALUE else tuple(replacement(place, converted))
         self.add(code, place, message, hint, patch=patch, certain=bool(patch))
 

@@ -16,7 +16,7 @@ from pentad.kernel.problems import (
     Patch,
     Place,
     as_rfc3339,
-    convert_scalar,
+    convert_value,
     finding,
     nearest_names,
     path,
@@ -125,7 +125,7 @@ def wrong_type(value: Any, place: Place, name: str, expected: str, kind: str, ou
     """The value has the wrong JSON type."""
     if out.is_full():
         return
-    changed = convert_scalar(value, kind)
+    changed = convert_value(value, kind)
     patch = replacement(place, changed) if changed is not NO_VALUE else []
     out.error(
         finding(

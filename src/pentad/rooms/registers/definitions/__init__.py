@@ -1,1 +1,1 @@
-"""What a schema means: pure, without I/O."""
+"""Schema definitions: what they mean, how objects are validated against them. Pure, without I/O."""

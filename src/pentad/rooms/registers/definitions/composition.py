@@ -1,8 +1,8 @@
-"""Schemas made of other schemas: the root allOf, anyOf and oneOf of a schema may name stored ones.
+"""Schemas built from other stored schemas, named by the root `allOf`, `anyOf` and `oneOf`.
 
-allOf inherits: the parents' properties and requirements become the schema's own, any number of levels and parents, and
-where both say something of one property, both must hold. anyOf and oneOf take the named schemas as alternatives.
-What came from where is remembered. A circle of parents is refused.
+`allOf` inherits: properties and requirements of the parents become the schema's own, through any number of levels. If
+parent and child both define a property, both definitions must hold. `anyOf` and `oneOf` use the named schemas as
+alternatives. Cycles are refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.rooms.registers.definitions.json_schema import required_names
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.references import composed_reference
-from pentad.rooms.registers.definitions.shapes import mapping, members
-from pentad.rooms.registers.definitions.translation import required_names
 
 Parents = Callable[[int | str], Mapping[str, Any] | None]
 
@@ -40,7 +40,6 @@ class Resolved:
 
     body: dict[str, Any]
     alternatives: dict[str, Any] = field(default_factory=dict[str, Any])
-    sources: dict[str, int | str] = field(default_factory=dict[str, "int | str"])
 
 
 def resolve(body: Mapping[str, Any], parents: Parents) -> Resolved:
@@ -56,12 +55,12 @@ class _Composer:
 
     def resolve(self, body: Mapping[str, Any], chain: list[frozenset[Any]]) -> Resolved:
         result = Resolved(deepcopy(dict(body)))
-        result.body["properties"] = dict(mapping(body.get("properties")))
+        result.body["properties"] = dict(as_mapping(body.get("properties")))
         result.body["required"] = required_names(body)
         self._alternatives(result, chain)
-        inherited = [entry for entry in members(body.get("allOf")) if composed_reference(entry) is not None]
+        inherited = [entry for entry in as_list(body.get("allOf")) if composed_reference(entry) is not None]
         result.body["allOf"] = [
-            rest for entry in members(body.get("allOf")) if (rest := _beside_reference(entry)) != {}
+            rest for entry in as_list(body.get("allOf")) if (rest := _beside_reference(entry)) != {}
         ]
         for entry in reversed(inherited):
             target, parent = self._parent(entry, "allOf", chain)
@@ -70,13 +69,12 @@ class _Composer:
 
     def _alternatives(self, result: Resolved, chain: list[frozenset[Any]]) -> None:
         for keyword in ("anyOf", "oneOf"):
-            entries = members(result.body.get(keyword))
+            entries = as_list(result.body.get(keyword))
             for index, entry in enumerate(entries):
                 if composed_reference(entry) is None:
                     continue
                 target, parent = self._parent(entry, keyword, chain)
                 for name, value in {**parent.alternatives, **parent.body["properties"]}.items():
-                    result.sources.setdefault(name, parent.sources.get(name, target))
                     result.alternatives.setdefault(name, value)
                 entries[index] = {"type": "object", **_asserting(parent.body)}
                 _merge_named(result.body, parent.body, "$defs", target)
@@ -94,20 +92,18 @@ class _Composer:
             raise unknown_parent(keyword, target)
         names = frozenset([target, *(body.get(name) for name in ("id", "uuid", "slug") if body.get(name) is not None)])
         if any(names & earlier for earlier in chain):
-            raise _problem(
+            raise _composition_error(
                 keyword, f"the schema {target!r} is built upon this one", "Remove one of the two references."
             )
         return target, self.resolve(body, [*chain, names])
 
 
 def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
-    """Parents are folded in from the last to the first, so the first one's properties come first."""
+    """Merge one parent. Parents are merged from last to first, so the first parent's properties come first."""
     own = cast("dict[str, Any]", result.body["properties"])
     merged: dict[str, Any] = {}
     for name, theirs in cast("dict[str, Any]", parent.body["properties"]).items():
-        merged[name] = _both(theirs, own[name]) if name in own else theirs
-        if name not in own:
-            result.sources[name] = parent.sources.get(name, target)
+        merged[name] = _merge_property(theirs, own[name]) if name in own else theirs
     result.body["properties"] = {**merged, **{name: value for name, value in own.items() if name not in merged}}
     result.body["required"] = list(dict.fromkeys([*parent.body["required"], *result.body["required"]]))
     for keyword in _MERGED_BY_NAME[1:]:
@@ -119,16 +115,16 @@ def _inherit(result: Resolved, target: int | str, parent: Resolved) -> None:
             result.body[keyword] = parent.body[keyword]
         elif keyword not in ("additionalProperties", "unevaluatedProperties"):
             result.body["allOf"].append({keyword: parent.body[keyword]})
-    result.body["allOf"] = [*members(parent.body.get("allOf")), *result.body["allOf"]]
+    result.body["allOf"] = [*as_list(parent.body.get("allOf")), *result.body["allOf"]]
     for keyword in ("anyOf", "oneOf"):
-        if theirs := members(parent.body.get(keyword)):
+        if theirs := as_list(parent.body.get(keyword)):
             result.body["allOf"].append({keyword: theirs})
     if isinstance(parent.body.get("configuration"), Mapping):
-        result.body["configuration"] = {**parent.body["configuration"], **mapping(result.body.get("configuration"))}
+        result.body["configuration"] = {**parent.body["configuration"], **as_mapping(result.body.get("configuration"))}
     result.alternatives = {**parent.alternatives, **result.alternatives}
 
 
-def _both(theirs: Any, ours: Any) -> Any:
+def _merge_property(theirs: Any, ours: Any) -> Any:
     """One property as both schemas want it."""
     if not isinstance(theirs, Mapping) or not isinstance(ours, Mapping):
         return cast("Any", theirs if ours is True else ours)
@@ -140,28 +136,30 @@ def _both(theirs: Any, ours: Any) -> Any:
         if keyword not in _ANNOTATIONS and keyword in child and child[keyword] != value and value is not None
     }
     if disputed:
-        merged["allOf"] = [*members(child.get("allOf")), disputed]
+        merged["allOf"] = [*as_list(child.get("allOf")), disputed]
     return merged
 
 
 def _merge_named(body: dict[str, Any], parent: Mapping[str, Any], keyword: str, target: int | str) -> None:
-    theirs = mapping(parent.get(keyword))
+    theirs = as_mapping(parent.get(keyword))
     if not theirs:
         return
-    ours = dict(mapping(body.get(keyword)))
+    ours = dict(as_mapping(body.get(keyword)))
     for name, value in theirs.items():
         if name in ours and ours[name] != value:
             where = f"{keyword}/{name}"
-            raise _problem("allOf", f"{where} is defined differently here and in the schema {target!r}", "Rename one.")
+            raise _composition_error(
+                "allOf", f"{where} is defined differently here and in the schema {target!r}", "Rename one."
+            )
         ours[name] = value
     body[keyword] = ours
 
 
 def _beside_reference(entry: Any) -> Any:
-    """What an entry says besides naming a stored schema."""
+    """What an entry contains besides the name of a stored schema."""
     if composed_reference(entry) is None:
         return entry
-    named = mapping(entry)
+    named = as_mapping(entry)
     return {keyword: value for keyword, value in named.items() if keyword != "$ref"}
 
 
@@ -172,9 +170,11 @@ def _asserting(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def unknown_parent(keyword: str, target: int | str) -> InvalidInput:
     """How a schema that builds upon one that is not there is refused."""
-    return _problem(keyword, f"there is no schema {target!r} to build upon", "Create it first, or correct the name.")
+    return _composition_error(
+        keyword, f"there is no schema {target!r} to build upon", "Create it first, or correct the name."
+    )
 
 
-def _problem(keyword: str, message: str, hint: str) -> InvalidInput:
+def _composition_error(keyword: str, message: str, hint: str) -> InvalidInput:
     problem = {"path": f"/{keyword}", "rule": keyword, "message": message}
     return InvalidInput(f"The schema cannot be composed: {message}.", hint=hint, details={"problems": [problem]})

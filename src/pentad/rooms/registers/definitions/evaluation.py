@@ -1,7 +1,7 @@
-"""Running an expression over an object's data, within a fixed number of steps.
+"""Evaluates an expression over an object's data, within a fixed number of steps.
 
-Missing is null, and null passes through arithmetic and functions of one value, so that half-filled objects compute null
-rather than fail. Everything else that does not fit is an ExpressionError that names the operation.
+A missing value is null, and null passes through arithmetic and one-value functions, so half-filled objects compute null
+instead of failing. Anything else that does not fit raises an ExpressionError that names the operation.
 """
 
 import operator
@@ -24,7 +24,7 @@ from pentad.rooms.registers.definitions.expressions import (
 from pentad.rooms.registers.definitions.functions import (
     FUNCTIONS,
     LONGEST_TEXT,
-    RefusedValue,
+    InvalidValue,
     as_text,
     is_number,
     kind_of,
@@ -52,7 +52,7 @@ def evaluate(
     rule: Expression | Template, data: Mapping[str, Any], *, now: float, facts: Mapping[str, Any] | None = None
 ) -> Any:
     """The value of an expression or a template over `data`."""
-    run = _Run(data, now, facts or {})
+    run = _Evaluation(data, now, facts or {})
     if isinstance(rule, Expression):
         return run.whole(rule)
     if len(rule.parts) == 1 and isinstance(rule.parts[0], Expression):
@@ -63,7 +63,7 @@ def evaluate(
     return "".join(texts)
 
 
-class _Run:
+class _Evaluation:
     """One evaluation: the data, the clock and the steps left."""
 
     __slots__ = ("_data", "_facts", "_now", "_steps")
@@ -77,20 +77,20 @@ class _Run:
     def whole(self, rule: Expression) -> Any:
         try:
             return self._value(rule.tree)
-        except RefusedValue as refused:
+        except InvalidValue as refused:
             raise ExpressionError(f"{refused} (in the expression {rule.source[:80]!r}).") from None
 
     def text(self, rule: Expression) -> str:
         value = self.whole(rule)
         try:
             return as_text(value)
-        except RefusedValue as refused:
+        except InvalidValue as refused:
             raise ExpressionError(f"A template {refused} (in {rule.source[:80]!r}).") from None
 
     def _spend(self, steps: int = 1) -> None:
         self._steps -= steps
         if self._steps < 0:
-            raise RefusedValue(f"An expression may take {MOST_STEPS} steps")
+            raise InvalidValue(f"An expression may take {MOST_STEPS} steps")
 
     def _value(self, node: Node) -> Any:
         self._spend()
@@ -107,7 +107,7 @@ class _Run:
                 return self._call(name, [self._value(argument) for argument in arguments])
 
     def _follow(self, node: Any, path: Sequence[str | int]) -> Any:
-        """A name asked of a list is asked of each of its members."""
+        """Follow a path; a name applied to a list is applied to each member."""
         for depth, step in enumerate(path):
             if isinstance(node, Mapping) and isinstance(step, str):
                 node = cast("Mapping[str, Any]", node).get(step)
@@ -128,8 +128,8 @@ class _Run:
             return None
         try:
             return _checked(FUNCTIONS[name].run(values, self._now))
-        except RefusedValue as refused:
-            raise RefusedValue(f"{name} {refused}") from None
+        except InvalidValue as refused:
+            raise InvalidValue(f"{name} {refused}") from None
 
     def _operation(self, sign: str, operands: Sequence[Node]) -> Any:
         left = self._value(operands[0])
@@ -159,7 +159,7 @@ class _Run:
             members = cast("list[Any]", whole)
             self._spend(len(members))
             return any(same_json(member, part) for member in members)
-        raise RefusedValue(f"'in' looks into a text or a list, not {kind_of(whole)}")
+        raise InvalidValue(f"'in' looks into a text or a list, not {kind_of(whole)}")
 
 
 def _ordered(sign: str, left: Any, right: Any) -> bool:
@@ -167,29 +167,29 @@ def _ordered(sign: str, left: Any, right: Any) -> bool:
         return False
     if (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str)):
         return _ORDER[sign](left, right)
-    raise RefusedValue(f"{sign!r} compares two numbers or two texts, not {kind_of(left)} and {kind_of(right)}")
+    raise InvalidValue(f"{sign!r} compares two numbers or two texts, not {kind_of(left)} and {kind_of(right)}")
 
 
 def _arithmetic(sign: str, left: Any, right: Any) -> Any:
     if sign == "+" and isinstance(left, str) and isinstance(right, str):
         return _checked(left + right)
     if not (is_number(left) and is_number(right)):
-        raise RefusedValue(f"{sign!r} wants two numbers, not {kind_of(left)} and {kind_of(right)}")
+        raise InvalidValue(f"{sign!r} wants two numbers, not {kind_of(left)} and {kind_of(right)}")
     if sign in "/%" and right == 0:
-        raise RefusedValue("Division by zero")
+        raise InvalidValue("Division by zero")
     try:
         if sign == "/" and isinstance(left, int) and isinstance(right, int) and left % right == 0:
             return left // right
         return _checked(_ARITHMETIC[sign](left, right))
     except OverflowError:
-        raise RefusedValue("The number grows too large") from None
+        raise InvalidValue("The number grows too large") from None
 
 
 def _checked(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise RefusedValue(f"makes a text of more than {LONGEST_TEXT} characters")
+        raise InvalidValue(f"makes a text of more than {LONGEST_TEXT} characters")
     if isinstance(value, float) and not isfinite(value):
-        raise RefusedValue("The number grows too large")
+        raise InvalidValue("The number grows too large")
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _LARGEST:
-        raise RefusedValue("The number grows too large")
+        raise InvalidValue("The number grows too large")
     return value

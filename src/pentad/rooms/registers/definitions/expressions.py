@@ -1,10 +1,10 @@
-"""The small language of computed properties and default templates: from text to a tree.
+"""Parses the small language of computed properties and default templates.
 
     price * amount                    total if total > 0 else null          sum(lines.price)
     concat(first, " ", last)          `odd name`.inner[0]                   @user
 
-Names are properties, `@name` is a fact about the call, `{{ ... }}` inside a text is a template. There is no way to
-loop, assign, import or reach an attribute. Text, tree and run are bounded; this module reads, `evaluation.py` runs.
+Names are properties, `@name` is a fact about the call, `{{ ... }}` inside a text is a template. The language cannot
+loop, assign, import or reach attributes. Text length, depth and operations are bounded; `evaluation.py` runs the tree.
 """
 
 import re
@@ -36,7 +36,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class ExpressionError(InvalidInput):
-    """An expression that cannot be read or run; says where."""
+    """An expression that cannot be parsed or evaluated; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class _Parser:
         raise ExpressionError(f"{what} (column {self._here.at + 1} of the expression {self._source[:80]!r}).")
 
     def _operation(self, sign: str, left: Node, right: Node) -> Node:
-        """A chain leans to the left, so its length is depth to whoever runs it."""
+        """A chain leans to the left, so its length becomes recursion depth on evaluation."""
         self._operations += 1
         if self._operations > MOST_OPERATIONS:
             self._fail(f"An expression has at most {MOST_OPERATIONS} operations")

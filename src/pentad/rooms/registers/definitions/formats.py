@@ -1,12 +1,14 @@
-"""The string formats a schema may name beyond those of JSON Schema: colours, versions, addresses, kinds of text.
+"""String formats beyond those of JSON Schema: colours, versions, addresses, kinds of text.
 
-Each check runs in time linear in the text. Formats of JSON Schema itself are asserted by the validator.
+Every check takes linear time. The validator itself asserts the formats of JSON Schema.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from pentad.kernel.problems import as_rfc3339
 
 _LONGEST: Final = 2_048
 _HEX: Final = re.compile(r"#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
@@ -82,27 +84,28 @@ KNOWN_FORMATS: Final = STANDARD_FORMATS | ANY_TEXT | EXTRA_FORMATS.keys()
 
 
 def date_of(value: Any) -> str | None:
-    """The date of a date-time text, for properties that want a date; None when it is not one."""
+    """The date of a date-time text; None for any other value."""
     if isinstance(value, str) and 10 < len(value) < 40 and _DATE_TIME.fullmatch(value):
         return value[:10]
     return None
 
 
-def tidied(value: str, wanted: str) -> Iterator[str]:
-    """Spellings a text of this format was probably meant to have; the caller checks whether one is valid."""
+def tidied(value: str, format_name: str) -> Iterator[str]:
+    """Spellings that this text was probably meant to have. The caller checks which one is valid."""
     text = value.strip()
     yield text
-    if wanted == "uuid":
+    if format_name == "uuid":
         bare = text.strip("{}").lower().removeprefix("urn:uuid:").replace("-", "")
         if len(bare) == 32:
             yield "-".join((bare[:8], bare[8:12], bare[12:16], bare[16:20], bare[20:]))
-    elif wanted == "semver":
+    elif format_name == "semver":
         yield text.lstrip("vV")
-    elif wanted in ("color", "color-hex", "color-hex-alpha"):
+    elif format_name in ("color", "color-hex", "color-hex-alpha"):
         yield f"#{text}"
-    elif wanted == "date":
+    elif format_name == "date":
         yield text.replace("/", "-").replace(".", "-")
-    elif wanted == "date-time":
-        yield text.replace(" ", "T", 1)
-    elif wanted in ("email", "idn-email"):
+    elif format_name == "date-time":
+        if (time := as_rfc3339(text)) is not None:
+            yield time
+    elif format_name in ("email", "idn-email"):
         yield text.removeprefix("mailto:")

@@ -1,7 +1,7 @@
-"""The functions of the expression language: a table of name, number of arguments and what it does.
+"""The functions of the expression language: name, number of arguments, implementation.
 
-A function takes plain JSON values and the time of the call, and answers with a plain JSON value. It refuses what it
-does not understand with a RefusedValue, and never makes a text longer than the limit.
+A function takes JSON values and the time of the call and returns a JSON value. It raises InvalidValue for arguments it
+cannot use and never makes a text longer than the limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ LONGEST_TEXT: Final = 65_536
 MOST_DAYS: Final = 3_660_000
 
 
-class RefusedValue(Exception):
-    """A value an operation cannot work with; the evaluator says where."""
+class InvalidValue(Exception):
+    """A value that an operation cannot use; the evaluator adds where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, str | int | float):
         return str(value)
-    raise RefusedValue("wants texts and numbers, not a list or an object")
+    raise InvalidValue("wants texts and numbers, not a list or an object")
 
 
 def kind_of(value: Any) -> str:
@@ -52,13 +52,13 @@ def is_number(value: Any) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise RefusedValue(f"wants a text, not {kind_of(value)}")
+    raise InvalidValue(f"wants a text, not {kind_of(value)}")
 
 
-def _whole(value: Any, most: int) -> int:
+def _integer(value: Any, most: int) -> int:
     if is_number(value) and value == int(value) and abs(value) <= most:
         return int(value)
-    raise RefusedValue(f"wants a whole number up to {most}, not {value!r}"[:120])
+    raise InvalidValue(f"wants a whole number up to {most}, not {value!r}"[:120])
 
 
 def _numbers(values: Sequence[Any]) -> list[Any]:
@@ -66,13 +66,13 @@ def _numbers(values: Sequence[Any]) -> list[Any]:
     flat = cast("list[Any]", values[0]) if len(values) == 1 and isinstance(values[0], list) else values
     found = [value for value in flat if value is not None]
     if wrong := [value for value in found if not is_number(value)]:
-        raise RefusedValue(f"wants numbers, not {kind_of(wrong[0])}")
+        raise InvalidValue(f"wants numbers, not {kind_of(wrong[0])}")
     return found
 
 
 def _bounded(length: int) -> None:
     if length > LONGEST_TEXT:
-        raise RefusedValue(f"makes a text of more than {LONGEST_TEXT} characters")
+        raise InvalidValue(f"makes a text of more than {LONGEST_TEXT} characters")
 
 
 def _concat(values: Sequence[Any], _: float) -> str:
@@ -83,7 +83,7 @@ def _concat(values: Sequence[Any], _: float) -> str:
 
 def _join(values: Sequence[Any], _: float) -> str:
     if not isinstance(values[0], list):
-        raise RefusedValue(f"wants a list, not {kind_of(values[0])}")
+        raise InvalidValue(f"wants a list, not {kind_of(values[0])}")
     texts = [as_text(value) for value in cast("list[Any]", values[0]) if value is not None]
     separator = _text(values[1]) if len(values) > 1 else ", "
     _bounded(sum(map(len, texts)) + len(separator) * len(texts))
@@ -93,22 +93,22 @@ def _join(values: Sequence[Any], _: float) -> str:
 def _replace(values: Sequence[Any], _: float) -> str:
     text, old, new = (_text(value) for value in values)
     if not old:
-        raise RefusedValue("cannot replace an empty text")
+        raise InvalidValue("cannot replace an empty text")
     _bounded(len(text) + text.count(old) * len(new))
     return text.replace(old, new)
 
 
 def _slice(values: Sequence[Any], _: float) -> Any:
     if not isinstance(values[0], str | list):
-        raise RefusedValue(f"wants a text or a list, not {kind_of(values[0])}")
-    first = _whole(values[1], 10**9)
-    last = _whole(values[2], 10**9) if len(values) > 2 and values[2] is not None else None
+        raise InvalidValue(f"wants a text or a list, not {kind_of(values[0])}")
+    first = _integer(values[1], 10**9)
+    last = _integer(values[2], 10**9) if len(values) > 2 and values[2] is not None else None
     return cast("str | list[Any]", values[0])[first:last]
 
 
 def _length(values: Sequence[Any], _: float) -> int:
     if not isinstance(values[0], str | list | dict):
-        raise RefusedValue(f"wants a text, a list or an object, not {kind_of(values[0])}")
+        raise InvalidValue(f"wants a text, a list or an object, not {kind_of(values[0])}")
     return len(cast("str | list[Any]", values[0]))
 
 
@@ -119,8 +119,8 @@ def _count(values: Sequence[Any], _: float) -> int:
 
 def _round(values: Sequence[Any], _: float) -> Any:
     if not is_number(values[0]):
-        raise RefusedValue(f"wants a number, not {kind_of(values[0])}")
-    digits = _whole(values[1], 10) if len(values) > 1 else 0
+        raise InvalidValue(f"wants a number, not {kind_of(values[0])}")
+    digits = _integer(values[1], 10) if len(values) > 1 else 0
     # Decimal of the number as written: 2.675 to two places is 2.68 to people, whatever its binary neighbour is.
     rounded = Decimal(str(values[0]))
     if rounded.adjusted() < 25:
@@ -130,25 +130,25 @@ def _round(values: Sequence[Any], _: float) -> Any:
 
 def _abs(values: Sequence[Any], _: float) -> Any:
     if not is_number(values[0]):
-        raise RefusedValue(f"wants a number, not {kind_of(values[0])}")
+        raise InvalidValue(f"wants a number, not {kind_of(values[0])}")
     return abs(values[0])
 
 
-def _moment(value: Any) -> datetime:
+def _parse_time(value: Any) -> datetime:
     try:
         return parse_iso(_text(value))
     except ValueError:
-        raise RefusedValue(f"wants a date or date-time, not {str(value)[:40]!r}") from None
+        raise InvalidValue(f"wants a date or date-time, not {str(value)[:40]!r}") from None
 
 
 def _add_days(values: Sequence[Any], _: float) -> str:
-    text, days = _text(values[0]), _whole(values[1], MOST_DAYS)
+    text, days = _text(values[0]), _integer(values[1], MOST_DAYS)
     try:
         if len(text) == 10:
-            return (_moment(text).date() + timedelta(days=days)).isoformat()
-        return iso((_moment(text) + timedelta(days=days)).timestamp())
+            return (_parse_time(text).date() + timedelta(days=days)).isoformat()
+        return iso((_parse_time(text) + timedelta(days=days)).timestamp())
     except (OverflowError, ValueError, OSError):
-        raise RefusedValue("goes past the years 1 to 9999") from None
+        raise InvalidValue("goes past the years 1 to 9999") from None
 
 
 def _today(now: float) -> date:
@@ -183,6 +183,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "list": Function(0, 32, lambda values, _: list(values)),
     "now": Function(0, 0, lambda _, now: iso(now)),
     "today": Function(0, 0, lambda _, now: _today(now).isoformat()),
-    "year": Function(1, 1, lambda values, _: _moment(values[0]).year),
+    "year": Function(1, 1, lambda values, _: _parse_time(values[0]).year),
     "add_days": Function(2, 2, _add_days),
 }

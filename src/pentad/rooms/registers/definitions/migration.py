@@ -1,7 +1,7 @@
-"""Steps that carry stored objects over to a changed schema, as data: suggested by a preflight, agreed to by a person.
+"""Migration steps that adapt stored objects to a changed schema: suggested by a preflight, confirmed by a person.
 
-A step names a property by its name, or by a JSON pointer when it lies deeper. Steps are pure and only touch what they
-name; a value a cast cannot carry over exactly is left as it is, for the check to find.
+A step names a property, or a JSON pointer for a deeper one. Steps are pure and touch only what they name. A value that
+cannot be cast without loss stays as it is, and validation then reports it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json_patch import split_pointer
-from pentad.rooms.registers.definitions.shapes import mapping
-from pentad.rooms.registers.definitions.suggestions import converted
+from pentad.kernel.problems import NO_VALUE, convert_value
+from pentad.rooms.registers.definitions.json_values import as_mapping
 
 StepKind = Literal["rename", "default", "cast", "drop", "enum_map"]
 _NEEDS: Final[dict[StepKind, str | None]] = {
@@ -26,7 +26,7 @@ _CASTS: Final = ("string", "number", "integer", "boolean", "array", "object", "n
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     """One change to every object: `to` is a name (rename) or a type (cast); `values` maps old to new (enum_map)."""
 
     kind: StepKind
@@ -46,12 +46,12 @@ class Step:
         return body
 
 
-def read_steps(given: Sequence[Any]) -> list[Step]:
+def read_steps(given: Sequence[Any]) -> list[MigrationStep]:
     """Steps as a caller sends them; InvalidInput names the first that is not understood."""
-    return [_read_step(mapping(entry), number) for number, entry in enumerate(given)]
+    return [_read_step(as_mapping(entry), number) for number, entry in enumerate(given)]
 
 
-def migrate(data: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any]:
+def migrate(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> dict[str, Any]:
     """The object after every step; the given one is left as it is."""
     result = deepcopy(dict(data))
     for step in steps:
@@ -59,18 +59,20 @@ def migrate(data: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any]:
     return result
 
 
-def _read_step(entry: Mapping[str, Any], number: int) -> Step:
+def _read_step(entry: Mapping[str, Any], number: int) -> MigrationStep:
     kind, name = entry.get("step"), entry.get("property")
     if kind not in _NEEDS or not isinstance(name, str) or not name:
-        raise _wrong(number, f"needs a property and one of the steps {', '.join(_NEEDS)}")
+        raise _step_error(number, f"needs a property and one of the steps {', '.join(_NEEDS)}")
     step: StepKind = kind
     needed = _NEEDS[step]
     if needed is not None and needed not in entry:
-        raise _wrong(number, f"({step}) needs {needed!r}")
+        raise _step_error(number, f"({step}) needs {needed!r}")
     to = entry.get("to", "")
     if not isinstance(to, str) or (step == "cast" and to not in _CASTS) or (step == "rename" and not to):
-        raise _wrong(number, f"({step}) has a 'to' that is not a {'type' if step == 'cast' else 'name'}")
-    return Step(step, name, to, entry.get("value"), _pairs(entry.get("values"), number) if step == "enum_map" else ())
+        raise _step_error(number, f"({step}) has a 'to' that is not a {'type' if step == 'cast' else 'name'}")
+    return MigrationStep(
+        step, name, to, entry.get("value"), _pairs(entry.get("values"), number) if step == "enum_map" else ()
+    )
 
 
 def _pairs(values: Any, number: int) -> tuple[tuple[Any, Any], ...]:
@@ -81,10 +83,10 @@ def _pairs(values: Any, number: int) -> tuple[tuple[Any, Any], ...]:
         pairs = cast("list[Any]", values)
         if all(isinstance(pair, list) and len(cast("list[Any]", pair)) == 2 for pair in pairs):
             return tuple((pair[0], pair[1]) for pair in pairs)
-    raise _wrong(number, "(enum_map) needs 'values': an object, or a list of pairs")
+    raise _step_error(number, "(enum_map) needs 'values': an object, or a list of pairs")
 
 
-def _wrong(number: int, what: str) -> InvalidInput:
+def _step_error(number: int, what: str) -> InvalidInput:
     return InvalidInput(
         f"Step {number} of the migration {what}.",
         hint='For example {"step": "rename", "property": "name", "to": "title"}.',
@@ -92,7 +94,7 @@ def _wrong(number: int, what: str) -> InvalidInput:
     )
 
 
-def _apply(data: dict[str, Any], step: Step) -> None:
+def _apply(data: dict[str, Any], step: MigrationStep) -> None:
     path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
     owner: Any = data
     for part in path[:-1]:
@@ -110,7 +112,8 @@ def _apply(data: dict[str, Any], step: Step) -> None:
     elif step.kind == "rename":
         holder[step.to] = holder.pop(name)
     elif step.kind == "cast":
-        holder[name] = next(converted(holder[name], step.to), holder[name])
+        if (value := convert_value(holder[name], step.to)) is not NO_VALUE:
+            holder[name] = value
     else:
         found = (new for old, new in step.values if type(old) is type(holder[name]) and old == holder[name])
         holder[name] = next(found, holder[name])

@@ -1,23 +1,26 @@
-"""The facts of a property: what storage, queries, forms and access need to know of it, read from its definition."""
+"""The properties of a schema as storage, queries, forms and access rules need them.
+
+`derived_from` tells which properties a value is made from, through computed values and default templates. Such a value
+reveals its sources, so it is hidden from callers who may not read one of them.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from pentad.rooms.registers.definitions.computed import Computed, read_computed
-from pentad.rooms.registers.definitions.defaults import Default, read_default
+from pentad.rooms.registers.definitions.defaults import Computed, Default, read_computed, read_default
+from pentad.rooms.registers.definitions.json_schema import required_names, types_of
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping, text_or_none
 from pentad.rooms.registers.definitions.references import EACH, Reference, read_reference
-from pentad.rooms.registers.definitions.shapes import mapping, members, text
-from pentad.rooms.registers.definitions.translation import is_link, required_names, types_of
 
 Kind = Literal["text", "number", "boolean", "date", "moment"]
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One property. `path` is its way down from the root; `kind` is how it compares, None for lists and objects.
+    """One property. `path` leads to it from the root; `kind` is how its values compare, None for lists and objects.
 
-    `elements` are the members of the objects in a list (none if they may have any), None where it has no objects.
+    `elements` are the properties of the objects in a list (empty if they may have any), None if it holds no objects.
     """
 
     name: str
@@ -31,29 +34,18 @@ class Property:
     enum: tuple[Any, ...] = ()
     required: bool = False
     facetable: bool = False
-    facet: Mapping[str, Any] = field(default_factory=dict[str, Any])
     indexed: bool = False
     unique: bool = False
     immutable: bool = False
-    translatable: bool = False
     visible: bool = True
     hide_on_collection: bool = False
-    hide_on_form: bool = False
-    link: bool = False
     computed: Computed | None = None
     default: Default | None = None
     ref: Reference | None = None
     authorization: Mapping[str, Any] | None = None
-    source: int | str | None = None
     item_kind: Kind | None = None
     elements: Mapping[str, "Property"] | None = None
     children: Mapping[str, "Property"] = field(default_factory=dict[str, "Property"])
-
-    @property
-    def type(self) -> str | None:
-        """The one type besides null, or None when there are several or none."""
-        rest = [name for name in self.types if name != "null"]
-        return rest[0] if len(rest) == 1 else None
 
     @property
     def many(self) -> bool:
@@ -69,37 +61,35 @@ class Indexed:
     unique: bool = False
 
 
-def read_properties(body: Mapping[str, Any], sources: Mapping[str, int | str]) -> dict[str, Property]:
+def read_properties(body: Mapping[str, Any]) -> dict[str, Property]:
     """The properties of a schema whose parents are folded in, nested ones below their parents."""
-    return _level(body, (), sources)
+    return _level(body, ())
 
 
-def _level(node: Mapping[str, Any], path: tuple[str, ...], sources: Mapping[str, int | str]) -> dict[str, Property]:
+def _level(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property]:
     required = frozenset(required_names(node))
     return {
-        name: _read(name, mapping(value), (*path, name), name in required, sources.get(name))
-        for name, value in mapping(node.get("properties")).items()
+        name: _read(name, as_mapping(value), (*path, name), name in required)
+        for name, value in as_mapping(node.get("properties")).items()
     }
 
 
-def every(properties: Mapping[str, Property]) -> Iterator[Property]:
+def walk_properties(properties: Mapping[str, Property]) -> Iterator[Property]:
     """All properties, nested ones after their parent."""
     for found in properties.values():
         yield found
-        yield from every(found.children)
+        yield from walk_properties(found.children)
 
 
 def references_of(properties: Mapping[str, Property]) -> Iterator[Reference]:
     """Every relation, those inside nested objects and lists of objects included."""
-    for found in every(properties):
-        yield from _relations(found.definition, found.path, found.definition, nested=False)
+    for found in walk_properties(properties):
+        yield from _references(found.definition, found.path, found.definition, nested=False)
 
 
-def _read(
-    name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool, source: int | str | None
-) -> Property:
-    items = mapping(node.get("items"))
-    reference = next(_relations(node, path, node, nested=False), None)
+def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool) -> Property:
+    items = as_mapping(node.get("items"))
+    reference = next(_references(node, path, node, nested=False), None)
     facet = node.get("facetable")
     return Property(
         name=name,
@@ -107,60 +97,55 @@ def _read(
         definition=node,
         types=types_of(node),
         kind="text" if reference and not reference.many else _kind(node),
-        format=text(node.get("format")),
-        title=text(node.get("title")),
-        description=text(node.get("description")),
-        enum=tuple(members(node.get("enum"))),
+        format=text_or_none(node.get("format")),
+        title=text_or_none(node.get("title")),
+        description=text_or_none(node.get("description")),
+        enum=tuple(as_list(node.get("enum"))),
         required=required,
         facetable=facet is True or isinstance(facet, Mapping),
-        facet=mapping(facet),
         indexed=bool(node.get("x-index")),
         unique=node.get("unique") is True,
         immutable=node.get("immutable") is True,
-        translatable=node.get("translatable") is True,
         visible=node.get("visible") is not False,
         hide_on_collection=node.get("hideOnCollection") is True,
-        hide_on_form=node.get("hideOnForm") is True,
-        link=is_link(node) or is_link(items),
         computed=read_computed(node),
         default=read_default(node),
         ref=reference,
-        authorization=mapping(node.get("authorization")) or None,
-        source=source,
+        authorization=as_mapping(node.get("authorization")) or None,
         item_kind=("text" if reference else _kind(items)) if "array" in types_of(node) else None,
-        children=_level(node, path, {}),
+        children=_level(node, path),
         elements=_elements(node, path),
     )
 
 
 def _elements(node: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Property] | None:
-    items = mapping(node.get("items"))
+    items = as_mapping(node.get("items"))
     if "array" not in types_of(node) or "prefixItems" in node:
         return None
-    return _level(items, (*path, EACH), {}) if "object" in types_of(items) or not types_of(items) else None
+    return _level(items, (*path, EACH)) if "object" in types_of(items) or not types_of(items) else None
 
 
-def _relations(
+def _references(
     node: Mapping[str, Any], path: tuple[str, ...], owner: Mapping[str, Any], *, nested: bool
 ) -> Iterator[Reference]:
-    """The relations of one property: its own, those of its list, of its alternatives, of objects in its list."""
+    """The references of one property: its own and those of its list, its alternatives and the objects in its list."""
     if (found := read_reference(node, path, owner)) is not None:
         yield found
     for keyword in ("allOf", "anyOf", "oneOf"):
-        for entry in members(node.get(keyword)):
-            yield from _relations(mapping(entry), path, owner, nested=nested)
-    if items := mapping(node.get("items")):
-        yield from _relations(items, (*path, EACH), node, nested=True)
+        for entry in as_list(node.get(keyword)):
+            yield from _references(as_mapping(entry), path, owner, nested=nested)
+    if items := as_mapping(node.get("items")):
+        yield from _references(items, (*path, EACH), node, nested=True)
     if nested:
-        for name, inner in mapping(node.get("properties")).items():
-            yield from _relations(mapping(inner), (*path, name), mapping(inner), nested=True)
+        for name, inner in as_mapping(node.get("properties")).items():
+            yield from _references(as_mapping(inner), (*path, name), as_mapping(inner), nested=True)
 
 
 def _kind(node: Mapping[str, Any]) -> Kind | None:
     rest = {name for name in types_of(node) if name != "null"} or _types_of_values(node)
     if rest == {"string"}:
         kinds: dict[str | None, Kind] = {"date": "date", "date-time": "moment"}
-        return kinds.get(text(node.get("format")), "text")
+        return kinds.get(text_or_none(node.get("format")), "text")
     if rest and rest <= {"number", "integer"}:
         return "number"
     return "boolean" if rest == {"boolean"} else None
@@ -168,6 +153,37 @@ def _kind(node: Mapping[str, Any]) -> Kind | None:
 
 def _types_of_values(node: Mapping[str, Any]) -> set[str]:
     """A property without a type is known by its enum or const."""
-    values = [node["const"]] if "const" in node else members(node.get("enum"))
+    values = [node["const"]] if "const" in node else as_list(node.get("enum"))
     names = {str: "string", bool: "boolean", int: "number", float: "number"}
     return {names.get(cast("type[Any]", type(value)), "other") for value in values if value is not None}
+
+
+def derived_from(properties: Mapping[str, Property]) -> dict[str, frozenset[str]]:
+    """All direct and indirect sources of each property that is made from others."""
+    direct = {name: frozenset(properties_read(found)) for name, found in properties.items()}
+    found = {name: sources for name, sources in direct.items() if sources}
+    growing = True
+    while growing:
+        growing = False
+        for name, sources in found.items():
+            whole = sources.union(*(found[source] for source in sources if source in found))
+            growing = growing or whole != sources
+            found[name] = whole
+    return found
+
+
+def properties_read(found: Property) -> Iterator[str]:
+    """The top-level properties that a property's own definition reads."""
+    if found.computed is not None:
+        yield from found.computed.rule.properties()
+    yield from _defaults(found.definition)
+
+
+def _defaults(node: Mapping[str, Any]) -> Iterator[str]:
+    default = read_default(node)
+    if default is not None and default.template is not None:
+        yield from default.template.properties()
+    for inner in as_mapping(node.get("properties")).values():
+        yield from _defaults(as_mapping(inner))
+    if "items" in node:
+        yield from _defaults(as_mapping(node.get("items")))

@@ -1,7 +1,7 @@
-"""How a schema names another stored schema, told apart from JSON Schema's references inside one document.
+"""How a schema refers to another stored schema, as opposed to a JSON Schema reference within one document.
 
 `$ref: "person"`, `$ref: 7`, `$ref: <uuid>` and `$ref: "#/components/schemas/person"` name stored schemas. `#`,
-`#/$defs/...` and `#anchor` stay inside the document. Everything with a scheme or a path points outside and is refused.
+`#/$defs/...` and `#anchor` stay inside the document. Anything with a scheme or a path points outside and is refused.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from pentad.rooms.registers.definitions.shapes import mapping, text
+from pentad.rooms.registers.definitions.json_values import text_or_none
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
@@ -22,10 +22,10 @@ _NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A property whose values are objects of another schema. `path` has a `*` wherever a list is passed through.
+    """A property whose values are objects of another schema. `path` has a `*` for every list on the way.
 
-    `inversed_by` is the property of those objects that points back. With `write_back` it is written from here; with
-    `carried` as well, what is given here is only passed on to it.
+    `inversed_by` is the property of those objects that refers back. With `write_back` it is written from here. With
+    `transient` too, the value is only written there and not stored here.
     """
 
     path: tuple[str, ...]
@@ -33,17 +33,15 @@ class Reference:
     on_delete: OnDelete = "NO_ACTION"
     inversed_by: str | None = None
     many: bool = False
-    handling: str = "related-object"
-    register: int | str | None = None
     validate: bool = True
     default: Any = None
     write_back: bool = False
-    carried: bool = False
+    transient: bool = False
 
     @property
     def filled(self) -> bool:
-        """Whether objects do not keep the property but get it on reading, from what points back."""
-        return self.inversed_by is not None and (self.carried or not self.write_back)
+        """Whether the property is not stored but filled in on reading, from the objects that refer back."""
+        return self.inversed_by is not None and (self.transient or not self.write_back)
 
 
 def stored_reference(value: Any) -> int | str | None:
@@ -73,18 +71,15 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
     if target is None:
         return None
     both: dict[str, Any] = {**owner, **node}
-    chosen = mapping(both.get("objectConfiguration"))
     on_delete = both.get("onDelete")
     return Reference(
         path=path,
         target=target,
         on_delete=on_delete if on_delete in ON_DELETE else "NO_ACTION",
-        inversed_by=text(both.get("inversedBy")),
+        inversed_by=text_or_none(both.get("inversedBy")),
         many=path[-1] == EACH,
-        handling=text(chosen.get("handling")) or "related-object",
-        register=stored_reference(chosen.get("register")),
         validate=both.get("validateReference") is not False,
         default=owner.get("default"),
         write_back=both.get("writeBack") is True,
-        carried=both.get("removeAfterWriteBack") is True,
+        transient=both.get("removeAfterWriteBack") is True,
     )

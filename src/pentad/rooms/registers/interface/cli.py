@@ -1,4 +1,4 @@
-"""`pentad registers`: list registers, import and export files; on the store or, with --url, on a server."""
+"""`pentad registers`: list registers, import and export objects, in the local store or with --url on a server."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pentad.terminal.client import Client, Target
 
 _FORMATS: Final = ("csv", "xlsx", "json", "jsonl")
-_REPORTED: Final = 20
+_MOST_PROBLEMS: Final = 20
 _BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
@@ -39,7 +39,7 @@ def registers() -> None:
 @server_options()
 def list_registers(as_json: bool, target: "Target") -> None:
     """List registers, their schemas and how many objects each has."""
-    rows = target.run(_listed, "registers")
+    rows = target.run(_list_rows, "registers")
     if as_json:
         print_json(rows)
     else:
@@ -57,7 +57,7 @@ def list_registers(as_json: bool, target: "Target") -> None:
 @click.option(
     "--key", "keys", multiple=True, metavar="PROPERTY", help="Update objects with the same value; repeatable."
 )
-@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default what the file's name ends in.")
+@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default the ending of the file name.")
 @click.option("--encoding", metavar="NAME", help="The encoding of a CSV file that is not Unicode.")
 @click.option("--partial", is_flag=True, help="Keep the good rows even if others are bad.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
@@ -95,14 +95,14 @@ def import_file(
     if as_json:
         print_json(report)
     else:
-        _tell(report)
+        _print_report(report)
     return ExitCode.FAILED if report["failed"] else ExitCode.OK
 
 
 @registers.command("export")
 @click.option("--register", "-r", "register", required=True, metavar="REF", help="The register: id, uuid or slug.")
 @click.option("--schema", "-s", "schema", required=True, metavar="REF", help="The schema: id, uuid or slug.")
-@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default what --out ends in, or csv.")
+@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default the ending of --out, or csv.")
 @click.option("--filter", "filters", metavar="JSON", help='Which objects: {"status": "open", "price": {"gte": 5}}.')
 @click.option("--fields", metavar="A,B,...", help="Only these properties.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.  [default: stdout]")
@@ -117,34 +117,34 @@ def export_file(
     target: "Target",
 ) -> None:
     """Export objects to a file or to stdout. The file appears, or is replaced, only once it is complete."""
-    asked: dict[str, Any] = {}
+    selection: dict[str, Any] = {}
     if filters is not None:
-        asked["filter"] = _parsed(filters)
+        selection["filter"] = _parse_json(filters)
     if fields is not None:
-        asked["fields"] = fields
+        selection["fields"] = fields
     name = kind or (out.name if out is not None else "csv")
     if out is None:
-        _export(target, sys.stdout.buffer, name, register, schema, asked)
+        _export(target, sys.stdout.buffer, name, register, schema, selection)
         sys.stdout.buffer.flush()
         return
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:
-            _export(target, file, name, register, schema, asked)
+            _export(target, file, name, register, schema, selection)
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
     say(f"Saved {out} ({out.stat().st_size:,} bytes).")
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         raise click.BadParameter('is not JSON; write it as {"property": value}.', param_hint="--filter") from None
 
 
-async def _listed(client: "Client") -> list[dict[str, Any]]:
+async def _list_rows(client: "Client") -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     async for register in _all_registers(client):
         known = {"register": register["slug"], "title": register["title"]}
@@ -159,38 +159,38 @@ async def _listed(client: "Client") -> list[dict[str, Any]]:
 
 
 async def _all_registers(client: "Client") -> AsyncGenerator[dict[str, Any]]:
-    asked: dict[str, Any] = {"action": "list", "fields": ["slug", "title", "schemas"], "offset": 0}
-    while asked["offset"] is not None:
-        page = await client.call_tool("registers", asked)
+    arguments: dict[str, Any] = {"action": "list", "fields": ["slug", "title", "schemas"], "offset": 0}
+    while arguments["offset"] is not None:
+        page = await client.call_tool("registers", arguments)
         for register in page["results"]:
             yield register
-        asked["offset"] = page.get("next_offset")
+        arguments["offset"] = page.get("next_offset")
 
 
 async def _upload(client: "Client", content: bytes, register: str, query: dict[str, Any]) -> dict[str, Any]:
-    """Import over HTTP. A file with bad rows is refused with a report, too."""
+    """Import over HTTP. The error for bad rows is a report too."""
     keys = ",".join(query.pop("key")) or None
     flags = {name: str(query.pop(name)).lower() for name in ("partial", "dry_run")}
     path = f"/api/registers/{quote(register, safe='')}/import"
     status, body = await client.send_file("POST", path, {**query, **flags, "key": keys}, content)
-    report = _answer(status, body)
+    report = _parse_answer(status, body)
     if "rows" not in report:
-        raise _refusal(status, report)
+        raise _error_of(status, report)
     return report
 
 
-def _answer(status: int, body: bytes) -> dict[str, Any]:
+def _parse_answer(status: int, body: bytes) -> dict[str, Any]:
     try:
         return json.loads(body)
     except ValueError:
-        raise Unavailable(f"The server answered {status} with something else than JSON.") from None
+        raise Unavailable(f"The server answered {status}, but not with JSON.") from None
 
 
-def _refusal(status: int, answer: dict[str, Any]) -> PentadError:
+def _error_of(status: int, answer: dict[str, Any]) -> PentadError:
     from pentad.mcp.wire_errors import error_from_json
 
-    told: Any = answer.get("error")
-    found = error_from_json(cast("dict[str, Any]", told)) if isinstance(told, dict) else None
+    error: Any = answer.get("error")
+    found = error_from_json(cast("dict[str, Any]", error)) if isinstance(error, dict) else None
     text = str(answer.get("message") or answer.get("error") or f"The server answered {status}.")
     return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
 
@@ -198,8 +198,8 @@ def _refusal(status: int, answer: dict[str, Any]) -> PentadError:
 async def _import(
     settings: "Settings", source: BinaryIO, name: str, register: str, schema: str, options: dict[str, Any]
 ) -> dict[str, Any]:
+    from pentad.rooms.registers.transfer.formats import format_named
     from pentad.rooms.registers.transfer.imports import ImportOptions
-    from pentad.rooms.registers.transfer.rows import format_named
 
     kind = format_named(name)
     async with _open(settings) as (room, caller):
@@ -209,42 +209,42 @@ async def _import(
             return report.wire()
 
 
-def _export(target: "Target", file: BinaryIO, name: str, register: str, schema: str, asked: dict[str, Any]) -> None:
+def _export(target: "Target", file: BinaryIO, name: str, register: str, schema: str, selection: dict[str, Any]) -> None:
     if target.server is None:
-        asyncio.run(_write(target.settings, file, name, register, schema, asked))
+        asyncio.run(_write(target.settings, file, name, register, schema, selection))
     else:
-        file.write(target.run(lambda client: _download(client, name, register, schema, asked)))
+        file.write(target.run(lambda client: _download(client, name, register, schema, selection)))
 
 
-async def _download(client: "Client", name: str, register: str, schema: str, asked: dict[str, Any]) -> bytes:
-    filters = json.dumps(asked["filter"]) if "filter" in asked else None
+async def _download(client: "Client", name: str, register: str, schema: str, selection: dict[str, Any]) -> bytes:
+    filters = json.dumps(selection["filter"]) if "filter" in selection else None
     kind = name.rpartition(".")[2].lower()
-    query = {"schema": schema, "format": kind, "_filter": filters, "_fields": asked.get("fields")}
+    query = {"schema": schema, "format": kind, "_filter": filters, "_fields": selection.get("fields")}
     status, body = await client.send_file("GET", f"/api/registers/{quote(register, safe='')}/export", query)
     if status != 200:
-        raise _refusal(status, _answer(status, body))
+        raise _error_of(status, _parse_answer(status, body))
     return body
 
 
 async def _write(
-    settings: "Settings", file: BinaryIO, name: str, register: str, schema: str, asked: dict[str, Any]
+    settings: "Settings", file: BinaryIO, name: str, register: str, schema: str, selection: dict[str, Any]
 ) -> None:
-    from pentad.rooms.registers.transfer.rows import format_named
+    from pentad.rooms.registers.transfer.formats import format_named
 
     kind = format_named(name)
     async with _open(settings) as (room, caller):
         pair = await room.catalogue.pair(caller, register, schema)
-        async for part in room.transfer.export(caller, pair, kind, asked):
+        async for part in room.transfer.export(caller, pair, kind, selection):
             file.write(part)
 
 
 @asynccontextmanager
 async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller]]":
-    """The room alone, and the owner of this machine as its caller."""
+    """The room, and the local user as its caller."""
     from pentad.kernel.errors import NotFound
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.registers.missing import Missing
     from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.not_found import Missing
 
     async with open_room(settings, "registers") as room:
         try:
@@ -253,10 +253,9 @@ async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller
             raise NotFound(error.message, hint=error.hint_on_the_command_line, details=error.details) from None
 
 
-def _tell(report: dict[str, Any]) -> None:
+def _print_report(report: dict[str, Any]) -> None:
     if report["problems"]:
-        shown = report["problems"][:_REPORTED]
-        rows = [(one["row"], one["column"], one["problem"]) for one in shown]
+        rows = [(one["row"], one["column"], one["problem"]) for one in report["problems"][:_MOST_PROBLEMS]]
         print_table(("row", "column", "problem"), rows, empty="")
     failed = report["failed"]
     done = f"{report['created']:,} created, {report['updated']:,} updated, {report['unchanged']:,} unchanged"

@@ -1,1 +1,1 @@
-"""Objects: how they are written, read, remembered and kept whole."""
+"""Objects: writing, reading, history and referential integrity."""

@@ -1,66 +1,175 @@
-"""The history of objects as callers use it: who did what, what differed, whether it is genuine, and going back.
+"""The history of objects for callers: changes, differences between versions, verification, reverting.
 
-Going back is a change like any other: a new version with exactly the old data, so that it can be undone too.
+Reverting is a change like any other: a new version with the old data, so it can be undone too.
+
+Each change's hash covers the previous hash, its own facts and the state it led to; the object holds the newest hash.
+Changing, removing or adding anything unnoticed would mean rewriting everything that follows, and the object.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.rooms.registers.access import AccessRules, is_admin
-from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.definitions.diffing import differences
-from pentad.rooms.registers.definitions.problems import rejection
+from pentad.rooms.registers.access.rules import AccessRules, is_admin
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.definitions.json_diff import differences
+from pentad.rooms.registers.definitions.object_validation import validation_error
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.objects import chronicle, store
-from pentad.rooms.registers.objects.drafts import Draft, Held
-from pentad.rooms.registers.objects.objects import Objects
-from pentad.rooms.registers.objects.past_rights import PastRights
-from pentad.rooms.registers.objects.refusals import check_version, missing
-from pentad.rooms.registers.objects.reports import Change
-from pentad.rooms.registers.objects.steps import Task
-from pentad.rooms.registers.objects.targets import named_object
-from pentad.rooms.registers.objects.verification import Verification, verified
-from pentad.rooms.registers.objects.write import check_current
-from pentad.rooms.registers.query.moments import moment as moment_of
-from pentad.rooms.registers.query.tree import AsOf
+from pentad.rooms.registers.objects import change_log, store
+from pentad.rooms.registers.objects.change_log import ERASED, Change, digest_of
+from pentad.rooms.registers.objects.history_access import HistoryAccess
+from pentad.rooms.registers.objects.lookup import check_version, find_object, object_not_found
+from pentad.rooms.registers.objects.pending_changes import (
+    NO_HASH,
+    ExistingObject,
+    PendingChange,
+    Provenance,
+    WriteContext,
+    chain_facts,
+    chain_hash,
+    state_digest,
+)
+from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.writer import check_current
+from pentad.rooms.registers.query.datetimes import parse_time as moment_of
+from pentad.rooms.registers.query.models import AsOf
 
 _PORTION: Final = 200
-_MOST_LOOKED_AT: Final = 5_000
+_MOST_EXAMINED: Final = 5_000
+_NEUTRAL: Final = frozenset({"lock", "unlock"})
+_MOST_PROBLEMS: Final = 20
+_HIDDEN: Final = "a change you may not read"
+
+
+@dataclass(slots=True)
+class Verification:
+    """The verdict on one object's history."""
+
+    uuid: str
+    changes: int
+    """How many the caller may know of."""
+    head: str | None
+    """The hash of the newest; None where the caller may not have it."""
+    problems: list[str] = field(default_factory=list[str])
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+    def wire(self) -> dict[str, Any]:
+        head = {} if self.head is None else {"head": self.head}
+        found = {"uuid": self.uuid, "valid": self.valid, "changes": self.changes, **head}
+        return {**found, "problems": self.problems[:_MOST_PROBLEMS]}
+
+    def add(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def verify_chain(
+    uuid: str, history: Sequence[tuple[Change, bool]], existing: ExistingObject | None, known: Callable[[Change], bool]
+) -> Verification:
+    """Check a whole history, oldest first, against the current object; `existing` is None for a purged one.
+
+    Problems of changes that the caller may not read (`known`) are reported without naming them.
+    """
+    head = history[-1][0].hash.hex() if history else ""
+    verdict = Verification(uuid, sum(known(change) for change, _ in history), head)
+    states = _states(history, existing)
+    previous = NO_HASH
+    version, since, deleted = 0, None, False
+    for (change, found_deleted), state in zip(history, states, strict=True):
+        name = f"change {change.seq} ({change.action}, version {change.version})" if known(change) else _HIDDEN
+        if change.hash != _expected_hash(previous, change, state):
+            verdict.add(f"{name}: its hash does not fit what it says or what came before.")
+        previous = change.hash
+        if change.action in _NEUTRAL:
+            if change.version != version:
+                verdict.add(f"{name}: it is not about {_version(name, version)}.")
+            continue
+        if change.version != version + 1:
+            verdict.add(f"{name}: {_version(name, version + 1)} should be here.")
+        erased = change.before is not None and change.before.startswith(ERASED)
+        if change.since != since or (found_deleted != deleted and not erased):
+            verdict.add(f"{name}: what it replaced is not what was there.")
+        version, since, deleted = change.version, change.at, change.action == "delete"
+    _check_end(verdict, history, existing, version, since, deleted)
+    return verdict
+
+
+def _version(name: str, version: int) -> str:
+    return "another version" if name == _HIDDEN else f"version {version}"
+
+
+def _check_end(
+    verdict: Verification,
+    history: Sequence[tuple[Change, bool]],
+    existing: ExistingObject | None,
+    version: int,
+    since: float | None,
+    deleted: bool,
+) -> None:
+    last = history[-1][0] if history else None
+    if existing is None:
+        if last is None or last.action != "purge":
+            verdict.problems.append("The object is gone, and no change says so.")
+        return
+    stored = existing.stored
+    if last is None or last.hash != existing.hash:
+        verdict.problems.append("The object does not hold the hash of its newest change.")
+    if (stored.version, stored.updated_at, stored.is_deleted) != (version, since, deleted):
+        verdict.problems.append("The object's version, time or deletion is not what its history says.")
+
+
+def _states(history: Sequence[tuple[Change, bool]], existing: ExistingObject | None) -> list[bytes]:
+    """The digest of the state after each change: what the next state change replaced, or the current state."""
+    following = state_digest("") if existing is None else state_digest(existing.stored.text)
+    states: list[bytes] = []
+    for change, _ in reversed(history):
+        states.append(state_digest("") if change.action == "purge" else following)
+        if change.before is not None and change.action not in _NEUTRAL:
+            following = digest_of(change.before)
+    return states[::-1]
+
+
+def _expected_hash(previous: bytes, change: Change, state: bytes) -> bytes:
+    provenance = Provenance(change.principal, change.agent, change.session, change.call, change.reason, change.plan)
+    shared = chain_facts(change.register, change.schema, change.version, change.action, change.at, provenance)
+    return chain_hash(previous, change.uuid, shared, state)
 
 
 class History:
-    """Looks back, and goes back."""
+    """Reads and verifies the history, and reverts objects."""
 
     def __init__(self, database: Database, catalogue: Catalogue, access: AccessRules, objects: Objects) -> None:
         self._database = database
         self._catalogue = catalogue
         self._access = access
-        self._past = PastRights(database.dialect, catalogue, access)
+        self._history_access = HistoryAccess(database.dialect, catalogue, access)
         self._objects = objects
 
     async def of(
         self, caller: Caller, pair: Pair, ref: int | str, limit: int = 50, before: int | None = None
     ) -> list[Change]:
-        """What happened to an object, newest first; `before` is the number of a change to go on from."""
+        """The changes of an object, newest first; `before` is the number of a change to continue from."""
 
         def read(rows: Rows) -> list[Change]:
-            uuid, current = self._named(rows, caller, pair, ref)
+            uuid, current = self._find_or_purged(rows, caller, pair, ref)
             changes = islice(self._changes(rows, caller, pair, uuid, current, before, limit), limit)
-            return [self._past.discreet(caller, pair, change) for change in changes]
+            return [self._history_access.redacted(caller, pair, change) for change in changes]
 
         return await self._database.read(read)
 
     async def count(self, caller: Caller, pair: Pair, ref: int | str) -> int:
-        """How often an object has changed, as far as the caller may know."""
+        """The number of changes that the caller may read."""
 
         def read(rows: Rows) -> int:
-            uuid, current = self._named(rows, caller, pair, ref)
+            uuid, current = self._find_or_purged(rows, caller, pair, ref)
             if not self._access.judges_data(caller, pair):
-                return chronicle.count(rows, uuid)
+                return change_log.count_changes(rows, uuid)
             return sum(1 for _ in self._changes(rows, caller, pair, uuid, current, None, _PORTION))
 
         return await self._database.read(read)
@@ -69,8 +178,8 @@ class History:
         """One change by its number."""
 
         def read(rows: Rows) -> Change:
-            found = chronicle.change(rows, self._database.dialect, seq)
-            for change in self._past.told(rows, caller, [found] if found is not None else []):
+            found = change_log.get_change(rows, self._database.dialect, seq)
+            for change in self._history_access.readable_changes(rows, caller, [found] if found is not None else []):
                 return change
             raise NotFound(f"There is no change {seq}.", hint="The feed of changes has those there are.")
 
@@ -84,10 +193,10 @@ class History:
         schema: int | None = None,
         limit: int = 100,
     ) -> tuple[list[Change], str]:
-        """What happened to objects the caller may see, oldest first, and where to go on.
+        """The changes to objects the caller may see, oldest first, and the next cursor.
 
-        There is more while the limit is reached: what may not be seen is passed over, not counted. Nor does it move the
-        cursor, which would tell that something happened, unless very much of it has to be passed over.
+        There may be more if the limit is reached. Hidden changes are skipped and do not count. They do not move the
+        cursor either, which would reveal that something happened, unless very many are skipped.
         """
         free = is_admin(caller.principal)
         at_once = limit if free or not limit else max(limit, _PORTION)
@@ -96,37 +205,37 @@ class History:
             seen: list[Change] = []
             at, looked_at = cursor, 0
             while True:
-                portion, at = chronicle.feed(
+                portion, at = change_log.feed(
                     rows, self._database.dialect, at, register=register, schema=schema, limit=at_once, states=not free
                 )
-                seen += self._past.told(rows, caller, portion)
+                seen += self._history_access.readable_changes(rows, caller, portion)
                 looked_at += len(portion)
                 if len(seen) >= limit:
                     return seen[:limit], seen[limit - 1].cursor if limit else at
                 if len(portion) < at_once:
-                    return seen, seen[-1].cursor if seen else cursor or chronicle.start()
-                if looked_at >= _MOST_LOOKED_AT:
+                    return seen, seen[-1].cursor if seen else cursor or change_log.start()
+                if looked_at >= _MOST_EXAMINED:
                     return seen, at
 
         return await self._database.read(read)
 
     async def newest(self) -> str:
         """The cursor behind everything that has happened so far."""
-        return await self._database.read(lambda rows: chronicle.newest(rows, self._database.dialect))
+        return await self._database.read(lambda rows: change_log.newest(rows, self._database.dialect))
 
-    async def notices(self, caller: Caller, pair: Pair, span: chronicle.Span) -> bool:
+    async def sees_changes(self, caller: Caller, pair: Pair, span: store.ChangeSpan) -> bool:
         """Whether a transaction changed an object of the pair that the caller may see."""
         if (rule := self._access.row_filter(caller, pair)) is None:
             return True
-        return await self._database.read(lambda rows: self._past.notices(rows, caller, pair, rule, span))
+        return await self._database.read(lambda rows: self._history_access.sees_changes(rows, caller, pair, rule, span))
 
     async def diff(self, caller: Caller, pair: Pair, ref: int | str, a: int, b: int | None = None) -> dict[str, Any]:
-        """What differs between two versions, or one and now: as a JSON Patch, and as lines to read."""
+        """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
 
         def read(rows: Rows) -> dict[str, Any]:
-            current = self._held(rows, caller, pair, ref).stored
-            old = self._version(rows, caller, pair, current, a)
-            new = self._version(rows, caller, pair, current, current.version if b is None else b)
+            current = self._find(rows, caller, pair, ref).stored
+            old = self._state_at_version(rows, caller, pair, current, a)
+            new = self._state_at_version(rows, caller, pair, current, current.version if b is None else b)
             states = (current, old, new)
             hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
             found = [one for one in differences(old.data, new.data) if not (one.path and one.path[0] in hidden)]
@@ -144,10 +253,10 @@ class History:
         """Whether an object's history is complete and untouched."""
 
         def read(rows: Rows) -> Verification:
-            uuid, current = self._named(rows, caller, pair, ref)
-            held = store.held_by_uuid(rows, [uuid]).get(uuid)
-            history = chronicle.all_changes_of(rows, self._database.dialect, uuid)
-            verdict = verified(uuid, history, held, self._past.knows(caller, pair, current))
+            uuid, current = self._find_or_purged(rows, caller, pair, ref)
+            existing = store.existing_by_uuid(rows, [uuid]).get(uuid)
+            history = change_log.all_changes_of(rows, self._database.dialect, uuid)
+            verdict = verify_chain(uuid, history, existing, self._history_access.may_read_change(caller, pair, current))
             return replace(verdict, head=None) if self._access.hides_some(caller, pair) else verdict
 
         return await self._database.read(read)
@@ -163,80 +272,84 @@ class History:
         change: int | None = None,
         if_version: int | None = None,
     ) -> StoredObject:
-        """Give an object exactly the data it had: at a version, at a time, or after a change."""
+        """Restore the data of a version, of a time, or after a change."""
         if sum(one is not None for one in (version, at, change)) != 1:
             raise InvalidInput("Say where to go back to.", hint="Give one of version, at and change.")
         point = AsOf(at=None if at is None else moment_of(at, "at"), change=change)
 
         def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
-            task = self._objects.task(caller, pair)
+            context = self._objects.write_context(caller, pair)
 
             def revert(tx: Transaction) -> StoredObject:
                 check_current(tx, pair)
-                moment = self._past.time_of(tx, caller, point) if version is None else 0.0
-                held = self._held(tx, caller, pair, ref)
-                check_version(held.stored, if_version)
+                moment = self._history_access.time_of(tx, caller, point) if version is None else 0.0
+                existing = self._find(tx, caller, pair, ref)
+                check_version(existing.stored, if_version)
                 if version is not None:
-                    past = self._version(tx, caller, pair, held.stored, version)
+                    past = self._state_at_version(tx, caller, pair, existing.stored, version)
                 else:
-                    past = self._past.state(tx, caller, pair, held.stored, moment)
+                    past = self._history_access.state(tx, caller, pair, existing.stored, moment)
                 if past is None:
-                    raise NotFound(f"Object {held.stored.uuid} did not exist then.", hint="Look at its history.")
-                return self.put_back(tx, task, held, past)
+                    raise NotFound(f"Object {existing.stored.uuid} did not exist then.", hint="Look at its history.")
+                return self.restore_state(tx, context, existing, past)
 
             return revert
 
-        return await self._objects.insist(caller, pair, attempt)
+        return await self._objects.write_with_retry(caller, pair, attempt)
 
-    def put_back(self, tx: Transaction, task: Task, held: Held, past: StoredObject) -> StoredObject:
+    def restore_state(
+        self, tx: Transaction, context: WriteContext, existing: ExistingObject, past: StoredObject
+    ) -> StoredObject:
         """Make a past state the present one, if the caller may and the schema still allows it."""
-        draft = self.going_back(task, held, past)
-        return held.stored if draft is None else self._objects.writer.finish(tx, task, draft)
+        pending = self.revert_change(context, existing, past)
+        return existing.stored if pending is None else self._objects.writer.write_one(tx, context, pending)
 
-    def going_back(self, task: Task, held: Held, past: StoredObject) -> Draft | None:
-        """The draft that makes a past state the present one; None where it is."""
-        writer, current = self._objects.writer, held.stored
+    def revert_change(
+        self, context: WriteContext, existing: ExistingObject, past: StoredObject
+    ) -> PendingChange | None:
+        """The change that restores a past state; None if it is the current one."""
+        writer, current = self._objects.writer, existing.stored
         if current.is_deleted:
-            self._access.check_object(task.caller, task.pair, "delete", current)
+            self._access.check_object(context.caller, context.pair, "delete", current)
         else:
-            writer.editable(task, held, current.uuid, "update", None)
+            writer.editable_object(context, existing, current.uuid, None)
         if past.text == current.text and not current.is_deleted:
             return None
-        self._access.writable(task.caller, task.pair, past.data, current.data, current.owner)
-        definition = task.pair.definition
+        self._access.writable(context.caller, context.pair, past.data, current.data, current.owner)
+        definition = context.pair.definition
         if not definition.soft and not definition.is_valid(past.data):
-            raise rejection(definition.problems(past.data), "That state")
-        return writer.drafted(task, "revert", held, past.data, past.text)
+            raise validation_error(definition.problems(past.data), "That state")
+        return writer.pending_update(context, "revert", existing, past.data, past.text)
 
     # how it is done
 
-    def _held(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> Held:
-        held = named_object(rows, self._access, caller, pair, ref)
-        if held is None:
-            raise missing(pair, ref)
-        return held
+    def _find(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject:
+        existing = find_object(rows, self._access, caller, pair, ref)
+        if existing is None:
+            raise object_not_found(pair, ref)
+        return existing
 
-    def _named(
+    def _find_or_purged(
         self, rows: Rows, caller: Caller, pair: Pair, ref: int | str
     ) -> tuple[str, StoredObject | None]:  # fmt: skip
-        """The object a history is asked of; that of a purged one (None) only administrators see."""
+        """The object and its uuid. Only administrators see the history of a purged one (None)."""
         if is_admin(caller.principal) and isinstance(ref, str):
             sql = "SELECT uuid FROM object_changes WHERE uuid = ? AND register = ? AND schema = ? LIMIT 1"
             uuid = rows.value(sql, ref.lower().replace("\0", ""), pair.register.id, pair.schema.id)
-            if uuid is not None and not store.held_by_uuid(rows, [uuid]):
+            if uuid is not None and not store.existing_by_uuid(rows, [uuid]):
                 return str(uuid), None
-        stored = self._held(rows, caller, pair, ref).stored
+        stored = self._find(rows, caller, pair, ref).stored
         return stored.uuid, stored
 
     def _changes(
         self, rows: Rows, caller: Caller, pair: Pair, uuid: str, current: StoredObject | None, before: int | None,
         at_once: int,
     ) -> Iterator[Change]:  # fmt: skip
-        """What happened to an object, newest first, as far as the caller may know; read in portions."""
+        """The readable changes of an object, newest first, read in batches."""
         states = self._access.judges_data(caller, pair)
-        known = self._past.knows(caller, pair, current)
+        known = self._history_access.may_read_change(caller, pair, current)
         while at_once:
-            portion = chronicle.changes_of(
+            portion = change_log.changes_of(
                 rows, self._database.dialect, uuid, limit=at_once, before=before, states=states
             )
             yield from (filter(known, portion) if states else portion)
@@ -244,9 +357,11 @@ class History:
                 return
             before = portion[-1].seq
 
-    def _version(self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int) -> StoredObject:
+    def _state_at_version(
+        self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, version: int
+    ) -> StoredObject:
         """A version of an object; one that was not the caller's to see is not there, whatever the object is now."""
-        found = chronicle.state_at_version(rows, current, version) if version < 2**62 else None
+        found = change_log.state_at_version(rows, current, version) if version < 2**62 else None
         if found is None or not self._access.sees_past(caller, pair, current, found[0]):
             raise NotFound(
                 f"Object {current.uuid} has no version {version}.",

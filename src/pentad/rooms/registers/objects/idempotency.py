@@ -1,7 +1,6 @@
-"""Answers to requests that carried a key: asked again within a day, the same request gets the same answer.
+"""Idempotency keys: within a day, a repeated request with the same key gets the same answer.
 
-Kept in the transaction of the write itself, so there is never an answer without its change or a change without its
-answer.
+The answer is stored in the transaction of the write, so neither exists without the other.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ _LONGEST: Final = 255
 
 
 def fingerprint(*request: Any) -> bytes:
-    """What makes two requests the same."""
+    """The hash by which two requests count as the same."""
     return hashlib.sha256(msgspec.json.encode(request, enc_hook=str)).digest()
 
 

@@ -1,7 +1,7 @@
-"""The indexes a schema has of its own: partial, on the expressions queries use, made and dropped with the schema.
+"""The indexes of one schema: partial, on the expressions that queries use, created and dropped with the schema.
 
-SQLite only proves a partial index usable when the schema's number stands in the statement, so it stands in the text.
-Uniqueness is such an index too: of two writers at the same moment one loses, in whichever process they are.
+SQLite uses a partial index only if the schema's id is a literal in the statement. Uniqueness is an index too: of two
+simultaneous writers one loses, in whichever process they run.
 """
 
 import hashlib
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Transaction
-from pentad.rooms.registers.query.expressions import LONGEST_INDEXED_TEXT, index_columns, typed_value
-from pentad.rooms.registers.query.tree import Kind, Path
+from pentad.rooms.registers.query.json_sql import LONGEST_INDEXED_TEXT, index_columns, typed_value
+from pentad.rooms.registers.query.models import Kind, Path
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 _MOST_INDEXES: Final = 64
 _SAMPLES: Final = 5
-_MEND: Final = "Change one of them first."
+_DUPLICATE_HINT: Final = "Change one of them first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,61 +36,56 @@ class UniqueKey:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """What the store should have for one schema."""
+    """The indexes one schema should have."""
 
     unique: tuple[UniqueKey, ...]
     plain: tuple[tuple[Path, Kind], ...]
 
-    @property
-    def texts(self) -> tuple[Path, ...]:
-        """The paths whose texts must be short enough for an index."""
-        found = [path for path, kind in self.plain if kind == "text"]
-        for key in self.unique:
-            found += [path for path, kind in zip(key.paths, key.kinds, strict=True) if kind == "text"]
-        return tuple(dict.fromkeys(found))
+    texts: tuple[Path, ...]
+    """The paths whose texts must be short enough for an index."""
 
 
-def statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]:
+def index_statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]:
     """The indexes by name, each with the statement that makes it."""
     where = f"WHERE schema = {int(schema)} AND deleted IS NULL"
     made: dict[str, str] = {}
     for path, kind in plan.plain:
-        name = _name("ox", schema, [(path, kind)])
+        name = _index_name("ox", schema, [(path, kind)])
         made[name] = f"CREATE INDEX {name} ON objects ({index_columns(dialect, path, kind)}) {where}"
     for key in plan.unique:
-        name = _name("ux", schema, list(zip(key.paths, key.kinds, strict=True)))
+        name = _index_name("ux", schema, list(zip(key.paths, key.kinds, strict=True)))
         columns = ", ".join(f"({expression})" for expression in key.expressions(dialect))
         made[name] = f"CREATE UNIQUE INDEX {name} ON objects (register, {columns}, organisation) {where}"
     return made
 
 
-def synchronise(
+def sync_indexes(
     tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan | None, *, discreet: bool = False
 ) -> None:
-    """Make and drop indexes until a schema has exactly the planned ones; None drops them all.
+    """Create and drop indexes until a schema has exactly the planned ones; None drops them all.
 
-    If `discreet`, the objects that stand in the way are not named.
+    If `discreet`, errors do not name the objects that prevent an index.
     """
-    wanted = {} if plan is None else statements(plan, schema, dialect)
+    planned = {} if plan is None else index_statements(plan, schema, dialect)
     present = set(_present(tx, dialect, schema))
-    if plan is not None and (set(wanted) - present):
+    if plan is not None and (set(planned) - present):
         _check_content(tx, dialect, schema, plan, discreet)
-    for name in sorted(present - set(wanted)):
+    for name in sorted(present - set(planned)):
         tx.run(f"DROP INDEX {name}")
         if dialect == "postgres":
-            tx.run(f"DROP STATISTICS IF EXISTS {_statistics(name)}")
-    for name in sorted(set(wanted) - present):
-        tx.run(wanted[name])
+            tx.run(f"DROP STATISTICS IF EXISTS {_statistics_name(name)}")
+    for name in sorted(set(planned) - present):
+        tx.run(planned[name])
     if plan is not None and dialect == "postgres":
         for path, kind in plan.plain:
-            name = _name("ox", schema, [(path, kind)])
+            name = _index_name("ox", schema, [(path, kind)])
             if name not in present:
                 # PostgreSQL keeps no statistics for a partial index and would guess that every range is a third
                 value = typed_value(dialect, path, kind)
-                tx.run(f"CREATE STATISTICS IF NOT EXISTS {_statistics(name)} ON ({value}) FROM objects")
+                tx.run(f"CREATE STATISTICS IF NOT EXISTS {_statistics_name(name)} ON ({value}) FROM objects")
 
 
-def are_missing(rows: Rows, dialect: Dialect) -> bool:
+def indexes_are_missing(rows: Rows, dialect: Dialect) -> bool:
     """Whether the store has schemas and not one of their indexes, as a PostgreSQL store just restored has."""
     if dialect == "sqlite" or rows.value("SELECT count(*) FROM schemas") == 0:
         return False
@@ -98,26 +93,29 @@ def are_missing(rows: Rows, dialect: Dialect) -> bool:
     return rows.value(f"SELECT count(*) FROM pg_indexes WHERE {own}") == 0  # noqa: S608  constants
 
 
-def plan_of(definition: "CompiledSchema") -> IndexPlan:
+def index_plan(definition: "CompiledSchema") -> IndexPlan:
     """The indexes a definition asks for; a property that is unique by itself needs no second index."""
     unique = tuple(
-        UniqueKey(tuple(".".join(path) for path in one.paths), one.paths, tuple(comparable(kind) for kind in one.kinds))
+        UniqueKey(tuple(".".join(path) for path in one.paths), one.paths, tuple(index_kind(kind) for kind in one.kinds))
         for one in definition.unique
     )
     covered = {key.paths[0] for key in unique}
     plain: list[tuple[Path, Kind]] = [
-        (one.path, comparable(one.kind)) for one in definition.indexed if one.path not in covered
+        (one.path, index_kind(one.kind)) for one in definition.indexed if one.path not in covered
     ]
-    return IndexPlan(unique, tuple(plain[:_MOST_INDEXES]))
+    plain = plain[:_MOST_INDEXES]
+    indexed = [*plain, *((path, kind) for key in unique for path, kind in zip(key.paths, key.kinds, strict=True))]
+    texts = dict.fromkeys(path for path, kind in indexed if kind == "text")
+    return IndexPlan(unique, tuple(plain), tuple(texts))
 
 
-def key_of(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:
+def unique_key(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:
     """Properties of the top level, with how each of them compares."""
     kinds = [facts.kind if (facts := definition.properties.get(name)) else None for name in names]
-    return UniqueKey(tuple(names), tuple((name,) for name in names), tuple(comparable(kind) for kind in kinds))
+    return UniqueKey(tuple(names), tuple((name,) for name in names), tuple(index_kind(kind) for kind in kinds))
 
 
-def comparable(kind: str | None) -> Kind:
+def index_kind(kind: str | None) -> Kind:
     """How the store compares a property: a date is text, and so is whatever has no kind of its own."""
     kinds: dict[str | None, Kind] = {"number": "number", "boolean": "boolean", "moment": "moment"}
     return kinds.get(kind, "text")
@@ -145,11 +143,14 @@ def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, d
             f" GROUP BY register, organisation, {', '.join(expressions)} HAVING count(*) > 1 LIMIT {_SAMPLES}"
         )
         if twice and discreet:
-            raise Conflict(f"{_named(key.names)} cannot be unique: objects have the same value.", hint=_MEND)
+            raise Conflict(
+                f"{_joined_names(key.names)} cannot be unique: objects have the same value.", hint=_DUPLICATE_HINT
+            )
         if twice:
             raise Conflict(
-                f"{_named(key.names)} cannot be unique: objects {twice[0][0]} and {twice[0][1]} have the same value.",
-                hint=_MEND,
+                f"{_joined_names(key.names)} cannot be unique: objects {twice[0][0]} and {twice[0][1]} have the same"
+                " value.",
+                hint=_DUPLICATE_HINT,
                 details={"rule": "unique", "properties": list(key.names), "duplicates": [list(row) for row in twice]},
             )
     for path in plan.texts:
@@ -164,14 +165,14 @@ def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, d
             )
 
 
-def _statistics(index: str) -> str:
+def _statistics_name(index: str) -> str:
     return f"sx_{index.removeprefix('ox_').removeprefix('ux_')}"
 
 
-def _named(names: Sequence[str]) -> str:
+def _joined_names(names: Sequence[str]) -> str:
     return " + ".join(names)
 
 
-def _name(prefix: str, schema: int, columns: Sequence[tuple[Path, Kind]]) -> str:
+def _index_name(prefix: str, schema: int, columns: Sequence[tuple[Path, Kind]]) -> str:
     label = "\0".join(f"{'.'.join(map(str, path))}:{kind}" for path, kind in columns)
     return f"{prefix}_{int(schema)}_{hashlib.sha256(label.encode()).hexdigest()[:12]}"

@@ -1,8 +1,7 @@
-"""References between objects: what data points at, whether it is there, and what points back.
+"""References between objects: what data refers to, whether it exists, and what refers back.
 
-Checked inside the transaction that writes. Only references that are new are checked: one that was left dangling on
-purpose (NO_ACTION) must not stand in the way of the next change of its object. A new reference to an object that the
-writer may not see is refused exactly as one to an object that does not exist.
+Checked inside the writing transaction, and only for new references: one left dangling on purpose (NO_ACTION) must not
+block later changes of its object. A new reference to a hidden object is refused exactly like one to a missing object.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,30 +10,32 @@ from typing import TYPE_CHECKING, Any, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.catalogue_definitions import target as find_target
-from pentad.rooms.registers.catalogue_store import as_uuid
+from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.objects import store
-from pentad.rooms.registers.objects.drafts import Draft, Reference
+from pentad.rooms.registers.objects.pending_changes import PendingChange, Reference
+from pentad.rooms.registers.store import as_uuid
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.definitions.compiled import CompiledSchema
-    from pentad.rooms.registers.objects.visibility import Visibility
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+    from pentad.rooms.registers.objects.lookup import Visibility
 
 Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
-"""Which of some objects may be told of, each with its properties that may not."""
+"""Which of some objects the caller may see, each with its hidden properties."""
 _OBJECT_ADDRESS = "openregister://objects/"
 _NOTHING: frozenset[str] = frozenset()
 
 
 def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list[Reference]:
-    """What the data points at, property by property. Embedded objects are data, not references."""
+    """The references in the data, property by property. Embedded objects are data, not references."""
     return [
-        Reference(pointer(facts.path), named(value)) for facts, value in definition.targets(data) if not facts.filled
+        Reference(pointer(facts.path), referenced_uuid(value))
+        for facts, value in definition.targets(data)
+        if not facts.filled
     ]
 
 
-def named(value: str) -> str:
+def referenced_uuid(value: str) -> str:
     """The uuid a reference means: written as it is, or at the end of an address."""
     last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
     return as_uuid(last) or last
@@ -50,60 +51,63 @@ def values_at(data: Any, path: Sequence[str]) -> list[Any]:
     return values_at(cast("dict[str, Any]", data).get(path[0]), path[1:]) if isinstance(data, dict) else []
 
 
-def broken(
-    rows: Rows, definition: "CompiledSchema", drafts: Sequence[Draft], visible: "Visibility | None" = None
+def broken_references(
+    rows: Rows,
+    definition: "CompiledSchema",
+    pending_changes: Sequence[PendingChange],
+    visible: "Visibility | None" = None,
 ) -> dict[int, InvalidInput]:
-    """The drafts (by position) that point at something which does not exist, or is of another kind.
+    """The changes (by position) that refer to an object that is missing or of the wrong schema.
 
-    With `visible`, what the writer may not see does not exist.
+    With `visible`, objects the caller may not see count as missing.
     """
     trusted = {pointer(facts.path) for facts in definition.references if not facts.validate}
-    added = [[one for one in _added(draft) if one.path not in trusted] for draft in drafts]
-    wanted = {reference.target for references in added for reference in references}
-    if not wanted:
+    added = [[one for one in _added(pending) if one.path not in trusted] for pending in pending_changes]
+    targets = {reference.target for references in added for reference in references}
+    if not targets:
         return {}
     expected = _target_schemas(rows, definition, visible)
-    present = store.living(rows, sorted(wanted))
+    present = store.live_objects(rows, sorted(targets))
     if visible is not None and present:
         seen = visible.objects(sorted(present))
         present = {uuid: schema for uuid, schema in present.items() if uuid in seen}
-    present.update((draft.after.uuid, draft.after.schema) for draft in drafts if draft.before is None)
+    present.update((pending.after.uuid, pending.after.schema) for pending in pending_changes if pending.before is None)
     refused: dict[int, InvalidInput] = {}
     looked_at = -1
-    while looked_at != len(refused):  # what points at a refused object of the same batch is refused too
+    while looked_at != len(refused):  # a reference to a refused object of the same batch is refused too
         looked_at = len(refused)
         for position, references in enumerate(added):
             missing = [one for one in references if not _fits(one, expected, present)]
             if missing and position not in refused:
-                refused[position] = dangling(missing, expected, present)
-                if drafts[position].before is None:
-                    present.pop(drafts[position].after.uuid, None)
+                refused[position] = dangling_error(missing, expected, present)
+                if pending_changes[position].before is None:
+                    present.pop(pending_changes[position].after.uuid, None)
     return refused
 
 
-def inverse_of(
+def inverse_values(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str] | str | None]]:
-    """What others say about objects (`inversedBy`): for each uuid, the properties they fill."""
+    """The properties that referring objects fill (`inversedBy`), for each uuid."""
     many = {facts.path[0]: facts.many for facts in definition.references if facts.filled}
     return {
         uuid: {name: here if many[name] else next(iter(here), None) for name, here in members.items()}
-        for uuid, members in pointing_back(rows, definition, uuids, seen).items()
+        for uuid, members in back_references(rows, definition, uuids, seen).items()
     }
 
 
-def pointing_back(
+def back_references(
     rows: Rows, definition: "CompiledSchema", uuids: Sequence[str], seen: Seen | None = None
 ) -> dict[str, dict[str, list[str]]]:
-    """Who points back at objects, in order, for each of their properties that is filled on reading.
+    """The objects that refer back, in order, for each property that is filled on reading.
 
-    `seen` says which of those that point there are to be told; without it all that live. A property that is hidden
-    points nowhere: the other end would tell what it says.
+    `seen` limits them to those the caller may see; without it all live objects count. A hidden property refers to
+    nothing, because the other end would reveal its value.
     """
     found: dict[str, dict[str, list[str]]] = {uuid: {} for uuid in uuids}
     pointing = store.references_to(rows, uuids)
     sources = sorted({source for source, _, _ in pointing})
-    living = dict.fromkeys(store.living(rows, sources), _NOTHING) if seen is None else seen(sources)
+    living = dict.fromkeys(store.live_objects(rows, sources), _NOTHING) if seen is None else seen(sources)
     for facts in definition.references:
         if not facts.filled or facts.inversed_by is None:
             continue
@@ -123,17 +127,17 @@ def pointing_back(
     return found
 
 
-def _added(draft: Draft) -> list[Reference]:
-    if not draft.references:
+def _added(pending: PendingChange) -> list[Reference]:
+    if not pending.references:
         return []
-    known = frozenset[Reference]() if draft.known is None else draft.known
-    return [reference for reference in draft.references if reference not in known]
+    known = frozenset[Reference]() if pending.known is None else pending.known
+    return [reference for reference in pending.references if reference not in known]
 
 
 def _target_schemas(
     rows: Rows, definition: "CompiledSchema", visible: "Visibility | None"
 ) -> dict[str, int | None]:  # fmt: skip
-    """Of which schema the target of each reference must be; None where that schema does not exist."""
+    """The schema that the target of each reference must have; None if that schema does not exist."""
     found: dict[str, int | None] = {}
     for facts in definition.references:
         schema = find_target(rows, facts.target, definition.organisation)
@@ -146,7 +150,7 @@ def _fits(reference: Reference, expected: Mapping[str, int | None], present: Map
     return reference.target in present and present[reference.target] == expected.get(reference.path)
 
 
-def dangling(
+def dangling_error(
     missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
 ) -> InvalidInput:
     """How a reference to something that is not there, or is of another kind, is refused."""

@@ -1,43 +1,218 @@
-"""Plans: a batch of writes looked at before it is done, done as it was looked at, and undone as a whole.
+"""Plans: a batch of writes that is previewed, then committed as previewed, and can be undone as a whole.
 
-The preview is no imitation: the batch is written and the transaction thrown away, so validation, uniqueness,
-references and cascades are those of the real thing. A plan can be committed only while every object it touches is
-still the version it saw; undone only while nobody has changed them since.
+A preview is the real write, rolled back: validation, uniqueness, references and cascades are those of the commit. A
+plan can be committed only while every object it touches has the version it saw, and undone only while nobody changed
+them since.
+
+A preview shows only what its owner may read, at creation and at every later read. Objects hidden from the owner that
+change as a side effect (a reference set to null) are neither shown nor counted, and do not block the plan.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import msgspec
 
-from pentad.kernel.clock import Clock
+from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Conflict, LimitExceeded, NotFound, PentadError, VersionMismatch
 from pentad.kernel.ids import opaque_id, uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair
-from pentad.rooms.registers.objects import chronicle, store
-from pentad.rooms.registers.objects.deletion import deleted
-from pentad.rooms.registers.objects.drafts import Draft, Held, Reference, moment
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.definitions.json_diff import as_patch
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log, store
+from pentad.rooms.registers.objects.change_log import Change
+from pentad.rooms.registers.objects.deletion import deletion_change
 from pentad.rooms.registers.objects.history import History
-from pentad.rooms.registers.objects.objects import Objects
-from pentad.rooms.registers.objects.plan_preview import PlannedOperation, PlanPreviews
-from pentad.rooms.registers.objects.refusals import missing
-from pentad.rooms.registers.objects.reports import Change, Plan
-from pentad.rooms.registers.objects.steps import Step, Task, failure_of_all
-from pentad.rooms.registers.objects.write import News
+from pentad.rooms.registers.objects.lookup import object_not_found
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    Reference,
+    WriteContext,
+    WriteStep,
+    atomic_failure,
+    current_time,
+)
+from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.writer import ChangeNotifications
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A previewed batch of writes; once committed, it can be undone."""
+
+    id: str
+    state: Literal["open", "committed", "undone"]
+    preview: list[dict[str, Any]]
+    created_at: float
+    changed_at: float
+    outcomes: list[Outcome] | None = None
+    """The result of each row, after commit and undo."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether every row could be committed when the plan was made."""
+        return all(row.get("error") is None for row in self.preview)
+
+    def wire(self) -> dict[str, Any]:
+        wire: dict[str, Any] = {"id": self.id, "state": self.state, "valid": self.valid}
+        if self.outcomes is None:
+            wire["preview"] = self.preview
+        else:
+            wire["outcomes"] = [
+                {name: value for name, value in msgspec.structs.asdict(outcome).items() if value is not None}
+                for outcome in self.outcomes
+            ]
+        return {**wire, "created": iso(self.created_at), "updated": iso(self.changed_at)}
+
+
+PreviewRow = dict[str, Any]
+_NEW: Final = "created"
+
+
+class PlannedOperation(msgspec.Struct, frozen=True):
+    """One operation as a plan keeps it."""
+
+    register: int
+    schema: int
+    operation: Operation
+
+
+class PlanPreviews:
+    """Makes and reads the previews of plans."""
+
+    def __init__(self, catalogue: Catalogue, access: AccessRules) -> None:
+        self._catalogue = catalogue
+        self._access = access
+
+    def visible_changes(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PendingChange]:
+        """The changes the owner may know of: new objects, and objects it can see."""
+        pair_of = self._catalogue.pairs_in(rows)
+        return [
+            pending
+            for step in steps
+            for pending in step.changes
+            if pending.before is None
+            or self._access.sees_object(
+                caller, pair_of(pending.after.register, pending.after.schema), pending.before.stored
+            )
+        ]
+
+    def build(self, rows: Rows, caller: Caller, steps: Sequence[WriteStep]) -> list[PreviewRow]:
+        """The preview of each row: its status, the difference in data, and the side effects."""
+        pair_of = self._catalogue.pairs_in(rows)
+
+        def difference(pending: PendingChange) -> list[dict[str, Any]]:
+            pair = pair_of(pending.after.register, pending.after.schema)
+            before = None if pending.before is None else pending.before.stored
+            states = [pending.after] if before is None else [before, pending.after]
+            hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
+            return as_patch({} if before is None else _without(before, hidden), _without(pending.after, hidden))
+
+        return [_preview_row(step, self.visible_changes(rows, caller, [step]), difference) for step in steps]
+
+    def read(
+        self,
+        rows: Rows,
+        caller: Caller,
+        planned: Sequence[PlannedOperation],
+        preview: Sequence[PreviewRow],
+        *,
+        is_open: bool,
+    ) -> list[PreviewRow]:
+        """A preview as its maker may read it now."""
+        if self._access.is_free(caller):
+            return list(preview)
+        uuids = {one["uuid"] for row in preview for one in (row, *row.get("also", ())) if one.get("uuid")}
+        existing = store.existing_by_uuid(rows, sorted(uuids))
+        pair_of = self._catalogue.pairs_in(rows)
+        hidden: dict[str, frozenset[str]] = {}
+        for uuid, found in existing.items():
+            pair = pair_of(found.stored.register, found.stored.schema)
+            if self._access.sees_object(caller, pair, found.stored):
+                hidden[uuid] = self._access.hidden(caller, pair, found.stored.data, found.stored.owner)
+        return [
+            self._read(rows, caller, one, row, hidden, is_open=is_open)
+            for one, row in zip(planned, preview, strict=True)
+        ]
+
+    def _read(
+        self, rows: Rows, caller: Caller, planned: PlannedOperation, row: PreviewRow, hidden: dict[str, frozenset[str]],
+        *, is_open: bool,
+    ) -> PreviewRow:  # fmt: skip
+        """One row. If its object cannot be read any more, it reads as if the object did not exist."""
+        uuid = row.get("uuid")
+        if uuid is None or (is_open and row["status"] == _NEW):
+            return row
+        if uuid not in hidden:
+            try:
+                pair = self._catalogue.pair_in(rows, caller, planned.register, planned.schema)
+                error = _not_found(pair, planned.operation, uuid)
+            except PentadError as unseen:
+                error = unseen
+            return {"index": row["index"], "action": row["action"], "status": "failed", "error": error.as_json()}
+        also = [_without_hidden(one, hidden[one["uuid"]]) for one in row.get("also", ()) if one["uuid"] in hidden]
+        rest = {name: value for name, value in _without_hidden(row, hidden[uuid]).items() if name != "also"}
+        return {**rest, "also": also} if also else rest
+
+
+def _preview_row(step: WriteStep, pending_changes: Sequence[PendingChange], difference: Any) -> PreviewRow:
+    outcome = step.outcome()
+    row: PreviewRow = {"index": step.index, "action": step.operation.action, "status": outcome.status}
+    if outcome.error is not None:
+        return {**row, "error": outcome.error}
+    row.update(uuid=outcome.uuid, version=outcome.version)
+    for pending in pending_changes:
+        if pending.after.uuid == outcome.uuid and pending.action != "delete":
+            row["diff"] = difference(pending)
+            break
+    also = [_side_effect(pending, difference) for pending in pending_changes if pending.after.uuid != outcome.uuid]
+    return {**row, "also": also} if also else row
+
+
+def _side_effect(pending: PendingChange, difference: Any) -> PreviewRow:
+    found: PreviewRow = {"uuid": pending.after.uuid, "action": pending.action, "schema": pending.after.schema}
+    if pending.action != "delete" and pending.before is not None:
+        found["diff"] = difference(pending)
+    return found
+
+
+def _without(stored: StoredObject, hidden: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in stored.data.items() if name not in hidden} if hidden else stored.data
+
+
+def _without_hidden(row: PreviewRow, hidden: frozenset[str]) -> PreviewRow:
+    """A row whose difference leaves out hidden properties."""
+    if not hidden or "diff" not in row:
+        return row
+    return {**row, "diff": [one for one in row["diff"] if not _touches(one, hidden)]}
+
+
+def _touches(operation: dict[str, Any], hidden: frozenset[str]) -> bool:
+    for pointer in (operation.get("path"), operation.get("from")):
+        if pointer is not None:
+            first = str(pointer).split("/")[1] if str(pointer).startswith("/") else ""
+            if not first or first.replace("~1", "/").replace("~0", "~") in hidden:
+                return True
+    return False
+
+
+def _not_found(pair: Pair, operation: Operation, uuid: str) -> PentadError:
+    return object_not_found(pair, uuid if operation.ref is None else operation.ref)
+
 
 MOST_OPERATIONS: Final = 1_000
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
-"""How long a plan that was not committed is kept; a committed one stays, so that it can be undone."""
+"""How long an uncommitted plan is kept. A committed one stays, so that it can be undone."""
 
 _COLUMNS: Final = "id, principal, operations, preview, versions, state, created_at, changed_at"
 
 
-class _Thrown(Exception):
-    """Carries a preview, and the versions it saw, out of the transaction it was made in."""
+class _PreviewReady(Exception):
+    """Carries a preview, and the versions it saw, out of the transaction that is rolled back."""
 
     def __init__(self, preview: list[dict[str, Any]], versions: dict[str, int]) -> None:
         super().__init__()
@@ -66,13 +241,13 @@ class Plans:
         self._previews = PlanPreviews(catalogue, access)
 
     async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
-        """Look at a batch: what every row would do, and to which other objects."""
+        """Preview a batch: what every row would do, and to which other objects."""
         self._access.require_write(caller)
         if not 0 < len(operations) <= MOST_OPERATIONS:
             raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
-        planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_uuid(one)) for one in operations]
-        identity, now = opaque_id(size=12), moment(self._clock)
-        preview, versions = await self._try_out(caller, planned)
+        planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_fixed_uuid(one)) for one in operations]
+        identity, now = opaque_id(size=12), current_time(self._clock)
+        preview, versions = await self._preview(caller, planned)
         plan = Plan(identity, "open", preview, now, now)
 
         def keep(tx: Transaction) -> Plan:
@@ -96,82 +271,82 @@ class Plans:
         return await self._database.read(read)
 
     async def commit(self, caller: Caller, plan_id: str) -> Plan:
-        """Do what the plan says, if everything it touches is still as it saw it."""
+        """Carry out the plan, if every object it touches is still at the version it saw."""
         self._access.require_write(caller)
 
         def commit(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
-            _require(row, "open", "committed")
+            _check_state(row, "open", "committed")
             expected: dict[str, int] = msgspec.json.decode(row[4])
-            self._refuse_moved(tx, caller, expected)
+            self._check_versions(tx, caller, expected)
             planned = msgspec.json.decode(row[2], type=list[PlannedOperation])
-            steps = self._carry_out(tx, caller, planned, plan_id)
-            if (error := failure_of_all(steps)) is not None:
+            steps = self._write_all(tx, caller, planned, plan_id)
+            if (error := atomic_failure(steps)) is not None:
                 raise error
-            if {draft.after.uuid for draft in self._previews.seen(tx, caller, steps)} != expected.keys():
+            if {pending.after.uuid for pending in self._previews.visible_changes(tx, caller, steps)} != expected.keys():
                 raise VersionMismatch("The plan would touch other objects now.", hint="Make it again.")
-            return self._settled(tx, row, "committed", [step.outcome() for step in steps])
+            return self._save_state(tx, row, "committed", [step.outcome() for step in steps])
 
         return await self._database.write(commit)
 
     async def undo(self, caller: Caller, plan_id: str) -> Plan:
-        """Bring every object a committed plan changed back to what it was."""
+        """Restore every object that a committed plan changed."""
         self._access.require_write(caller)
 
         def undo(tx: Transaction) -> Plan:
             row = _row(tx, caller, plan_id)
-            _require(row, "committed", "undone")
-            changes = chronicle.changes_of_plan(tx, self._database.dialect, plan_id)
+            _check_state(row, "committed", "undone")
+            changes = change_log.changes_of_plan(tx, self._database.dialect, plan_id)
             named: dict[str, int] = msgspec.json.decode(row[4])
             versions = {change.uuid: change.version for change, _ in changes}
-            self._refuse_moved(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
-            held = store.held_by_uuid(tx, sorted(versions.keys() - named.keys()))
-            unmoved = {uuid for uuid, found in held.items() if found.stored.version == versions[uuid]}
+            self._check_versions(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
+            existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
+            unmoved = {uuid for uuid, found in existing.items() if found.stored.version == versions[uuid]}
             left = [one for one in changes if one[0].uuid in named or one[0].uuid in unmoved]
-            outcomes = self._take_back(tx, caller, plan_id, left, named)
-            return self._settled(tx, row, "undone", outcomes)
+            outcomes = self._undo_all(tx, caller, plan_id, left, named)
+            return self._save_state(tx, row, "undone", outcomes)
 
         return await self._database.write(undo)
 
     # how it is done
 
-    async def _try_out(
+    async def _preview(
         self, caller: Caller, planned: list[PlannedOperation]
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """The preview, and the version of everything it shows; 0 of what does not exist yet."""
+        """The preview, and the version of every object in it; 0 for objects that do not exist yet."""
 
         def rehearse(tx: Transaction) -> None:
-            steps = self._carry_out(tx, caller, planned, None)
-            seen = self._previews.seen(tx, caller, steps)
-            versions = {draft.after.uuid: draft.before_version for draft in reversed(seen)}
-            raise _Thrown(self._previews.made(tx, caller, steps), versions)
+            steps = self._write_all(tx, caller, planned, None)
+            seen = self._previews.visible_changes(tx, caller, steps)
+            versions = {pending.after.uuid: pending.before_version for pending in reversed(seen)}
+            raise _PreviewReady(self._previews.build(tx, caller, steps), versions)
 
         try:
             await self._database.write(rehearse)
-        except _Thrown as thrown:
+        except _PreviewReady as thrown:
             return thrown.preview, thrown.versions
         raise AssertionError
 
-    def _carry_out(
+    def _write_all(
         self, tx: Transaction, caller: Caller, planned: list[PlannedOperation], plan: str | None
-    ) -> list[Step]:  # fmt: skip
-        """Write every operation in order; what fails is noted on its step."""
-        steps: list[Step] = []
-        news = News()
+    ) -> list[WriteStep]:  # fmt: skip
+        """Write every operation in order; errors are recorded on the steps."""
+        steps: list[WriteStep] = []
+        notifications = ChangeNotifications()
         for index, one in enumerate(planned):
-            step = Step(index, one.operation)
+            step = WriteStep(index, one.operation)
             steps.append(step)
             try:
                 pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
-                task = self._objects.task(caller, pair, plan)
-                self._objects.writer.make_ready(task, [step])
-                self._objects.writer.write(tx, task, [step], news)
+                context = self._objects.write_context(caller, pair, plan)
+                self._objects.writer.prepare_creates(context, [step])
+                self._objects.writer.write(tx, context, [step], notifications)
             except PentadError as error:
                 step.fail(error)
-        self._objects.writer.tell(tx, news)
+        self._objects.writer.send(tx, notifications)
         return steps
 
-    def _take_back(
+    def _undo_all(
         self,
         tx: Transaction,
         caller: Caller,
@@ -179,14 +354,14 @@ class Plans:
         changes: Sequence[tuple[Change, bool]],
         named: Collection[str],
     ) -> list[Outcome]:
-        """Every change backwards, the last one first: each state on the way has been valid before.
+        """Undo changes in reverse order, so that every state on the way has been valid before.
 
-        What points where is looked at in the end, as a whole. Objects that are not `named`, because the caller could
-        not see them, were changed along without being asked for, and are changed back in the same way.
+        References are checked once, at the end. Objects that are not `named` were hidden from the caller and changed as
+        a side effect; they are restored the same way.
         """
-        drafts: dict[str, tuple[Task, Draft]] = {}
+        pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
         pointed: dict[str, frozenset[Reference] | None] = {}
-        news = News()
+        notifications = ChangeNotifications()
         pair_of = self._catalogue.pairs_in(tx)
         for change, found_deleted in reversed(changes):
             is_named = change.uuid in named
@@ -195,76 +370,85 @@ class Plans:
                 if is_named
                 else pair_of(change.register, change.schema)
             )
-            task = self._objects.task(caller, pair, f"undo:{plan_id}")
-            held = store.held_by_uuid(tx, [change.uuid]).get(change.uuid)
-            if held is None:
-                raise missing(pair, change.uuid)
+            context = self._objects.write_context(caller, pair, f"undo:{plan_id}")
+            existing = store.existing_by_uuid(tx, [change.uuid]).get(change.uuid)
+            if existing is None:
+                raise object_not_found(pair, change.uuid)
             if not is_named:
-                self._restore_along(tx, task, held, change, news)
+                self._restore_hidden(tx, context, existing, change, notifications)
                 continue
-            draft = self._taken_back(task, held, change, found_deleted)
-            if draft is not None:
-                self._objects.writer.finish(tx, task, draft, news)
-                pointed.setdefault(change.uuid, draft.known)
-                drafts[change.uuid] = (task, draft)
-        for uuid, (task, draft) in drafts.items():
-            if draft.action != "delete":
-                whole = msgspec.structs.replace(draft, known=pointed[uuid])
-                self._objects.writer.check_references(tx, task, [whole])
-        self._objects.writer.tell(tx, news)
+            pending = self._undo_change(context, existing, change, found_deleted)
+            if pending is not None:
+                self._objects.writer.write_one(tx, context, pending, notifications)
+                pointed.setdefault(change.uuid, pending.known)
+                pending_changes[change.uuid] = (context, pending)
+        for uuid, (context, pending) in pending_changes.items():
+            if pending.action != "delete":
+                whole = msgspec.structs.replace(pending, known=pointed[uuid])
+                self._objects.writer.check_references(tx, context, [whole])
+        self._objects.writer.send(tx, notifications)
         return [
-            Outcome(index, "deleted" if draft.action == "delete" else "updated", uuid, draft.after.version)
-            for index, (uuid, (_, draft)) in enumerate(drafts.items())
+            Outcome(index, "deleted" if pending.action == "delete" else "updated", uuid, pending.after.version)
+            for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
         ]
 
-    def _restore_along(self, tx: Transaction, task: Task, held: Held, change: Change, news: News) -> None:
-        if change.before is None or held.stored.is_deleted:
+    def _restore_hidden(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        existing: ExistingObject,
+        change: Change,
+        notifications: ChangeNotifications,
+    ) -> None:
+        if change.before is None or existing.stored.is_deleted:
             return
-        past = held.stored.altered(text=change.before)
-        draft = self._objects.writer.drafted(task, "revert", held, past.data, past.text)
-        self._objects.writer.finish(tx, task, draft, news)
+        past = existing.stored.altered(text=change.before)
+        pending = self._objects.writer.pending_update(context, "revert", existing, past.data, past.text)
+        self._objects.writer.write_one(tx, context, pending, notifications)
 
-    def _taken_back(self, task: Task, held: Held, change: Change, found_deleted: bool) -> Draft | None:
-        """The draft that undoes one change; None where there is nothing left of it."""
+    def _undo_change(
+        self, context: WriteContext, existing: ExistingObject, change: Change, found_deleted: bool
+    ) -> PendingChange | None:
+        """The change that undoes one change; None if nothing is left of it."""
         if change.before is not None and not found_deleted:
-            return self._history.going_back(task, held, held.stored.altered(text=change.before, deleted=None))
-        if held.stored.is_deleted:
+            return self._history.revert_change(
+                context, existing, existing.stored.altered(text=change.before, deleted=None)
+            )
+        if existing.stored.is_deleted:
             return None
-        self._access.check_object(task.caller, task.pair, "delete", held.stored)
-        return deleted(task, held)
+        self._access.check_object(context.caller, context.pair, "delete", existing.stored)
+        return deletion_change(context, existing)
 
-    def _refuse_moved(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
-        """VersionMismatch, naming what is not the version it should be; 0 is an object that does not exist, or not for
-        the caller any more.
-        """
-        held = store.held_by_uuid(rows, sorted(expected))
+    def _check_versions(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
+        """Raise VersionMismatch for objects at another version; 0 means missing, or no longer visible to the caller."""
+        existing = store.existing_by_uuid(rows, sorted(expected))
         pair_of = self._catalogue.pairs_in(rows)
 
         def version_of(uuid: str) -> int:
-            if uuid not in held:
+            if uuid not in existing:
                 return 0
-            stored = held[uuid].stored
+            stored = existing[uuid].stored
             seen = self._access.sees_object(caller, pair_of(stored.register, stored.schema), stored)
             return stored.version if seen else 0
 
-        moved = {uuid: found for uuid, version in expected.items() if (found := version_of(uuid)) != version}
-        if moved:
-            named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(moved.items())[:5])
+        changed = {uuid: found for uuid, version in expected.items() if (found := version_of(uuid)) != version}
+        if changed:
+            named = ", ".join(f"{uuid} is at version {version}" for uuid, version in list(changed.items())[:5])
             raise VersionMismatch(
                 f"Objects of the plan have changed: {named}.",
                 hint="Make the plan again from what is there now.",
-                details={"current": moved, "expected": {uuid: expected[uuid] for uuid in moved}},
+                details={"current": changed, "expected": {uuid: expected[uuid] for uuid in changed}},
             )
 
-    def _settled(
+    def _save_state(
         self, tx: Transaction, row: Row, state: Literal["committed", "undone"], outcomes: list[Outcome]
     ) -> Plan:
-        now = moment(self._clock)
+        now = current_time(self._clock)
         tx.run("UPDATE plans SET state = ?, changed_at = ? WHERE id = ?", state, now, row[0])
         return replace(_plan(row), state=state, changed_at=now, outcomes=outcomes)
 
 
-def _with_uuid(operation: Operation) -> Operation:
+def _with_fixed_uuid(operation: Operation) -> Operation:
     """A new object has its uuid from the preview on."""
     if operation.action in ("create", "upsert") and operation.uuid is None:
         return msgspec.structs.replace(operation, uuid=str(uuid7()))
@@ -282,10 +466,10 @@ def _plan(row: Row) -> Plan:
     return Plan(row[0], row[5], msgspec.json.decode(row[3]), row[6], row[7])
 
 
-def _require(row: Row, state: str, wanted: str) -> None:
+def _check_state(row: Row, state: str, target: str) -> None:
     if row[5] != state:
         raise Conflict(
-            f"The plan is {row[5]}, so it cannot be {wanted}.",
+            f"The plan is {row[5]}, so it cannot be {target}.",
             hint="Only an open plan can be committed, and only a committed one undone.",
         )
 

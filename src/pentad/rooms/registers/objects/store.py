@@ -1,31 +1,33 @@
-"""The SQL of objects, their history, their references and their words. Statements only: nothing is decided here.
+"""The SQL of objects, their changes, references and words. Statements only; decisions are made elsewhere.
 
-Everything is done for many objects at once, in a few statements; writing one is writing a list of one.
+Every function handles many objects in a few statements; writing one object is writing a list of one.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from functools import cache
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.rooms.registers.catalogue_store import as_uuid
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
-from pentad.rooms.registers.objects import loading
-from pentad.rooms.registers.objects.drafts import (
+from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
-    Draft,
-    Held,
+    ExistingObject,
+    PendingChange,
     Provenance,
     Reference,
-    digest,
-    link,
-    shared_facts,
+    chain_facts,
+    chain_hash,
+    state_digest,
 )
-from pentad.rooms.registers.query.words import WORDS
+from pentad.rooms.registers.query.search_words import WORDS
+from pentad.rooms.registers.store import as_uuid
 
 T = TypeVar("T")
 
 CHUNK: Final = 500
-"""Values of one IN list; both dialects take many more, but a statement should stay readable in a log."""
+"""Values per IN list; both dialects allow many more, but statements should stay readable in a log."""
 
 _INSERT: Final = (
     "INSERT INTO objects (id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at,"
@@ -39,7 +41,7 @@ _INSERT_CHANGE: Final = (
     " agent, session, call, reason, plan, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 SELECT_BY_UUID: Final = f"SELECT {OBJECT_COLUMNS} FROM objects WHERE uuid = ?"  # noqa: S608  own columns
-_SELECT_HELD: Final = f"SELECT {OBJECT_COLUMNS}, hash FROM objects"  # noqa: S608  own columns
+_SELECT_EXISTING: Final = f"SELECT {OBJECT_COLUMNS}, hash FROM objects"  # noqa: S608  own columns
 _STATE_NEUTRAL: Final = frozenset({"lock", "unlock"})
 
 
@@ -53,45 +55,45 @@ def marks(count: int) -> str:
     return ", ".join("?" * count)
 
 
-def held_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, Held]:
+def existing_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, ExistingObject]:
     """The objects with these uuids, deleted ones too."""
-    found: dict[str, Held] = {}
+    found: dict[str, ExistingObject] = {}
     for part in chunks(uuids):
-        for row in rows.all(f"{_SELECT_HELD} WHERE uuid IN ({marks(len(part))})", *part):
-            found[row[1]] = Held(StoredObject(*row[:-1]), row[-1])
+        for row in rows.all(f"{_SELECT_EXISTING} WHERE uuid IN ({marks(len(part))})", *part):
+            found[row[1]] = ExistingObject(StoredObject(*row[:-1]), row[-1])
     return found
 
 
-def held_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Held | None:
+def existing_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> ExistingObject | None:
     """One object of a pair by uuid, id or slug, a deleted one too; of several with one slug the oldest that lives."""
-    where, value = place_of(ref)
+    where, value = ref_condition(ref)
     row = rows.one(
-        f"{_SELECT_HELD} WHERE {where} AND register = ? AND schema = ? ORDER BY deleted IS NOT NULL, id LIMIT 1",
+        f"{_SELECT_EXISTING} WHERE {where} AND register = ? AND schema = ? ORDER BY deleted IS NOT NULL, id LIMIT 1",
         value, register, schema,
     )  # fmt: skip
-    return None if row is None else Held(StoredObject(*row[:-1]), row[-1])
+    return None if row is None else ExistingObject(StoredObject(*row[:-1]), row[-1])
 
 
-def all_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Iterator[Held]:
+def all_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Iterator[ExistingObject]:
     """Every object of a pair that a uuid, id or slug means, deleted ones too; `held_by_ref` gives the first."""
-    where, value = place_of(ref)
+    where, value = ref_condition(ref)
     for start in range(0, 2**31, CHUNK):
         found = rows.all(
-            f"{_SELECT_HELD} WHERE {where} AND register = ? AND schema = ?"
+            f"{_SELECT_EXISTING} WHERE {where} AND register = ? AND schema = ?"
             " ORDER BY deleted IS NOT NULL, id LIMIT ? OFFSET ?",
             value, register, schema, CHUNK, start,
         )  # fmt: skip
-        yield from (Held(StoredObject(*row[:-1]), row[-1]) for row in found)
+        yield from (ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found)
         if len(found) < CHUNK:
             return
 
 
-def is_unique(ref: int | str) -> bool:
+def is_unique_ref(ref: int | str) -> bool:
     """Whether a name can mean one object only, as a uuid or an id does; several may have one slug."""
-    return not place_of(ref)[0].startswith("slug")
+    return not ref_condition(ref)[0].startswith("slug")
 
 
-def place_of(ref: int | str) -> tuple[str, Value]:
+def ref_condition(ref: int | str) -> tuple[str, Value]:
     """How a caller's way of naming an object reads in SQL."""
     if isinstance(ref, int):
         return "id = ?", ref if 0 < ref < 2**63 else 0
@@ -102,16 +104,19 @@ def place_of(ref: int | str) -> tuple[str, Value]:
     return "slug = ?", ref.replace("\0", "")
 
 
-def stream(rows: Rows, schema: int) -> Iterator[list[Held]]:
+def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:
     """All living objects of a schema, in portions."""
     last = 0
     while True:
         found = rows.all(
-            f"{_SELECT_HELD} WHERE schema = ? AND deleted IS NULL AND id > ? ORDER BY id LIMIT ?", schema, last, CHUNK
+            f"{_SELECT_EXISTING} WHERE schema = ? AND deleted IS NULL AND id > ? ORDER BY id LIMIT ?",
+            schema,
+            last,
+            CHUNK,
         )
         if not found:
             return
-        yield [Held(StoredObject(*row[:-1]), row[-1]) for row in found]
+        yield [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
         last = found[-1][0]
 
 
@@ -130,55 +135,74 @@ def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
         key, at = found[-1][0], found[-1][10]
 
 
-def write(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft], who: Provenance) -> None:
-    """Store drafts with their history, references and words. No object may occur twice among them."""
-    new = [draft.after for draft in drafts if draft.before is None]
-    _allot(tx, dialect, new)
-    hashes = _hashes(drafts, who)
-    if dialect == "sqlite" and new and len(new) == len(drafts):
-        loading.insert(tx, new, hashes, who)
+def write_changes(
+    tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange], provenance: Provenance
+) -> None:
+    """Write changes with their history, references and words. No object may occur twice."""
+    new = [pending.after for pending in pending_changes if pending.before is None]
+    _assign_ids(tx, dialect, new)
+    hashes = _hashes(pending_changes, provenance)
+    if dialect == "sqlite" and new and len(new) == len(pending_changes):
+        _bulk_insert(tx, new, hashes, provenance)
     else:
-        _write_rows(tx, drafts, hashes, who)
-    _write_references(tx, drafts)
-    _write_words(tx, dialect, drafts)
+        _write_rows(tx, pending_changes, hashes, provenance)
+    _write_references(tx, pending_changes)
+    _write_words(tx, dialect, pending_changes)
 
 
-def _hashes(drafts: Sequence[Draft], who: Provenance) -> list[bytes]:
+def _hashes(pending_changes: Sequence[PendingChange], provenance: Provenance) -> list[bytes]:
     """The link of each change in the chain of its object."""
     hashes: list[bytes] = []
     known: tuple[object, ...] = ()
     shared = b""
-    for draft in drafts:
-        if draft.link is not None:
-            hashes.append(draft.link)
+    for pending in pending_changes:
+        if pending.link is not None:
+            hashes.append(pending.link)
             continue
-        now, held = draft.after, draft.before
-        facts = now.register, now.schema, now.version, draft.action, now.updated_at if draft.at is None else draft.at
+        now, existing = pending.after, pending.before
+        facts = (
+            now.register,
+            now.schema,
+            now.version,
+            pending.action,
+            now.updated_at if pending.at is None else pending.at,
+        )
         if facts != known:
-            known, shared = facts, shared_facts(*facts, who)
-        hashes.append(link(NO_HASH if held is None else held.hash, now.uuid, shared, digest(now.text)))
+            known, shared = facts, chain_facts(*facts, provenance)
+        hashes.append(
+            chain_hash(NO_HASH if existing is None else existing.hash, now.uuid, shared, state_digest(now.text))
+        )
     return hashes
 
 
-def _write_rows(tx: Transaction, drafts: Sequence[Draft], hashes: Sequence[bytes], who: Provenance) -> None:
+def _write_rows(
+    tx: Transaction, pending_changes: Sequence[PendingChange], hashes: Sequence[bytes], provenance: Provenance
+) -> None:
     inserts: list[Sequence[Value]] = []
     updates: list[Sequence[Value]] = []
     changes: list[Sequence[Value]] = []
-    constant = (who.principal, who.agent, who.session, who.call, who.reason, who.plan)
-    for draft, hashed in zip(drafts, hashes, strict=True):
-        now, held = draft.after, draft.before
-        at = now.updated_at if draft.at is None else draft.at
+    constant = (
+        provenance.principal,
+        provenance.agent,
+        provenance.session,
+        provenance.call,
+        provenance.reason,
+        provenance.plan,
+    )
+    for pending, hashed in zip(pending_changes, hashes, strict=True):
+        now, existing = pending.after, pending.before
+        at = now.updated_at if pending.at is None else pending.at
         since, before, before_deleted = None, None, 0
-        if held is not None and draft.action not in _STATE_NEUTRAL:
-            old = held.stored
+        if existing is not None and pending.action not in _STATE_NEUTRAL:
+            old = existing.stored
             since, before, before_deleted = old.updated_at, old.text, int(old.is_deleted)
         changes.append(
-            (now.uuid, now.register, now.schema, now.version, draft.action, at, since, before, before_deleted,
+            (now.uuid, now.register, now.schema, now.version, pending.action, at, since, before, before_deleted,
              *constant, hashed)
         )  # fmt: skip
-        if held is None:
+        if existing is None:
             inserts.append((*now.row, hashed))
-        elif draft.action != "purge":
+        elif pending.action != "purge":
             row = now.row
             updates.append((now.version, now.text, now.slug, now.updated_at, row[11], row[12], hashed, now.id))
     if inserts:
@@ -189,15 +213,18 @@ def _write_rows(tx: Transaction, drafts: Sequence[Draft], hashes: Sequence[bytes
         tx.run_many(_INSERT_CHANGE, changes)
 
 
-def note(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> None:
-    """Note anew what objects point at, their words and slugs, where only the reading of their data has changed."""
-    tx.run_many("UPDATE objects SET slug = ? WHERE id = ?", [(draft.after.slug, draft.after.id) for draft in drafts])
-    _write_references(tx, drafts)
-    _write_words(tx, dialect, drafts)
+def reindex(tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange]) -> None:
+    """Update references, words and slugs of objects whose data is read differently now but has not changed."""
+    tx.run_many(
+        "UPDATE objects SET slug = ? WHERE id = ?",
+        [(pending.after.slug, pending.after.id) for pending in pending_changes],
+    )
+    _write_references(tx, pending_changes)
+    _write_words(tx, dialect, pending_changes)
 
 
-def _allot(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) -> None:
-    """Give new objects their ids in one go, so that no insert has to be asked for its own."""
+def _assign_ids(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) -> None:
+    """Assign ids to all new objects at once, so that no insert has to return its own."""
     if not new:
         return
     if dialect == "sqlite":
@@ -210,31 +237,35 @@ def _allot(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) -> No
         stored.id = key
 
 
-def _write_references(tx: Transaction, drafts: Sequence[Draft]) -> None:
-    gone = [(draft.after.uuid,) for draft in drafts if draft.before is not None and draft.references is not None]
+def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange]) -> None:
+    gone = [
+        (pending.after.uuid,)
+        for pending in pending_changes
+        if pending.before is not None and pending.references is not None
+    ]
     if gone:
         tx.run_many("DELETE FROM object_references WHERE source = ?", gone)
     made = [
-        (draft.after.uuid, reference.path, reference.target, draft.after.schema)
-        for draft in drafts
-        if draft.references
-        for reference in dict.fromkeys(draft.references)
+        (pending.after.uuid, reference.path, reference.target, pending.after.schema)
+        for pending in pending_changes
+        if pending.references
+        for reference in dict.fromkeys(pending.references)
     ]
     if made:
         tx.run_many("INSERT INTO object_references (source, path, target, schema) VALUES (?, ?, ?, ?)", made)
 
 
-def _write_words(tx: Transaction, dialect: Dialect, drafts: Sequence[Draft]) -> None:
-    gone = [draft.after.id for draft in drafts if draft.before is not None and draft.words is not None]
+def _write_words(tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange]) -> None:
+    gone = [pending.after.id for pending in pending_changes if pending.before is not None and pending.words is not None]
     if gone:
         WORDS.delete(tx, dialect, gone)
-    made = [(draft.after.id, (draft.words,)) for draft in drafts if draft.words]
+    made = [(pending.after.id, (pending.words,)) for pending in pending_changes if pending.words]
     if made:
         WORDS.insert(tx, dialect, made)
 
 
 def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Reference, int]]:
-    """Who points at these objects: source, by which property at which of them, and the source's schema."""
+    """The references to these objects: source, reference, and the source's schema."""
     found: list[tuple[str, Reference, int]] = []
     for part in chunks(targets):
         sql = f"SELECT source, path, target, schema FROM object_references WHERE target IN ({marks(len(part))})"  # noqa: S608  only marks
@@ -242,7 +273,7 @@ def references_to(rows: Rows, targets: Sequence[str]) -> list[tuple[str, Referen
     return found
 
 
-def living(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
+def live_objects(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
     """Which of these objects live, with their schemas."""
     found: dict[str, int] = {}
     for part in chunks(uuids):
@@ -251,7 +282,7 @@ def living(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def taken(rows: Rows, uuids: Sequence[str]) -> set[str]:
+def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
     """Which of these uuids are in use, by living or deleted objects, or were by purged ones."""
     found: set[str] = set()
     for part in chunks(uuids):
@@ -264,8 +295,68 @@ def taken(rows: Rows, uuids: Sequence[str]) -> set[str]:
     return found
 
 
-def remove(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
+def delete_object(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
     """Erase an object; its history is the caller's business."""
     tx.run("DELETE FROM object_references WHERE source = ?", stored.uuid)
     WORDS.delete(tx, dialect, [stored.id])
     tx.run("DELETE FROM objects WHERE id = ?", stored.id)
+
+
+_ROWS_PER_INSERT: Final = 200
+_INSERT_MANY: Final = (
+    "INSERT INTO objects (register, schema, version, owner, organisation, created_at, updated_at, id, uuid, data, slug,"
+    " hash) VALUES "
+)
+_ROW_MARKS: Final = "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?, ?, ?, ?, ?)"
+_shared_columns = attrgetter("register", "schema", "version", "owner", "organisation", "created_at", "updated_at")
+_INSERT_CHANGES: Final = (
+    "INSERT INTO object_changes (uuid, register, schema, version, action, at, principal, agent, session, call, reason,"
+    " plan, hash) SELECT uuid, register, schema, version, 'create', updated_at, ?, ?, ?, ?, ?, ?, hash"
+    " FROM objects WHERE id BETWEEN ? AND ? ORDER BY id"
+)
+
+
+def _bulk_insert(tx: Transaction, new: Sequence[StoredObject], hashes: Sequence[bytes], provenance: Provenance) -> None:
+    """Write objects whose ids follow one another, each with the hash of its creation."""
+    place = 0
+    for shared, group in groupby(new, key=_shared_columns):
+        members = list(group)
+        for start in range(0, len(members), _ROWS_PER_INSERT):
+            part = members[start : start + _ROWS_PER_INSERT]
+            values: list[Value] = [*shared]
+            for stored, hashed in zip(part, hashes[place : place + len(part)], strict=True):
+                values += (stored.id, stored.uuid, stored.text, stored.slug, hashed)
+            tx.run(_insert_statement(len(part)), *values)
+            place += len(part)
+    tx.run(
+        _INSERT_CHANGES,
+        provenance.principal,
+        provenance.agent,
+        provenance.session,
+        provenance.call,
+        provenance.reason,
+        provenance.plan,
+        new[0].id,
+        new[-1].id,
+    )
+
+
+@cache
+def _insert_statement(rows: int) -> str:
+    return _INSERT_MANY + ", ".join([_ROW_MARKS] * rows)
+
+
+class ChangeSpan(NamedTuple):
+    """The range of changes one transaction wrote: by transaction id in PostgreSQL, by sequence number in SQLite."""
+
+    xact: int
+    after: int
+    last: int
+
+
+def written_span(tx: Transaction, dialect: Dialect, count: int) -> ChangeSpan:
+    """The span of the `count` changes this transaction has written."""
+    if dialect == "postgres":
+        return ChangeSpan(int(tx.value("SELECT pg_current_xact_id()::text::bigint")), 0, 2**62)
+    last = int(tx.value("SELECT coalesce(max(seq), 0) FROM object_changes"))
+    return ChangeSpan(0, last - count, last)

@@ -1,7 +1,7 @@
-"""Who already has a value that may occur only once: found before writing, so that an error can name the object.
+"""Finds the current holder of a unique value before writing, so that the error can name the object.
 
-The unique indexes have the last word; this only looks first, for one row or for a thousand in a few statements. Among
-the rows of one batch the earlier one wins, as if they had come one after the other.
+The unique indexes have the last word; this check comes first, for any number of rows in a few statements. Within one
+batch the earlier row wins, as if the rows had come one after the other.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,15 +10,15 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Dialect, Rows, Value
 from pentad.kernel.sql import Sql
-from pentad.rooms.registers.access import AccessRules
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
-from pentad.rooms.registers.objects.drafts import Draft
 from pentad.rooms.registers.objects.indexes import UniqueKey
 from pentad.rooms.registers.objects.integrity import Seen
+from pentad.rooms.registers.objects.pending_changes import PendingChange
 from pentad.rooms.registers.query.conditions import condition
-from pentad.rooms.registers.query.dialects import parts_of
-from pentad.rooms.registers.query.instants import key_of, text_of_key
-from pentad.rooms.registers.query.tree import Kind, Path
+from pentad.rooms.registers.query.datetimes import datetime_key, datetime_text
+from pentad.rooms.registers.query.dialects import sql_dialect
+from pentad.rooms.registers.query.models import Kind, Path
 
 Claim = tuple[Any, ...]
 """An organisation and the values that are taken in it."""
@@ -33,34 +33,39 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
 
 
 def conflicts(
-    rows: Rows, dialect: Dialect, register: int, schema: int, keys: Sequence[UniqueKey], drafts: Sequence[Draft],
-    hidden: Collection[str] = (), seen: Seen | None = None,
-) -> dict[int, Conflict]:  # fmt: skip
-    """The drafts (by position) whose values belong to another object already.
+    rows: Rows,
+    dialect: Dialect,
+    pair: Pair,
+    keys: Sequence[UniqueKey],
+    pending_changes: Sequence[PendingChange],
+    hidden: Collection[str] = (),
+    seen: Seen | None = None,
+) -> dict[int, Conflict]:
+    """The changes (by position) whose unique values belong to another object.
 
-    The write cannot succeed, so that a value is taken can always be told. Whose it is, is not: by a property that is
-    `hidden` from the writer, or where the other object is not among those the writer has `seen`.
+    That a value is taken may always be said, because the write fails anyway. Which object has it is said only if the
+    property is not `hidden` from the caller and the object is among those it has `seen`.
     """
-    mates = {draft.after.uuid for draft in drafts}
+    mates = {pending.after.uuid for pending in pending_changes}
     refused: dict[int, Conflict] = {}
     for key in keys:
-        wanted = [_claim(key, draft.after.organisation, draft.after.data) for draft in drafts]
-        holders = _holders(rows, dialect, register, schema, key, {claim for claim in wanted if claim is not None})
-        for position, (draft, claim) in enumerate(zip(drafts, wanted, strict=True)):
+        needed = [_claim(key, pending.after.organisation, pending.after.data) for pending in pending_changes]
+        holders = _holders(rows, dialect, pair, key, {claim for claim in needed if claim is not None})
+        for position, (pending, claim) in enumerate(zip(pending_changes, needed, strict=True)):
             if claim is None:
                 continue
-            uuid = draft.after.uuid
+            uuid = pending.after.uuid
             holder = holders.get(claim, uuid)
             if holder != uuid:
                 named = not _is_hidden(key, hidden) and (seen is None or holder in mates or holder in seen([holder]))
                 refused.setdefault(position, _taken(key, claim, holder if named else None))
                 continue
-            _release(holders, key, draft)
+            _release(holders, key, pending)
             holders[claim] = uuid
     return refused
 
 
-def found_by_key(
+def find_by_key(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, key: UniqueKey,
     data: Sequence[Mapping[str, Any]],
 ) -> list[str | None]:  # fmt: skip
@@ -68,18 +73,18 @@ def found_by_key(
     organisation = access.organisation(caller)
     claims = [_claim(key, organisation, one) for one in data]
     rule = access.row_filter(caller, pair)
-    seen = None if rule is None else condition(parts_of(dialect), rule)
-    wanted = {claim for claim in claims if claim is not None}
-    holders = _holders(rows, dialect, pair.register.id, pair.schema.id, key, wanted, seen)
+    seen = None if rule is None else condition(sql_dialect(dialect), rule)
+    needed = {claim for claim in claims if claim is not None}
+    holders = _holders(rows, dialect, pair, key, needed, seen)
     return [None if claim is None else holders.get(claim) for claim in claims]
 
 
-def _release(holders: dict[Claim, str], key: UniqueKey, draft: Draft) -> None:
-    """What an earlier row of the batch gave up is free for a later one."""
-    if draft.before is None:
+def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) -> None:
+    """A value that an earlier row of the batch gave up is free for a later one."""
+    if pending.before is None:
         return
-    old = _claim(key, draft.before.stored.organisation, draft.before.stored.data)
-    if old is not None and holders.get(old) == draft.after.uuid:
+    old = _claim(key, pending.before.stored.organisation, pending.before.stored.data)
+    if old is not None and holders.get(old) == pending.after.uuid:
         del holders[old]
 
 
@@ -93,35 +98,34 @@ def _value(data: Any, path: Path, kind: Kind) -> Any:
         data = cast("dict[str, Any]", data).get(str(step)) if isinstance(data, dict) else None
     if not isinstance(data, _TYPES[kind]) or (kind == "number" and isinstance(data, bool)):
         return None
-    return key_of(data) if kind == "moment" else data
+    return datetime_key(data) if kind == "moment" else data
 
 
 def _holders(
-    rows: Rows, dialect: Dialect, register: int, schema: int, key: UniqueKey, claims: Iterable[Claim],
-    seen: Sql | None = None,
-) -> dict[Claim, str]:  # fmt: skip
-    """Who has which values. With `seen`, only objects that this holds for."""
+    rows: Rows, dialect: Dialect, pair: Pair, key: UniqueKey, claims: Iterable[Claim], seen: Sql | None = None
+) -> dict[Claim, str]:
+    """Which object has which values; with `seen`, only objects that satisfy it."""
     found: dict[Claim, str] = {}
     expressions = key.expressions(dialect)
-    # a value that is bound to one place of a statement keeps its type; an organisation is checked on what comes back
+    # one parameter per value keeps its type; the organisation is compared in the result
     values = sorted({claim[1:] for claim in claims}, key=repr)
     for start in range(0, len(values), _KEYS_AT_ONCE):
         part = values[start : start + _KEYS_AT_ONCE]
         taken = _any_of(expressions, len(part))
         sql = (
             f"SELECT uuid, organisation, {', '.join(expressions)} FROM objects"  # noqa: S608  quoted by expressions
-            f" WHERE schema = {int(schema)} AND deleted IS NULL AND register = ? AND ({taken})"
+            f" WHERE schema = {int(pair.schema.id)} AND deleted IS NULL AND register = ? AND ({taken})"
         )
-        bound: list[Value] = [register, *(value for group in part for value in group)]
+        bound: list[Value] = [pair.register.id, *(value for group in part for value in group)]
         if seen is not None:
             sql, bound = f"{sql} AND ({seen.text})", [*bound, *seen.params]
-        for uuid, organisation, *held in rows.all(sql, *bound):
-            found[organisation, *held] = uuid
+        for uuid, organisation, *taken_values in rows.all(sql, *bound):
+            found[organisation, *taken_values] = uuid
     return found
 
 
 def _any_of(expressions: Sequence[str], count: int) -> str:
-    """One of `count` groups of values; a list is what an index on a single expression is used for."""
+    """One of `count` groups of values; for a single expression an IN list, which uses the index."""
     if len(expressions) == 1:
         return f"({expressions[0]}) IN ({', '.join('?' * count)})"
     one = " AND ".join(f"({expression}) = ?" for expression in expressions)
@@ -133,7 +137,9 @@ def _is_hidden(key: UniqueKey, hidden: Collection[str]) -> bool:
 
 
 def _taken(key: UniqueKey, claim: Claim, holder: str | None) -> Conflict:
-    said = [text_of_key(value) if kind == "moment" else value for value, kind in zip(claim[1:], key.kinds, strict=True)]
+    said = [
+        datetime_text(value) if kind == "moment" else value for value, kind in zip(claim[1:], key.kinds, strict=True)
+    ]
     values = ", ".join(f"{name} = {value!r}" for name, value in zip(key.names, said, strict=True))
     if holder is None:
         return Conflict(

@@ -1,9 +1,9 @@
-"""Writing back: an object that names others by a property with `writeBack` is written into a property of theirs.
+"""Write-back: an object that names others in a `writeBack` property is written into a property of theirs.
 
-Worked out in memory before anything is written, so that a row that is refused leaves no trace. Objects that are changed
-from several sides change once. Where the property of the others is written back too, it goes on from there; it ends,
-because one object is written into one property of another once. The rights, locks and rules of every object hold; one
-that the writer may not see is as one that is not there.
+Everything is worked out in memory first, so a refused row leaves no trace. An object changed from several sides changes
+once. If the target property is written back too, the change continues from there; it ends because one object is written
+into one property of another only once. Rights, locks and validation of every object apply, and an object the caller may
+not see counts as missing.
 """
 
 from collections import deque
@@ -14,32 +14,37 @@ from typing import Any, Final, NamedTuple, cast
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.access import AccessRules
-from pentad.rooms.registers.catalogue import Catalogue
-from pentad.rooms.registers.catalogue_definitions import target as find_target
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
-from pentad.rooms.registers.objects.changing import ChangedObjects
-from pentad.rooms.registers.objects.drafts import Draft, Held, Reference
-from pentad.rooms.registers.objects.steps import Task, restated
-from pentad.rooms.registers.objects.visibility import Visibility
+from pentad.rooms.registers.objects.lookup import Visibility
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    Reference,
+    WriteContext,
+    restate_error,
+)
+from pentad.rooms.registers.objects.prepare import UpdatePreparer
 
-_MOST_TOGETHER: Final = 10_000
+_MOST_CHANGES: Final = 10_000
 
 
 @dataclass(slots=True)
-class WrittenBack:
-    """What follows from drafts, by their positions: why some are refused, how some look now, and what else changes."""
+class WriteBackResult:
+    """The effects of pending changes, by position: refusals, amended changes, and changes to other objects."""
 
     refused: dict[int, PentadError] = field(default_factory=dict[int, PentadError])
-    amended: dict[int, Draft] = field(default_factory=dict[int, Draft])
-    others: list[tuple[int, Draft]] = field(default_factory=list[tuple[int, Draft]])
+    amended: dict[int, PendingChange] = field(default_factory=dict[int, PendingChange])
+    others: list[tuple[int, PendingChange]] = field(default_factory=list[tuple[int, PendingChange]])
 
 
-class _Wish(NamedTuple):
-    """That an object be written into (or taken out of) what one of its properties names."""
+class _Change(NamedTuple):
+    """One object to be written into, or removed from, a property of another."""
 
     source: StoredObject
     facts: ReferenceFacts
@@ -48,22 +53,22 @@ class _Wish(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Other:
-    """An object as it is about to be. `place` is that of its own draft, if it has one."""
+class _Target:
+    """An object as it will be. `place` is the position of its own pending change, if it has one."""
 
-    task: Task
+    context: WriteContext
     stored: StoredObject
-    held: Held | None
+    existing: ExistingObject | None
     data: dict[str, Any]
     place: int | None = None
     members: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     changed: set[str] = field(default_factory=set[str])
-    by: dict[int, _Wish] = field(default_factory=dict[int, _Wish])
+    causes: dict[int, _Change] = field(default_factory=dict[int, _Change])
 
     def own_list(self, name: str) -> list[Any]:
-        """A list that is this draft's alone; thousands may be added to it."""
+        """A list that only this target uses; thousands may be added to it."""
         if name not in self.changed:
-            self.data[name] = _listed(self.data.get(name))
+            self.data[name] = _as_list(self.data.get(name))
         return cast("list[Any]", self.data[name])
 
     def copy(self) -> dict[str, Any]:
@@ -74,10 +79,10 @@ class _Other:
 
 
 class WriteBacks:
-    """Works out what is written back, within one unit of work."""
+    """Works out write-backs within one unit of work."""
 
     def __init__(
-        self, rows: Rows, dialect: Dialect, catalogue: Catalogue, access: AccessRules, making: ChangedObjects,
+        self, rows: Rows, dialect: Dialect, catalogue: Catalogue, access: AccessRules, preparer: UpdatePreparer,
         visible: Visibility | None,
     ) -> None:  # fmt: skip
         self._rows = rows
@@ -85,207 +90,213 @@ class WriteBacks:
         self._definitions = catalogue.definitions
         self._pair_of = catalogue.pairs_in(rows)
         self._access = access
-        self._making = making
+        self._preparer = preparer
         self._visible = visible
-        self._others: dict[str, _Other | None] = {}
+        self._targets: dict[str, _Target | None] = {}
         self._schemas: dict[tuple[str, int | str], int | None] = {}
 
-    def of(self, task: Task, drafts: Sequence[Draft]) -> WrittenBack:
-        """What follows from drafts of one pair. Where something is refused, the rest is to be worked out again."""
-        found = self._spread_all(task, drafts, one_by_one=False)
+    def work_out(self, context: WriteContext, pending_changes: Sequence[PendingChange]) -> WriteBackResult:
+        """The effects of changes of one pair. If any are refused, the caller repeats this with the rest."""
+        found = self._apply_all(context, pending_changes, one_by_one=False)
         if found.refused:
             return found
-        self._make(found, drafts)
-        if len(found.refused) > 1:  # several share what was refused, and perhaps only the last of them were too much
-            closer = self._spread_all(task, drafts, one_by_one=True)
+        self._prepare_all(found, pending_changes)
+        if len(found.refused) > 1:  # several share a refused target; perhaps only the last of them were too much
+            closer = self._apply_all(context, pending_changes, one_by_one=True)
             return closer if closer.refused else found
         return found
 
-    def _spread_all(self, task: Task, drafts: Sequence[Draft], *, one_by_one: bool) -> WrittenBack:
-        """Carry out the wishes of every draft; with `one_by_one` the rules are asked after each."""
-        found = WrittenBack()
-        self._others = {
-            draft.after.uuid: _Other(task, draft.after, draft.before, dict(draft.after.data), place)
-            for place, draft in enumerate(drafts)
+    def _apply_all(
+        self, context: WriteContext, pending_changes: Sequence[PendingChange], *, one_by_one: bool
+    ) -> WriteBackResult:
+        """Apply the changes of every row; with `one_by_one` targets are validated after each row."""
+        found = WriteBackResult()
+        self._targets = {
+            pending.after.uuid: _Target(context, pending.after, pending.before, dict(pending.after.data), place)
+            for place, pending in enumerate(pending_changes)
         }
-        wishes = [list(_wishes(task.pair, draft)) for draft in drafts]
-        self._load(task, {wish.target for some in wishes for wish in some})
-        for place, some in enumerate(wishes):
+        changes = [list(_changes_of(context.pair, pending)) for pending in pending_changes]
+        self._load(context, {change.target for some in changes for change in some})
+        for place, some in enumerate(changes):
             try:
-                touched = self._spread(task, place, some)
+                touched = self._apply(context, place, some)
                 if one_by_one:
-                    for other in touched:
-                        self._made(other, drafts)
+                    for target in touched:
+                        self._prepare(target, pending_changes)
             except PentadError as error:
                 found.refused[place] = error
         return found
 
-    # who is written where
+    # which object is written where
 
-    def _spread(self, task: Task, place: int, wishes: Iterable[_Wish]) -> list[_Other]:
-        """Carry out the wishes of one draft and all that follow from them; gives what was changed."""
-        waiting = deque(wishes)
+    def _apply(self, context: WriteContext, place: int, changes: Iterable[_Change]) -> list[_Target]:
+        """Apply the changes of one row and all that follow; returns the changed targets."""
+        waiting = deque(changes)
         seen: set[tuple[str, str | None, str, bool]] = set()
-        touched: dict[str, _Other] = {}
+        touched: dict[str, _Target] = {}
         while waiting:
-            wish = waiting.popleft()
-            mark = wish.target, wish.facts.inversed_by, wish.source.uuid, wish.adding
+            change = waiting.popleft()
+            mark = change.target, change.facts.inversed_by, change.source.uuid, change.adding
             if mark in seen:
                 continue
             seen.add(mark)
-            if len(seen) > _MOST_TOGETHER:
+            if len(seen) > _MOST_CHANGES:
                 raise LimitExceeded(
-                    f"Writing this back would change more than {_MOST_TOGETHER} other objects.",
+                    f"Writing this back would change more than {_MOST_CHANGES} other objects.",
                     hint="Name fewer objects at a time.",
                 )
-            other = self._target(task, wish)
-            if other is not None and (back := self._property(wish, other)) is not None:
-                following = self._put(place, wish, other, back)
+            target = self._target(context, change)
+            if target is not None and (back := self._property(change, target)) is not None:
+                following = self._write(place, change, target, back)
                 if following is not None:
-                    touched[other.stored.uuid] = other
+                    touched[target.stored.uuid] = target
                     waiting.extend(following)
         return list(touched.values())
 
-    def _target(self, task: Task, wish: _Wish) -> _Other | None:
-        """The object a wish is about; None where it is gone and does not have to be there."""
-        if wish.target not in self._others:
-            self._load(task, {wish.target})
-        source = self._pair_of(wish.source.register, wish.source.schema)
-        other, schema = self._others[wish.target], self._schema(wish.facts, source.schema.organisation)
-        if other is not None and other.stored.schema == schema:
-            return other
-        if not wish.adding:
+    def _target(self, context: WriteContext, change: _Change) -> _Target | None:
+        """The target of a change; None if a removal finds it gone."""
+        if change.target not in self._targets:
+            self._load(context, {change.target})
+        source = self._pair_of(change.source.register, change.source.schema)
+        target, schema = self._targets[change.target], self._schema_id(change.facts, source.schema.organisation)
+        if target is not None and target.stored.schema == schema:
+            return target
+        if not change.adding:
             return None
-        path = pointer(wish.facts.path)
-        present = {} if other is None else {wish.target: other.stored.schema}
-        raise integrity.dangling([Reference(path, wish.target)], {path: schema}, present)
+        path = pointer(change.facts.path)
+        present = {} if target is None else {change.target: target.stored.schema}
+        raise integrity.dangling_error([Reference(path, change.target)], {path: schema}, present)
 
-    def _property(self, wish: _Wish, other: _Other) -> Property | None:
-        """The property to write into; None where there is nothing to write, because it is filled on reading."""
-        name, definition = wish.facts.inversed_by or "", other.task.pair.definition
+    def _property(self, change: _Change, target: _Target) -> Property | None:
+        """The property to write into; None if it is filled on reading."""
+        name, definition = change.facts.inversed_by or "", target.context.pair.definition
         back = definition.properties.get(name)
         facts = None if back is None else back.ref
-        if not wish.adding:
+        if not change.adding:
             return None if facts is not None and facts.filled else back
         if back is None:
-            raise _refusal(wish, InvalidInput(f"The schema {other.task.pair.schema.slug!r} has no such property."))
+            raise _write_back_error(
+                change, InvalidInput(f"The schema {target.context.pair.schema.slug!r} has no such property.")
+            )
         if facts is None:
             return back
         if facts.filled:
-            if wish.facts.filled or facts.inversed_by != wish.facts.path[0]:
-                raise _refusal(wish, InvalidInput("It is not kept there either, but filled on reading."))
+            if change.facts.filled or facts.inversed_by != change.facts.path[0]:
+                raise _write_back_error(change, InvalidInput("It is not kept there either, but filled on reading."))
             return None
-        if self._schema(facts, other.task.pair.schema.organisation) != wish.source.schema:
-            raise _refusal(wish, InvalidInput("It is for objects of another schema."))
+        if self._schema_id(facts, target.context.pair.schema.organisation) != change.source.schema:
+            raise _write_back_error(change, InvalidInput("It is for objects of another schema."))
         return back
 
-    def _put(self, place: int, wish: _Wish, other: _Other, back: Property) -> list[_Wish] | None:
-        """Write into the property, or take out of it; gives what follows, None where it was so already."""
-        name, uuid = back.name, wish.source.uuid
-        members = other.members.get(name)
+    def _write(self, place: int, change: _Change, target: _Target, back: Property) -> list[_Change] | None:
+        """Add to the property or remove from it; returns the changes that follow, None if nothing changed."""
+        name, uuid = back.name, change.source.uuid
+        members = target.members.get(name)
         if members is None:
-            members = other.members[name] = set(_named(other.data.get(name)))
-        if (uuid in members) is wish.adding:
+            members = target.members[name] = set(_uuids_in(target.data.get(name)))
+        if (uuid in members) is change.adding:
             return None
-        self._permit(wish, other)
-        other.by.setdefault(place, wish)
+        self._check_editable(change, target)
+        target.causes.setdefault(place, change)
         pushed_out: set[str] = set()
         if back.many or (back.ref is not None and back.ref.many):
-            values = other.own_list(name)
-            if wish.adding:
+            values = target.own_list(name)
+            if change.adding:
                 values.append(uuid)
             else:
-                values[:] = [value for value in values if uuid not in _named(value)]
+                values[:] = [value for value in values if uuid not in _uuids_in(value)]
         else:
             pushed_out = members - {uuid}
             members.clear()
-            other.data.pop(name, None)
-            if wish.adding:
-                other.data[name] = uuid
-        other.changed.add(name)
-        if wish.adding:
+            target.data.pop(name, None)
+            if change.adding:
+                target.data[name] = uuid
+        target.changed.add(name)
+        if change.adding:
             members.add(uuid)
         else:
             members.discard(uuid)
         if back.ref is None or not back.ref.write_back:
             return []
-        gone = [_Wish(other.stored, back.ref, one, False) for one in sorted(pushed_out)]
-        return [_Wish(other.stored, back.ref, uuid, wish.adding), *gone]
+        gone = [_Change(target.stored, back.ref, one, False) for one in sorted(pushed_out)]
+        return [_Change(target.stored, back.ref, uuid, change.adding), *gone]
 
-    def _permit(self, wish: _Wish, other: _Other) -> None:
-        if other.place is not None or other.by:
+    def _check_editable(self, change: _Change, target: _Target) -> None:
+        if target.place is not None or target.causes:
             return
         try:
-            self._making.editable(other.task, other.held, wish.target, "update", None)
+            self._preparer.editable_object(target.context, target.existing, change.target, None)
         except PentadError as error:
-            raise _refusal(wish, error) from None
+            raise _write_back_error(change, error) from None
 
-    # the drafts
+    # the pending changes
 
-    def _make(self, found: WrittenBack, drafts: Sequence[Draft]) -> None:
-        """The drafts of everything that was changed, each once; refused where one of them may not be so."""
-        made: dict[tuple[int, int], list[tuple[_Other, Draft]]] = {}
-        for other in self._others.values():
-            if other is None or not other.by:
+    def _prepare_all(self, found: WriteBackResult, pending_changes: Sequence[PendingChange]) -> None:
+        """The pending change of every target; refused if one of them is not valid."""
+        made: dict[tuple[int, int], list[tuple[_Target, PendingChange]]] = {}
+        for target in self._targets.values():
+            if target is None or not target.causes:
                 continue
             try:
-                draft = self._made(other, drafts)
+                pending = self._prepare(target, pending_changes)
             except PentadError as error:
-                found.refused.update(dict.fromkeys(other.by, error))
+                found.refused.update(dict.fromkeys(target.causes, error))
                 continue
-            made.setdefault((draft.after.register, draft.after.schema), []).append((other, draft))
-            if other.place is None:
-                found.others.append((max(other.by), draft))
+            made.setdefault((pending.after.register, pending.after.schema), []).append((target, pending))
+            if target.place is None:
+                found.others.append((max(target.causes), pending))
             else:
-                found.amended[other.place] = draft
-        for (register, schema), some in made.items():
-            task = some[0][0].task
-            keys = self._definitions.facts(task.pair.definition).indexes.unique
-            written = [draft for _, draft in some]
-            hidden = self._access.hidden(task.caller, task.pair)
+                found.amended[target.place] = pending
+        for some in made.values():
+            context = some[0][0].context
+            keys = self._definitions.facts(context.pair.definition).indexes.unique
+            written = [pending for _, pending in some]
+            hidden = self._access.hidden(context.caller, context.pair)
             seen = None if self._visible is None else self._visible.objects
-            taken = uniqueness.conflicts(self._rows, self._dialect, register, schema, keys, written, hidden, seen)
+            taken = uniqueness.conflicts(self._rows, self._dialect, context.pair, keys, written, hidden, seen)
             for position, error in taken.items():
-                by = some[position][0].by
-                found.refused.update({place: _refusal(wish, error) for place, wish in by.items()})
+                by = some[position][0].causes
+                found.refused.update({place: _write_back_error(change, error) for place, change in by.items()})
 
-    def _made(self, other: _Other, drafts: Sequence[Draft]) -> Draft:
-        """The draft of a changed object, under the rules of its schema and of its single properties."""
-        task, old = other.task, None if other.held is None else other.held.stored
+    def _prepare(self, target: _Target, pending_changes: Sequence[PendingChange]) -> PendingChange:
+        """The pending change of a target, validated under its schema and property rights."""
+        context, old = target.context, None if target.existing is None else target.existing.stored
         previous = None if old is None or old.is_deleted else old.data
         try:
             data = self._access.writable(
-                task.caller, task.pair, other.copy(), previous, None if old is None else old.owner
+                context.caller, context.pair, target.copy(), previous, None if old is None else old.owner
             )
-            prepared = self._making.prepared(task, data, previous)
-            for name in other.changed:
-                if not other.members[name].issubset(_named(prepared.data.get(name))):
+            prepared = self._preparer.prepare_data(context, data, previous)
+            for name in target.changed:
+                if not target.members[name].issubset(_uuids_in(prepared.data.get(name))):
                     raise InvalidInput(f"{name!r} is computed there, or has a default that takes its place.")
-            if other.place is not None:
-                return self._making.redrafted(task, drafts[other.place], prepared.data, prepared.text)
-            assert other.held is not None  # noqa: S101  what has no draft of its own is in the store
-            return self._making.drafted(task, "update", other.held, prepared.data, prepared.text)
+            if target.place is not None:
+                return self._preparer.with_data(context, pending_changes[target.place], prepared.data, prepared.text)
+            assert target.existing is not None  # noqa: S101  what has no draft of its own is in the store
+            return self._preparer.pending_update(context, "update", target.existing, prepared.data, prepared.text)
         except PentadError as error:
-            raise _refusal(next(iter(other.by.values())), error) from None
+            raise _write_back_error(next(iter(target.causes.values())), error) from None
 
-    # what is known of the store
+    # what the store holds
 
-    def _load(self, task: Task, uuids: set[str]) -> None:
-        wanted = sorted(uuids - self._others.keys())
-        held = store.held_by_uuid(self._rows, wanted)
-        for uuid in wanted:
-            here = held.get(uuid)
+    def _load(self, context: WriteContext, uuids: set[str]) -> None:
+        unloaded = sorted(uuids - self._targets.keys())
+        existing = store.existing_by_uuid(self._rows, unloaded)
+        for uuid in unloaded:
+            here = existing.get(uuid)
             if here is None or here.stored.is_deleted:
-                self._others[uuid] = None
+                self._targets[uuid] = None
                 continue
             stored = here.stored
-            there = Task(task.caller, self._pair_of(stored.register, stored.schema), task.now, task.who)
-            if not self._access.sees_object(task.caller, there.pair, stored):
-                self._others[uuid] = None
+            there = WriteContext(
+                context.caller, self._pair_of(stored.register, stored.schema), context.now, context.provenance
+            )
+            if not self._access.sees_object(context.caller, there.pair, stored):
+                self._targets[uuid] = None
                 continue
-            self._others[uuid] = _Other(there, stored, here, dict(stored.data))
+            self._targets[uuid] = _Target(there, stored, here, dict(stored.data))
 
-    def _schema(self, facts: ReferenceFacts, organisation: str) -> int | None:
+    def _schema_id(self, facts: ReferenceFacts, organisation: str) -> int | None:
         """The schema that a relation names in a schema of an organisation."""
         key = organisation, facts.target
         if key not in self._schemas:
@@ -296,43 +307,43 @@ class WriteBacks:
         return self._schemas[key]
 
 
-def _wishes(pair: Pair, draft: Draft) -> Iterator[_Wish]:
-    """What a draft wants of the objects it names, and of those it does not name any more."""
-    before = None if draft.before is None or draft.before.stored.is_deleted else draft.before.stored
+def _changes_of(pair: Pair, pending: PendingChange) -> Iterator[_Change]:
+    """The write-backs of a pending change: new references to add, dropped ones to remove."""
+    before = None if pending.before is None or pending.before.stored.is_deleted else pending.before.stored
     for facts in pair.definition.written_back:
         name = facts.path[0]
         if facts.filled:
-            carried = None if draft.carried is None else draft.carried.get(name)
-            old, new = ((), ()) if carried is None else carried
+            transient = None if pending.transient is None else pending.transient.get(name)
+            old, new = ((), ()) if transient is None else transient
         else:
-            old = [] if before is None else _named(before.data.get(name))
-            new = _named(draft.after.data.get(name))
+            old = [] if before is None else _uuids_in(before.data.get(name))
+            new = _uuids_in(pending.after.data.get(name))
         for uuid in dict.fromkeys(old):
             if uuid not in new:
-                yield _Wish(draft.after, facts, uuid, False)
+                yield _Change(pending.after, facts, uuid, False)
         for uuid in dict.fromkeys(new):
             if uuid not in old:
-                yield _Wish(draft.after, facts, uuid, True)
+                yield _Change(pending.after, facts, uuid, True)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [*cast("list[Any]", value)]
     return [] if value is None else [value]
 
 
-def _named(value: Any) -> list[str]:
+def _uuids_in(value: Any) -> list[str]:
     """The objects a value names. Embedded objects are data, not references."""
-    return [integrity.named(one) for one in _listed(value) if isinstance(one, str) and one]
+    return [integrity.referenced_uuid(one) for one in _as_list(value) if isinstance(one, str) and one]
 
 
-def _refusal(wish: _Wish, error: PentadError) -> PentadError:
-    """The error with where it came from: whoever wrote one object has to know what another one said."""
-    what = "written back into" if wish.adding else "taken out of"
-    return restated(
+def _write_back_error(change: _Change, error: PentadError) -> PentadError:
+    """The error with its origin, because the caller wrote one object and another one failed."""
+    what = "written back into" if change.adding else "taken out of"
+    return restate_error(
         error,
-        f"/{wish.facts.path[0]}: {wish.source.uuid} cannot be {what} {wish.facts.inversed_by!r} of {wish.target}:"
-        f" {error.message}",
+        f"/{change.facts.path[0]}: {change.source.uuid} cannot be {what} {change.facts.inversed_by!r} of"
+        f" {change.target}: {error.message}",
         hint=error.hint or "Leave this object out, or change it so that it can be.",
-        details={**error.details, "property": f"/{wish.facts.path[0]}", "target": wish.target},
+        details={**error.details, "property": f"/{change.facts.path[0]}", "target": change.target},
     )

@@ -1,1 +1,1 @@
-"""Queries over objects: one typed tree, read from two languages, written in two dialects."""
+"""Queries over objects: one model, two parsers (JSON and URL parameters), two SQL dialects."""

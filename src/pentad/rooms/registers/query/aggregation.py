@@ -1,31 +1,31 @@
-"""Figures over groups of objects, in one statement."""
+"""Aggregates over groups of objects, in one statement."""
 
 import math
 from typing import Any
 
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import TRUE, Sql, joined, nested, select
-from pentad.rooms.registers.query.conditions import SIGNS, parameter, value_of
-from pentad.rooms.registers.query.dialects import Parts
+from pentad.rooms.registers.query.conditions import SQL_OPERATORS, parameter, value_sql
+from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
-from pentad.rooms.registers.query.source import Source
-from pentad.rooms.registers.query.tree import Aggregated, AggregateQuery, GroupKey, Metric
+from pentad.rooms.registers.query.from_clause import RowSource
+from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, GroupKey, Metric
 
 
-def aggregated(rows: Rows, parts: Parts, query: AggregateQuery, found: Source) -> Aggregated:
+def run_aggregation(rows: Rows, sql: SqlDialect, query: AggregateQuery, found: RowSource) -> AggregateResult:
     """The groups of a query over the objects of the source."""
-    statement = _statement(parts, query, found)
+    statement = _statement(sql, query, found)
     groups = [_group(query, row) for row in rows.all(statement.text, *statement.params)]
-    return Aggregated(groups[: query.limit], len(groups) > query.limit)
+    return AggregateResult(groups[: query.limit], len(groups) > query.limit)
 
 
-def _statement(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
-    groups = _groups(parts, query, found)
+def _statement(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
+    groups = _groups(sql, query, found)
     names = _names(query)
     bounds: list[Sql] = []
     for one in query.having:
-        mark, bound = parameter(parts, one.value)
-        bounds.append(Sql(f"{names[one.metric]} {SIGNS[one.op]} {mark}", (bound,)))
+        mark, bound = parameter(sql, one.value)
+        bounds.append(Sql(f"{names[one.metric]} {SQL_OPERATORS[one.op]} {mark}", (bound,)))
     having = joined("AND", bounds) if bounds else None
     order = [f"{names[name]}{' DESC' if descending else ''} NULLS LAST" for name, descending in query.sort]
     order += [f"g{number} NULLS LAST" for number in range(len(query.group_by))]
@@ -33,23 +33,23 @@ def _statement(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
     return select("*", nested(groups, "groups"), having, f"{tail} LIMIT {query.limit + 1} OFFSET {query.offset}")
 
 
-def _groups(parts: Parts, query: AggregateQuery, found: Source) -> Sql:
+def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
     """A bucket reads its time several times over, so with buckets every value is first taken out once."""
-    values = [*(_raw(parts, key) for key in query.group_by), *(_input(parts, metric) for metric in query.metrics)]
+    values = [*(_raw(sql, key) for key in query.group_by), *(_input(sql, metric) for metric in query.metrics)]
     if any(key.bucket for key in query.group_by):
         columns = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
         seen = found.select(columns)
-        found = Source(Sql("seen"), TRUE)
+        found = RowSource(Sql("seen"), TRUE)
         values = [f"v{number}" for number in range(len(values))]
     else:
         seen = None
     depth = len(query.group_by)
     keys = [
-        f"{_key(parts, key, value)} AS g{number}"
+        f"{_key(sql, key, value)} AS g{number}"
         for number, (key, value) in enumerate(zip(query.group_by, values, strict=False))
     ]
     figures = [
-        f"{_figure(parts, metric, value)} AS m{number}"
+        f"{_figure(sql, metric, value)} AS m{number}"
         for number, (metric, value) in enumerate(zip(query.metrics, values[depth:], strict=True))
     ]
     grouping = f" GROUP BY {', '.join(str(number + 1) for number in range(depth))}" if keys else ""
@@ -64,28 +64,28 @@ def _names(query: AggregateQuery) -> dict[str, str]:
     return {**keys, **{metric.name: f"m{number}" for number, metric in enumerate(query.metrics)}}
 
 
-def _raw(parts: Parts, key: GroupKey) -> str:
-    return value_of(parts, key.path, key.kind) if key.bucket is None else day_value(parts, key.path, key.kind)
+def _raw(sql: SqlDialect, key: GroupKey) -> str:
+    return value_sql(sql, key.path, key.kind) if key.bucket is None else day_value(sql, key.path, key.kind)
 
 
-def _key(parts: Parts, key: GroupKey, value: str) -> str:
-    return value if key.bucket is None else parts.bucket(value, key.bucket)
+def _key(sql: SqlDialect, key: GroupKey, value: str) -> str:
+    return value if key.bucket is None else sql.bucket(value, key.bucket)
 
 
-def _input(parts: Parts, metric: Metric) -> str:
-    return "1" if metric.path is None else value_of(parts, metric.path, metric.kind)
+def _input(sql: SqlDialect, metric: Metric) -> str:
+    return "1" if metric.path is None else value_sql(sql, metric.path, metric.kind)
 
 
-def _figure(parts: Parts, metric: Metric, value: str) -> str:
+def _figure(sql: SqlDialect, metric: Metric, value: str) -> str:
     match metric.function:
         case "count":
             return f"count({value})"
         case "distinct":
             return f"count(DISTINCT {value})"
         case "sum":
-            return parts.total(value)
+            return sql.total(value)
         case "avg":
-            return parts.mean(value)
+            return sql.mean(value)
         case "min" | "max":
             return f"{metric.function}({value})"
 

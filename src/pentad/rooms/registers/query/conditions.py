@@ -1,21 +1,21 @@
 """Filters as SQL conditions.
 
-SQL knows a third truth value and the tree does not: a condition that meets NULL is unknown, which is as good as false
-until it is negated. So negation is carried down to the leaves, and a negated leaf says IS NOT TRUE. Leaves that are not
-negated stay bare, because only a bare comparison is looked up in an index.
+SQL has a third truth value and filters do not: a comparison with NULL is unknown, which is as good as false until it is
+negated. So negation is pushed down to the leaves, and a negated leaf becomes IS NOT TRUE. Other leaves stay bare,
+because only a bare comparison uses an index.
 """
 
 import math
-from typing import assert_never
+from typing import Final, assert_never
 
 from pentad.kernel.ports import Value
 from pentad.kernel.sql import FALSE, TRUE, Sql, joined, select
-from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.expressions import bool_value, exists, json_type, typed_value
+from pentad.rooms.registers.query.dialects import SqlDialect
+from pentad.rooms.registers.query.json_sql import bool_value, exists, json_type, typed_value
 from pentad.rooms.registers.query.metadata import Column, column_of
-from pentad.rooms.registers.query.patterns import like_parameter, small
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.models import (
     And,
+    AnyElement,
     Compare,
     Comparison,
     Contains,
@@ -30,48 +30,69 @@ from pentad.rooms.registers.query.tree import (
     Or,
     Path,
     Scalar,
-    Some,
 )
 
-SIGNS: dict[Comparison, str] = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_CAPITALS: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+_MEANINGFUL: Final = "%_!"
 
 
-def condition(parts: Parts, wanted: Filter, *, negated: bool = False) -> Sql:
-    """A condition that is true of exactly the objects the filter is true of (or, negated, of exactly the others)."""
-    match wanted:
+def ascii_lower(text: str) -> str:
+    """The text with A-Z as a-z and nothing else changed, as `lower` does it in both dialects."""
+    return text.translate(_CAPITALS)
+
+
+def like_parameter(pattern: str) -> str:
+    """The pattern with `!` as the mark of plain characters: a backslash is read differently by each dialect."""
+    written: list[str] = []
+    characters = iter(ascii_lower(pattern))
+    for character in characters:
+        if character == "\\":
+            plain = next(characters, "\\")
+            written.append(f"!{plain}" if plain in _MEANINGFUL else plain)
+        else:
+            written.append("!!" if character == "!" else character)
+    return "".join(written)
+
+
+SQL_OPERATORS: dict[Comparison, str] = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def condition(sql: SqlDialect, criteria: Filter, *, negated: bool = False) -> Sql:
+    """The SQL condition for a filter, or for its exact complement if `negated`."""
+    match criteria:
         case And() | Or():
-            if not wanted.parts:
-                return TRUE if isinstance(wanted, And) is not negated else FALSE
-            word = "AND" if isinstance(wanted, And) is not negated else "OR"
-            return joined(word, [condition(parts, part, negated=negated) for part in wanted.parts])
+            if not criteria.parts:
+                return TRUE if isinstance(criteria, And) is not negated else FALSE
+            word = "AND" if isinstance(criteria, And) is not negated else "OR"
+            return joined(word, [condition(sql, part, negated=negated) for part in criteria.parts])
         case Not():
-            return condition(parts, wanted.part, negated=not negated)
+            return condition(sql, criteria.part, negated=not negated)
         case Compare(op="ne"):
-            return condition(parts, Compare(wanted.path, "eq", wanted.value), negated=not negated)
+            return condition(sql, Compare(criteria.path, "eq", criteria.value), negated=not negated)
         case In(negated=True):
-            return condition(parts, In(wanted.path, wanted.values), negated=not negated)
-        case Exists(wanted=False):
-            return condition(parts, Exists(wanted.path), negated=not negated)
+            return condition(sql, In(criteria.path, criteria.values), negated=not negated)
+        case Exists(expected=False):
+            return condition(sql, Exists(criteria.path), negated=not negated)
         case _:
-            leaf = _leaf(parts, wanted)
+            leaf = _leaf(sql, criteria)
             return Sql(f"({leaf.text}) IS NOT TRUE", leaf.params) if negated else leaf
 
 
-def value_of(parts: Parts, path: Path, kind: Kind) -> str:
-    """The value at a path as SQL, NULL where there is none of this kind."""
+def value_sql(sql: SqlDialect, path: Path, kind: Kind) -> str:
+    """The value at a path as SQL; NULL if it is missing or of another kind."""
     column = column_of(path)
-    return typed_value(parts.dialect, path, kind) if column is None else column.sql
+    return typed_value(sql.dialect, path, kind) if column is None else column.sql
 
 
-def kind_of(value: str | float | Instant) -> Kind:
+def scalar_kind(value: str | float | Instant) -> Kind:
     return "text" if isinstance(value, str) else "moment" if isinstance(value, Instant) else "number"
 
 
-def parameter(parts: Parts, value: str | float | Instant) -> tuple[str, Value]:
+def parameter(sql: SqlDialect, value: str | float | Instant) -> tuple[str, Value]:
     """The mark and the parameter of a text, a number or a moment."""
     if isinstance(value, str | Instant):
         return "?", value if isinstance(value, str) else value.key
-    return parts.number_mark, parts.number(_bounded(value))
+    return sql.number_mark, sql.number(_bounded(value))
 
 
 def _bounded(value: float) -> float:
@@ -84,61 +105,61 @@ def _bounded(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _leaf(parts: Parts, wanted: Compare | In | Like | Exists | Contains | Empty | Some) -> Sql:
-    match wanted:
+def _leaf(sql: SqlDialect, criteria: Compare | In | Like | Exists | Contains | Empty | AnyElement) -> Sql:
+    match criteria:
         case Compare():
-            return _comparison(parts, wanted.path, wanted.op, wanted.value)
+            return _comparison(sql, criteria.path, criteria.op, criteria.value)
         case In():
-            return _one_of(parts, wanted)
+            return _one_of(sql, criteria)
         case Like():
-            column = column_of(wanted.path)
+            column = column_of(criteria.path)
             if column is not None and column.kind != "text":
                 return FALSE
-            return Sql(parts.like(value_of(parts, wanted.path, "text")), (like_parameter(wanted.pattern),))
+            return Sql(sql.like(value_sql(sql, criteria.path, "text")), (like_parameter(criteria.pattern),))
         case Exists():
-            return _existence(parts, wanted.path)
+            return _existence(sql, criteria.path)
         case Contains():
-            return _containment(parts, wanted.path, wanted.value)
+            return _containment(sql, criteria.path, criteria.value)
         case Empty():
-            return Sql(parts.empty(wanted.path, wanted.holds))
-        case Some():
-            found = select("1", Sql(parts.objects_in(wanted.path)), condition(parts, wanted.part))
+            return Sql(sql.empty(criteria.path, criteria.holds))
+        case AnyElement():
+            found = select("1", Sql(sql.objects_in(criteria.path)), condition(sql, criteria.part))
             return Sql(f"EXISTS ({found.text})", found.params)
         case _:
-            assert_never(wanted)
+            assert_never(criteria)
 
 
-def _comparison(parts: Parts, path: Path, op: Comparison, value: Scalar) -> Sql:
+def _comparison(sql: SqlDialect, path: Path, op: Comparison, value: Scalar) -> Sql:
     column = column_of(path)
     if value is None:
-        return Sql(f"NOT ({_existence(parts, path).text})") if op == "eq" else FALSE
+        return Sql(f"NOT ({_existence(sql, path).text})") if op == "eq" else FALSE
     if isinstance(value, bool):
         if op != "eq" or column is not None:
             return FALSE
-        return Sql(f"{bool_value(parts.dialect, path)} = {int(value)}")
-    if column is not None and column.kind != kind_of(value):
+        return Sql(f"{bool_value(sql.dialect, path)} = {int(value)}")
+    if column is not None and column.kind != scalar_kind(value):
         return FALSE
-    mark, bound = parameter(parts, value)
-    return Sql(f"{value_of(parts, path, kind_of(value))} {SIGNS[op]} {mark}", (bound,))
+    mark, bound = parameter(sql, value)
+    return Sql(f"{value_sql(sql, path, scalar_kind(value))} {SQL_OPERATORS[op]} {mark}", (bound,))
 
 
-def _one_of(parts: Parts, wanted: In) -> Sql:
+def _one_of(sql: SqlDialect, criteria: In) -> Sql:
     """Texts, numbers and moments each as one list; truth values and null are single comparisons."""
-    column = column_of(wanted.path)
+    column = column_of(criteria.path)
     pieces = [
-        _comparison(parts, wanted.path, "eq", value)
-        for value in dict.fromkeys(value for value in wanted.values if value is None or isinstance(value, bool))
+        _comparison(sql, criteria.path, "eq", value)
+        for value in dict.fromkeys(value for value in criteria.values if value is None or isinstance(value, bool))
     ]
     for kind in ("text", "number", "moment"):
         listed = [
-            parameter(parts, value)
-            for value in wanted.values
-            if value is not None and not isinstance(value, bool) and kind_of(value) == kind
+            parameter(sql, value)
+            for value in criteria.values
+            if value is not None and not isinstance(value, bool) and scalar_kind(value) == kind
         ]
         if listed and _may_be(column, kind):
             marks = ", ".join(mark for mark, _ in listed)
             pieces.append(
-                Sql(f"{value_of(parts, wanted.path, kind)} IN ({marks})", tuple(bound for _, bound in listed))
+                Sql(f"{value_sql(sql, criteria.path, kind)} IN ({marks})", tuple(bound for _, bound in listed))
             )
     return joined("OR", pieces) if pieces else FALSE
 
@@ -147,24 +168,24 @@ def _may_be(column: Column | None, kind: Kind) -> bool:
     return column is None or column.kind == kind
 
 
-def _existence(parts: Parts, path: Path) -> Sql:
+def _existence(sql: SqlDialect, path: Path) -> Sql:
     column = column_of(path)
-    return Sql(exists(parts.dialect, path) if column is None else f"{column.sql} IS NOT NULL")
+    return Sql(exists(sql.dialect, path) if column is None else f"{column.sql} IS NOT NULL")
 
 
-def _containment(parts: Parts, path: Path, value: Scalar) -> Sql:
+def _containment(sql: SqlDialect, path: Path, value: Scalar) -> Sql:
     column = column_of(path)
     if column is not None:
         if column.kind != "text" or not isinstance(value, str):
             return FALSE
-        return Sql(parts.has_part(column.sql), (small(value),))
+        return Sql(sql.has_part(column.sql), (ascii_lower(value),))
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = _bounded(value)
         if not math.isfinite(value):
             return FALSE
-    element = parts.has_element(path, value)
+    element = sql.has_element(path, value)
     if not isinstance(value, str):
-        return Sql(f"{json_type(parts.dialect, path)} = 'array' AND {element.text}", element.params)
-    part = parts.has_part(value_of(parts, path, "text"))
-    text = f"CASE WHEN {json_type(parts.dialect, path)} = 'array' THEN {element.text} ELSE {part} END"
-    return Sql(text, (*element.params, small(value)))
+        return Sql(f"{json_type(sql.dialect, path)} = 'array' AND {element.text}", element.params)
+    part = sql.has_part(value_sql(sql, path, "text"))
+    text = f"CASE WHEN {json_type(sql.dialect, path)} = 'array' THEN {element.text} ELSE {part} END"
+    return Sql(text, (*element.params, ascii_lower(value)))

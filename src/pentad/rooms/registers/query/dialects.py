@@ -1,7 +1,6 @@
-"""What the two dialects say differently, as one interface; the rest of the query is written once.
+"""What SQLite and PostgreSQL say differently, as one interface; the rest of a query is written once.
 
-The dialects' own modules are `sqlite.py` and `postgres.py`. Both must mean the same: the tests ask both, and a plain
-Python evaluator, every question the generator can think of.
+Both implementations must mean the same. The tests put generated queries to both and to a plain Python evaluator.
 """
 
 from collections.abc import Sequence
@@ -9,12 +8,12 @@ from typing import Literal, Protocol
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql
-from pentad.rooms.registers.query.postgres import PostgresParts
-from pentad.rooms.registers.query.sqlite import SqliteParts
-from pentad.rooms.registers.query.tree import Bucket, Kind, Path, Scalar
+from pentad.rooms.registers.query.models import Bucket, Kind, Path, Scalar
+from pentad.rooms.registers.query.postgres import PostgresDialect
+from pentad.rooms.registers.query.sqlite import SqliteDialect
 
 
-class Parts(Protocol):
+class SqlDialect(Protocol):
     """The parts of a statement that a dialect has its own words for."""
 
     @property
@@ -42,7 +41,7 @@ class Parts(Protocol):
         """The id as something to sort by, not to walk along."""
         ...
 
-    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+    def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         """Tables and condition that look values up one by one; None where a plain list does as well."""
         ...
 
@@ -55,11 +54,11 @@ class Parts(Protocol):
         ...
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
-        """An array with such an element; the caller has made sure that it is one."""
+        """Whether an array has this element; the caller has checked that it is an array."""
         ...
 
     def past_columns(self, text: str) -> str:
-        """What the table of objects has besides a StoredObject's columns, made from a past text."""
+        """The columns of the objects table beyond those of a StoredObject, made from a past text."""
         ...
 
     def day_of(self, seconds: str) -> str:
@@ -71,7 +70,7 @@ class Parts(Protocol):
         ...
 
     def array(self, path: Path) -> str:
-        """The array at a path as JSON, NULL where there is none."""
+        """The array at a path as JSON; NULL if there is none."""
         ...
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
@@ -79,7 +78,7 @@ class Parts(Protocol):
         ...
 
     def objects_in(self, path: Path) -> str:
-        """The objects of that array as a table whose rows are to be read like those of `objects`."""
+        """The objects of that array as a table whose rows read like those of `objects`."""
         ...
 
     def empty(self, path: Path, holds: Literal["array", "object"]) -> str:
@@ -99,9 +98,9 @@ class Parts(Protocol):
         ...
 
 
-_SQLITE, _POSTGRES = SqliteParts(), PostgresParts()
+_SQLITE, _POSTGRES = SqliteDialect(), PostgresDialect()
 
 
-def parts_of(dialect: Dialect) -> Parts:
-    """The words of one dialect."""
+def sql_dialect(dialect: Dialect) -> SqlDialect:
+    """The implementation for one dialect."""
     return _SQLITE if dialect == "sqlite" else _POSTGRES

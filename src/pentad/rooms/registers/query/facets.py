@@ -1,7 +1,7 @@
-"""Facets: what the found objects have in common, counted in the store.
+"""Facets: counts of values among the found objects, computed in the store.
 
-A facet over a whole pair, on a property with an index, is read from the index alone, one statement each. All others
-share one statement, which looks into each object once.
+A facet over a whole pair on an indexed property reads only the index, in a statement of its own. All others share one
+statement that reads each object once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from typing import Any, assert_never
 
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql, nested, select
-from pentad.rooms.registers.query.conditions import parameter, value_of
-from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.instants import seconds_sql, text_of_key
+from pentad.rooms.registers.query.conditions import parameter, value_sql
+from pentad.rooms.registers.query.count_cache import CountCache, Counts
+from pentad.rooms.registers.query.datetimes import datetime_text, seconds_sql
+from pentad.rooms.registers.query.dialects import SqlDialect
+from pentad.rooms.registers.query.from_clause import RowSource
 from pentad.rooms.registers.query.metadata import SELF, column_of
-from pentad.rooms.registers.query.source import Source
-from pentad.rooms.registers.query.tallies import Counts, Tallies
-from pentad.rooms.registers.query.tree import (
+from pentad.rooms.registers.query.models import (
     And,
     Facet,
     Filter,
@@ -33,50 +33,50 @@ from pentad.rooms.registers.query.tree import (
 
 
 def facets(
-    rows: Rows, parts: Parts, scope: Scope, query: Query, found: Source, tallies: Tallies | None = None
+    rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowSource, count_cache: CountCache | None = None
 ) -> dict[str, Any]:
     """Every facet of the query over the objects of the source, by name."""
-    alone = [facet for facet in query.facets if _from_index(parts, scope, query, facet)]
+    alone = [facet for facet in query.facets if _from_index(sql, scope, query, facet)]
     together = [facet for facet in query.facets if facet not in alone]
     answers: dict[str, Any] = {}
     for facet in alone:
-        value = facet_value(parts, facet)
-        if tallies is not None and isinstance(facet, Terms):
-            counts = tallies.of(rows, parts, scope, query.filter, value)
+        value = facet_value(sql, facet)
+        if count_cache is not None and isinstance(facet, Terms):
+            counts = count_cache.counts(rows, sql, scope, query.filter, value)
             if counts is not None:
                 answers[facet.name] = _answer(facet, _most_frequent(counts, facet.size + 1))
                 continue
-        direct = Source(found.tables, found.where)
-        statement = _buckets(parts, facet, 0, value, direct)
+        direct = RowSource(found.tables, found.where)
+        statement = _buckets(sql, facet, 0, value, direct)
         answers[facet.name] = _answer(facet, rows.all(statement.text, *statement.params))
     if together:
-        statement = _one_pass(parts, together, found)
+        statement = _one_pass(sql, together, found)
         counted = rows.all(statement.text, *statement.params)
         for number, facet in enumerate(together):
             answers[facet.name] = _answer(facet, [row for row in counted if row[0] == number])
     return {facet.name: answers[facet.name] for facet in query.facets}
 
 
-def facet_value(parts: Parts, facet: Facet) -> str:
-    """What a facet counts, as SQL."""
+def facet_value(sql: SqlDialect, facet: Facet) -> str:
+    """The value that a facet counts, as SQL."""
     match facet:
         case Terms():
-            return parts.array(facet.path) if facet.many else value_of(parts, facet.path, facet.kind)
+            return sql.array(facet.path) if facet.many else value_sql(sql, facet.path, facet.kind)
         case Ranges():
-            return value_of(parts, facet.path, facet.kind)
+            return value_sql(sql, facet.path, facet.kind)
         case Histogram():
-            return day_value(parts, facet.path, facet.kind)
+            return day_value(sql, facet.path, facet.kind)
         case _:
             assert_never(facet)
 
 
-def day_value(parts: Parts, path: Path, kind: Kind) -> str:
+def day_value(sql: SqlDialect, path: Path, kind: Kind) -> str:
     """The text at a path that begins with a day, or the UTC day of a time."""
     column = column_of(path)
     if column is not None and column.time:
-        return parts.day_of(column.sql)
-    value = value_of(parts, path, kind)
-    return parts.day_of(seconds_sql(value)) if kind == "moment" else value
+        return sql.day_of(column.sql)
+    value = value_sql(sql, path, kind)
+    return sql.day_of(seconds_sql(value)) if kind == "moment" else value
 
 
 def plain_key(value: Any, kind: Kind) -> Any:
@@ -84,7 +84,7 @@ def plain_key(value: Any, kind: Kind) -> Any:
     if value is None or kind == "text":
         return value
     if kind == "moment":
-        return text_of_key(value)
+        return datetime_text(value)
     if kind == "boolean":
         return bool(int(value))
     return plain_number(value)
@@ -100,64 +100,64 @@ def plain_number(value: Any) -> int | float:
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _from_index(parts: Parts, scope: Scope, query: Query, facet: Facet) -> bool:
+def _from_index(sql: SqlDialect, scope: Scope, query: Query, facet: Facet) -> bool:
     """PostgreSQL does not answer from an index on an expression alone."""
-    if parts.dialect != "sqlite" or facet.path not in scope.indexed or isinstance(facet, Histogram):
+    if sql.dialect != "sqlite" or facet.path not in scope.indexed or isinstance(facet, Histogram):
         return False
     if isinstance(facet, Terms) and facet.many:
         return False
-    asked = query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted
-    return not asked and (scope.rule is None or _only_organisation(scope.rule))
+    requested = query.filter is not None or query.search is not None or query.as_of is not None or query.include_deleted
+    return not requested and (scope.rule is None or _only_organisation(scope.rule))
 
 
-def _only_organisation(wanted: Filter) -> bool:
-    match wanted:
+def _only_organisation(criteria: Filter) -> bool:
+    match criteria:
         case And() | Or():
-            return all(map(_only_organisation, wanted.parts))
+            return all(map(_only_organisation, criteria.parts))
         case Not():
-            return _only_organisation(wanted.part)
+            return _only_organisation(criteria.part)
         case _:
-            return wanted.path == (SELF, "organisation")
+            return criteria.path == (SELF, "organisation")
 
 
-def _most_frequent(counts: Counts, wanted: int) -> list[Row]:
+def _most_frequent(counts: Counts, criteria: int) -> list[Row]:
     """Rows as `_buckets` gives them; Python orders values as SQLite does."""
     known = [(value, count) for value, count in counts.items() if value is not None]
     known.sort(key=lambda one: (-one[1], one[0]))
-    return [(0, value, count) for value, count in known[:wanted]]
+    return [(0, value, count) for value, count in known[:criteria]]
 
 
-def _one_pass(parts: Parts, asked: Sequence[Facet], found: Source) -> Sql:
-    columns = ", ".join(f"{facet_value(parts, facet)} AS f{number}" for number, facet in enumerate(asked))
+def _one_pass(sql: SqlDialect, requested: Sequence[Facet], found: RowSource) -> Sql:
+    columns = ", ".join(f"{facet_value(sql, facet)} AS f{number}" for number, facet in enumerate(requested))
     seen = found.select(f"objects.id AS id, {columns}")
     pieces = [
-        _buckets(parts, facet, number, f"f{number}", Source(Sql("seen"), Sql(f"f{number} IS NOT NULL")))
-        for number, facet in enumerate(asked)
+        _buckets(sql, facet, number, f"f{number}", RowSource(Sql("seen"), Sql(f"f{number} IS NOT NULL")))
+        for number, facet in enumerate(requested)
     ]
     text = " UNION ALL ".join(select("*", nested(piece, f"part{number}")).text for number, piece in enumerate(pieces))
     params = tuple(value for piece in pieces for value in piece.params)
     return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {text}", (*seen.params, *params))
 
 
-def _buckets(parts: Parts, facet: Facet, number: int, value: str, seen: Source) -> Sql:
+def _buckets(sql: SqlDialect, facet: Facet, number: int, value: str, seen: RowSource) -> Sql:
     """Rows of facet number, key and count."""
     match facet:
         case Terms(many=True):
-            table, element = parts.elements(value, facet.kind)
-            seen = Source(Sql(f"{seen.tables.text}, {table}"), Sql(f"{element} IS NOT NULL"))
-            columns = f"{number} AS facet, {parts.portable(element)} AS key, count(DISTINCT seen.id) AS found"
+            table, element = sql.elements(value, facet.kind)
+            seen = RowSource(Sql(f"{seen.tables.text}, {table}"), Sql(f"{element} IS NOT NULL"))
+            columns = f"{number} AS facet, {sql.portable(element)} AS key, count(DISTINCT seen.id) AS found"
             return seen.select(columns, None, f" GROUP BY {element} ORDER BY 3 DESC, {element} LIMIT {facet.size + 1}")
         case Terms():
-            columns = f"{number} AS facet, {parts.portable(value)} AS key, count(*) AS found"
+            columns = f"{number} AS facet, {sql.portable(value)} AS key, count(*) AS found"
             tail = f" GROUP BY {value} ORDER BY 3 DESC, {value} LIMIT {facet.size + 1}"
             return seen.select(columns, Sql(f"{value} IS NOT NULL"), tail)
         case Histogram():
-            columns = f"{number} AS facet, {parts.bucket(value, facet.bucket)} AS key, count(*) AS found"
+            columns = f"{number} AS facet, {sql.bucket(value, facet.bucket)} AS key, count(*) AS found"
             known = nested(seen.select(columns, None, " GROUP BY 2"), "known")
             return select("*", known, Sql("key IS NOT NULL"), f" ORDER BY key DESC LIMIT {facet.size + 1}")
         case Ranges():
-            place = _place(parts, facet, value)
-            columns = f"{number} AS facet, {parts.portable('place')} AS key, count(*) AS found"
+            place = _place(sql, facet, value)
+            columns = f"{number} AS facet, {sql.portable('place')} AS key, count(*) AS found"
             inner = seen.select(f"{place.text} AS place", Sql(f"{value} IS NOT NULL"))
             placed = nested(Sql(inner.text, (*place.params, *inner.params)), "placed")
             return select(columns, placed, None, " GROUP BY place")
@@ -165,9 +165,9 @@ def _buckets(parts: Parts, facet: Facet, number: int, value: str, seen: Source) 
             assert_never(facet)
 
 
-def _place(parts: Parts, facet: Ranges, value: str) -> Sql:
+def _place(sql: SqlDialect, facet: Ranges, value: str) -> Sql:
     """The number of bounds a value has reached."""
-    marked = [parameter(parts, bound) for bound in facet.bounds]
+    marked = [parameter(sql, bound) for bound in facet.bounds]
     steps = " ".join(f"WHEN {value} < {mark} THEN {number}" for number, (mark, _) in enumerate(marked))
     return Sql(f"CASE {steps} ELSE {len(marked)} END", tuple(bound for _, bound in marked))
 

@@ -1,37 +1,318 @@
-"""The filter language in JSON.
+"""The filter language in JSON, and single comparisons for every parser.
 
     {"status": "open", "price": {"gte": 5, "lt": 9}, "tags": ["a", "b"], "address.city": {"like": "de%"},
      "or": [{"due": null}, {"not": {"@self.owner": "user:ada"}}]}
 
-Members of one object all have to hold. A list means "one of". Operators and and / or / not may have a dollar sign.
+All members of an object must hold. A list means "one of". Operators and and / or / not may have a dollar sign. Lists of
+objects, and objects by some of their members:
+
+    {"lines.sku": "A-1"}                               some object of the list `lines` has it
+    {"lines": {"contains": {"sku": "A-1", "qty": 2}}}  one and the same object has both
+    {"address": {"contains": {"city": "Delft"}}}       the object has it, whatever else it has
+
+Over lists, `ne`, `nin`, `exists: false` and null are true if no object of the list satisfies the opposite.
+
+Values come typed from JSON or as text from a URL; text is read as the property's kind. A value that can never match is
+refused with what the property holds.
 """
 
-from typing import Any, Final, cast
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.rooms.registers.query.comparisons import OPERATORS, Operator, operator, unknown_operator
-from pentad.rooms.registers.query.elements import asked
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.registers.query.datetimes import parse_instant, parse_time
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.targets import Known, target
-from pentad.rooms.registers.query.tree import And, Filter, Not, Or
+from pentad.rooms.registers.query.models import (
+    And,
+    AnyElement,
+    Compare,
+    Comparison,
+    Contains,
+    Empty,
+    Exists,
+    Filter,
+    In,
+    Like,
+    Not,
+    Or,
+    Path,
+    Scalar,
+)
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field, resolve_member
+
+Operator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "like", "exists", "contains"]
+OPERATORS: Final[tuple[Operator, ...]] = (
+    *("eq", "ne", "gt", "gte", "lt", "lte"),
+    *("in", "nin", "like", "exists", "contains"),
+)
+MOST_VALUES: Final = 500
+_LONGEST_PATTERN: Final = 500
+_LONGEST_TEXT: Final = 10_000
+_ORDERED: Final = ("gt", "gte", "lt", "lte")
+_TRUE: Final = ("true", "1", "yes", "on")
+_FALSE: Final = ("false", "0", "no", "off")
+
+
+def read_operator(name: str) -> Operator | None:
+    """The operator a name means, with or without a dollar sign."""
+    bare = name.removeprefix("$")
+    return bare if bare in OPERATORS else None
+
+
+def unknown_operator(where: str, name: str) -> InvalidInput:
+    guess = did_you_mean(name.removeprefix("$"), OPERATORS)
+    return InvalidInput(
+        f"{where}: there is no operator {name[:40]!r}.{' ' + guess if guess else ''}",
+        hint=f"Operators are {', '.join(OPERATORS)}.",
+    )
+
+
+def simple_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
+    """The comparison as a filter. With `text` the value came as text and is read as the property's kind."""
+    match op:
+        case "in" | "nin":
+            return _one_of(at, value, negated=op == "nin", text=text)
+        case "like":
+            return Like(at.path, _pattern(at, value))
+        case "exists":
+            return Exists(at.path, read_bool(value, f"{at.name}.exists"))
+        case "contains":
+            return Contains(at.path, _contained(at, value, text=text))
+        case _:
+            return _single(at, op, value, text=text)
+
+
+def read_bool(value: Any, where: str) -> bool:
+    """True or false, also as a URL writes them."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in (*_TRUE, *_FALSE):
+        return value.lower() in _TRUE
+    raise InvalidInput(f"{where} must be true or false.")
+
+
+def _single(at: QueryField, op: Comparison, value: Any, *, text: bool) -> Filter:
+    if isinstance(value, list):
+        if op not in ("eq", "ne"):
+            raise InvalidInput(f"{at.name}.{op} takes one value, not a list.", hint="Use in or nin for lists.")
+        if not value:
+            return Empty(at.path, "array") if op == "eq" else Not(Empty(at.path, "array"))
+        return _one_of(at, cast("list[Any]", value), negated=op == "ne", text=text)
+    if value == {} and op in ("eq", "ne") and (at.holds_object or at.kind is None):
+        return Empty(at.path, "object") if op == "eq" else Not(Empty(at.path, "object"))
+    read = read_scalar(at, value, text=text)
+    if op in _ORDERED:
+        if read is None or isinstance(read, bool) or at.many:
+            raise InvalidInput(
+                f"{at.name}.{op} cannot be asked: {at.name} is {at.described} and the value {_described(value)}.",
+                hint="Only numbers, texts and times have an order.",
+            )
+        return Compare(at.path, op, read)
+    if at.many and read is not None:
+        return Contains(at.path, read) if op == "eq" else Not(Contains(at.path, read))
+    return Compare(at.path, op, read)
+
+
+def _one_of(at: QueryField, value: Any, *, negated: bool, text: bool) -> Filter:
+    """One of several; of an array, one of its elements."""
+    if isinstance(value, str) and text:
+        value = value.split(",")
+    if not isinstance(value, list):
+        raise InvalidInput(f"{at.name}.{'nin' if negated else 'in'} takes a list.", hint='Write {"in": ["a", "b"]}.')
+    values = cast("list[Any]", value)
+    if len(values) > MOST_VALUES:
+        raise LimitExceeded(f"{at.name}: a list has at most {MOST_VALUES} values, not {len(values)}.")
+    read = tuple(read_scalar(at, one, text=text) for one in values)
+    if not at.many:
+        return In(at.path, read, negated)
+    any_of = Or(tuple(Compare(at.path, "eq", None) if one is None else Contains(at.path, one) for one in read))
+    return Not(any_of) if negated else any_of
+
+
+def _pattern(at: QueryField, value: Any) -> str:
+    if not isinstance(value, str) or at.many or at.kind not in ("text", "moment", None):
+        raise InvalidInput(
+            f"{at.name}.like compares texts; {at.name} is {at.described} and the value {_described(value)}.",
+            hint="Use eq, gt, lt or in.",
+        )
+    if len(value) > _LONGEST_PATTERN:
+        raise LimitExceeded(f"{at.name}.like: a pattern has at most {_LONGEST_PATTERN} characters.")
+    return value
+
+
+def _contained(at: QueryField, value: Any, *, text: bool) -> Scalar:
+    if not at.many and at.kind in ("number", "boolean"):
+        raise InvalidInput(f"{at.name}.contains asks for a part; {at.name} is {at.described}.", hint="Use eq or in.")
+    if at.kind == "moment" and not at.many:  # a part of the text as it is written
+        at = replace(at, kind="text")
+    return read_scalar(at, value, text=text)
+
+
+def read_scalar(at: QueryField, value: Any, *, text: bool = False) -> Scalar:
+    """The value for the property's kind. Raises InvalidInput if it does not fit."""
+    if value is None:
+        return None
+    if at.time:
+        return parse_time(value, at.name)
+    if at.kind == "moment":
+        return parse_instant(value, at.name)
+    if text and isinstance(value, str):
+        return _from_text(at, value)
+    fits: dict[str | None, Callable[[Any], bool]] = {
+        "text": lambda one: isinstance(one, str),
+        "number": _is_number,
+        "boolean": lambda one: isinstance(one, bool),
+        None: lambda one: isinstance(one, str | bool) or _is_number(one),
+    }
+    if at.path[0] == "@self" and at.kind == "number" and isinstance(value, str):
+        return _from_text(at, value)
+    if not fits[at.kind](value):
+        raise type_mismatch(at, value)
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
+    return value
+
+
+def _from_text(at: QueryField, value: str) -> Scalar:
+    if at.kind == "number":
+        try:
+            number = int(value) if len(value) < 19 and value.lstrip("+-").isdecimal() else float(value)
+        except ValueError:
+            raise type_mismatch(at, value) from None
+        if not math.isfinite(number):
+            raise type_mismatch(at, value)
+        return number
+    if at.kind == "boolean":
+        if value.lower() not in (*_TRUE, *_FALSE):
+            raise type_mismatch(at, value)
+        return value.lower() in _TRUE
+    if len(value) > _LONGEST_TEXT:
+        raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
+
+
+def type_mismatch(at: QueryField, value: Any) -> InvalidInput:
+    if at.kind in ("number", None) and isinstance(value, int) and not isinstance(value, bool):
+        return InvalidInput(
+            f"{at.name}: the filter's number has more than 64 bits.", hint="Write it with an exponent, such as 1e20."
+        )
+    return InvalidInput(
+        f"{at.name} is {at.described}; the filter gives {_described(value)}.",
+        hint="Give a value of that type.",
+        details={"property": at.name, "expected": at.described},
+    )
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, str):
+        return f"the text {value[:60]!r}"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    return f"the number {value:.6g}" if isinstance(value, float) or abs(value) < 2**64 else "a very large number"
+
+
+_OPPOSITES: Final[dict[Operator, Operator]] = {"ne": "eq", "nin": "in"}
+_DEEPEST_PART: Final = 16
+
+
+def build_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
+    """One comparison as a filter, wherever its place is."""
+    if not at.lists:
+        if op == "contains" and isinstance(value, dict):
+            return _partial_object(at, cast("dict[str, Any]", value))
+        return simple_comparison(at, op, value, text=text)
+    opposite = _OPPOSITES.get(op)
+    if opposite is not None:
+        return Not(build_comparison(at, opposite, value, text=text))
+    anything = _in_some(at.lists, Exists(at.path))
+    if op == "exists":
+        return anything if read_bool(value, f"{at.name}.exists") else Not(anything)
+    if op == "eq" and value is None:
+        return Not(anything)
+    if op == "in" and isinstance(value, list) and None in value:
+        rest = [one for one in cast("list[Any]", value) if one is not None]
+        return Or((Not(anything), build_comparison(at, "in", rest, text=text)))
+    return _in_some(at.lists, build_comparison(replace(at, lists=()), op, value, text=text))
+
+
+def _in_some(lists: tuple[Path, ...], criteria: Filter) -> Filter:
+    for path in reversed(lists):
+        criteria = AnyElement(path, criteria)
+    return criteria
+
+
+def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) -> Filter:
+    """An object, or an object of a list, that has at least these members."""
+    if not (at.many or at.holds_object or at.kind is None):
+        raise type_mismatch(at, criteria)
+    if not criteria:
+        raise InvalidInput(f"{at.name}.contains: an empty object says nothing.", hint="Use exists, or eq.")
+    if depth > _DEEPEST_PART or len(criteria) > MOST_VALUES:
+        raise LimitExceeded(f"{at.name}.contains is too large.", hint=f"At most {_DEEPEST_PART} levels.")
+    both = And(tuple(_member(resolve_member(at, name), value, depth + 1) for name, value in criteria.items()))
+    readings: list[Filter] = []
+    if at.many or not at.holds_object:
+        readings.append(AnyElement(at.path, both))
+    if at.holds_object or not at.many:
+        readings.append(_below_path(both, at.path))
+    return readings[0] if len(readings) == 1 else Or(tuple(readings))
+
+
+def _member(at: QueryField, value: Any, depth: int) -> Filter:
+    if isinstance(value, dict):
+        return _partial_object(at, cast("dict[str, Any]", value), depth)
+    if not isinstance(value, list) or not value:
+        return simple_comparison(at, "eq", value)
+    if at.kind is not None and not at.many:
+        raise type_mismatch(at, cast("list[Any]", value))
+    return And(tuple(_element(at, one, depth) for one in cast("list[Any]", value)))
+
+
+def _element(at: QueryField, value: Any, depth: int) -> Filter:
+    if isinstance(value, dict):
+        return _partial_object(at, cast("dict[str, Any]", value), depth)
+    return simple_comparison(at, "contains", value)
+
+
+def _below_path(criteria: Filter, path: Path) -> Filter:
+    """The same filter, applied below a path."""
+    match criteria:
+        case And() | Or():
+            return type(criteria)(tuple(_below_path(part, path) for part in criteria.parts))
+        case Not():
+            return Not(_below_path(criteria.part, path))
+        case _:
+            return replace(criteria, path=(*path, *criteria.path))
+
 
 _DEEPEST: Final = 16
 _MOST_PARTS: Final = 500
 _LOGIC: Final = ("and", "or", "not")
 
 
-def parse_filter(known: Known, raw: Any) -> Filter | None:
+def parse_filter(schema: QuerySchema, raw: Any) -> Filter | None:
     """The filter a JSON value means; None for an empty one."""
     if raw is None or raw == {}:
         return None
-    return _Reader(known).object(raw, "", 0)
+    return _Reader(schema).object(raw, "", 0)
 
 
 class _Reader:
     """Reads one filter and counts its parts, so that a query cannot be larger than it may."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, schema: QuerySchema) -> None:
+        self._known = schema
         self._parts = 0
 
     def object(self, raw: Any, prefix: str, depth: int) -> Filter:
@@ -53,13 +334,13 @@ class _Reader:
             return self._logic(name.removeprefix("$"), value, prefix, depth)
         if name == SELF and not prefix:
             return self.object(value, f"{SELF}.", depth + 1)
-        at = target(self._known, prefix + name)
+        at = resolve_field(self._known, prefix + name)
         if not isinstance(value, dict):
-            return asked(at, "in" if isinstance(value, list) else "eq", value)
+            return build_comparison(at, "in" if isinstance(value, list) else "eq", value)
         members = cast("dict[str, Any]", value)
-        found: dict[str, Operator] = {key: op for key in members if (op := operator(key)) is not None}
+        found: dict[str, Operator] = {key: op for key in members if (op := read_operator(key)) is not None}
         if len(found) == len(members) and members:
-            parts = [asked(at, op, members[key]) for key, op in found.items()]
+            parts = [build_comparison(at, op, members[key]) for key, op in found.items()]
             return parts[0] if len(parts) == 1 else And(tuple(parts))
         if found or not members or not (at.holds_object or at.kind is None) or at.many:
             stray = next((key for key in members if key not in found), None)

@@ -1,9 +1,9 @@
-"""What is known of an object besides its data: the names under `@self` that can be asked for, and their columns."""
+"""The metadata of an object under `@self`: the names that can be queried, and their columns."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.registers.query.tree import Kind, Path
+from pentad.rooms.registers.query.models import Kind, Path
 
 SELF: Final = "@self"
 
@@ -32,13 +32,13 @@ COLUMNS: Final = {
     "deleted": Column("objects.deleted", "text", nullable=True),
 }
 
-SHOWN: Final = (
+METADATA_NAMES: Final = (
     "id", "slug", "name", "version", "register", "schema", "locked", "owner", "organisation", "updated", "created",
     "deleted", "description", "summary", "image", "uri", "schemaVersion", "relations", "size", "files", "groups",
     "authorization", "folder", "application", "validation", "geo", "retention", "tmlo", "source", "mail", "contacts",
     "notes", "todos", "calendar", "talk", "deck",
 )  # fmt: skip
-"""Every name `@self` can have in an answer, those that say something first."""
+"""Every name `@self` can have in an answer, the most useful first."""
 
 HEADINGS: Final = ("name", "description", "summary", "image")
 """Metadata that is taken from a property, which the schema's configuration names."""

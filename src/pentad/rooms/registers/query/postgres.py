@@ -1,7 +1,6 @@
-"""The parts of a query in PostgreSQL's words: jsonb operators over `objects.doc`.
+"""PostgreSQL: jsonb operators over `objects.doc`.
 
-Every text says COLLATE "C" where it does not come from a column that does. A cast that can fail stands behind a test
-that it will not.
+Every text has COLLATE "C" unless its column has. A cast that can fail is guarded by a test.
 """
 
 import json
@@ -10,14 +9,14 @@ from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql, select
-from pentad.rooms.registers.query.expressions import json_type, postgres_value
-from pentad.rooms.registers.query.instants import key_sql
-from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
+from pentad.rooms.registers.query.datetimes import datetime_key_sql
+from pentad.rooms.registers.query.json_sql import json_type, postgres_value
+from pentad.rooms.registers.query.models import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
 
-class PostgresParts:
+class PostgresDialect:
     """See `dialects.Parts`."""
 
     __slots__ = ()
@@ -43,7 +42,7 @@ class PostgresParts:
     def unwalked_id(self) -> str:
         return "(objects.id + 0)"
 
-    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+    def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         return None
 
     def like(self, value: str) -> str:
@@ -87,7 +86,7 @@ class PostgresParts:
         value = {
             "text": """(CASE jsonb_typeof(element) WHEN 'string' THEN element #>> '{}' END COLLATE "C")""",
             "number": "(CASE jsonb_typeof(element) WHEN 'number' THEN element::numeric END)",
-            "moment": key_sql("postgres", "(element #>> '{}')"),
+            "moment": datetime_key_sql("postgres", "(element #>> '{}')"),
             "boolean": "(CASE element WHEN 'true'::jsonb THEN 1 WHEN 'false'::jsonb THEN 0 END)",
         }[kind]
         return f"jsonb_array_elements({array}) AS elements (element)", value

@@ -1,4 +1,4 @@
-"""The parts of a query in SQLite's words: JSON functions over `objects.data`."""
+"""SQLite: JSON functions over `objects.data`."""
 
 import json
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 from pentad.kernel.ports import Dialect, Value
 from pentad.kernel.sql import Sql, nested, select
-from pentad.rooms.registers.query.expressions import json_type, sqlite_place
-from pentad.rooms.registers.query.instants import key_sql
-from pentad.rooms.registers.query.tree import Bucket, Instant, Kind, Path, Scalar
+from pentad.rooms.registers.query.datetimes import datetime_key_sql
+from pentad.rooms.registers.query.json_sql import json_type, sqlite_place
+from pentad.rooms.registers.query.models import Bucket, Instant, Kind, Path, Scalar
 
 _DAY_SHAPE: Final = "'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
 _ELEMENT_TYPES: Final[dict[Kind, str]] = {
@@ -19,7 +19,7 @@ _ELEMENT_TYPES: Final[dict[Kind, str]] = {
 }
 
 
-class SqliteParts:
+class SqliteDialect:
     """See `dialects.Parts`."""
 
     __slots__ = ()
@@ -45,9 +45,9 @@ class SqliteParts:
     def unwalked_id(self) -> str:
         return "objects.id"
 
-    def each_of(self, value: str, wanted: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
+    def each_of(self, value: str, values: Sequence[str | int | float | bool]) -> tuple[Sql, Sql] | None:
         # CROSS JOIN: SQLite keeps the order of the tables, and so looks each value up
-        tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(wanted), ensure_ascii=False),))
+        tables = Sql("json_each(?) AS wanted CROSS JOIN objects", (json.dumps(list(values), ensure_ascii=False),))
         return tables, Sql(f"{value} = wanted.value")
 
     def like(self, value: str) -> str:
@@ -58,13 +58,13 @@ class SqliteParts:
 
     def has_element(self, path: Path, value: Scalar) -> Sql:
         if value is None or isinstance(value, bool):
-            wanted = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
+            values = Sql("element.type = ?", ("null" if value is None else "true" if value else "false",))
         elif isinstance(value, Instant):
-            wanted = Sql(f"{key_sql('sqlite', 'element.value')} = ?", (value.key,))
+            values = Sql(f"{datetime_key_sql('sqlite', 'element.value')} = ?", (value.key,))
         else:
             types = _ELEMENT_TYPES["text" if isinstance(value, str) else "number"]
-            wanted = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
-        elements = select("1", Sql(f"json_each({sqlite_place(path)}) AS element"), wanted)
+            values = Sql(f"element.type IN ({types}) AND element.value = ?", (value,))
+        elements = select("1", Sql(f"json_each({sqlite_place(path)}) AS element"), values)
         return Sql(f"EXISTS ({elements.text})", elements.params)
 
     def past_columns(self, text: str) -> str:
@@ -91,7 +91,7 @@ class SqliteParts:
         return f"CASE {json_type('sqlite', path)} WHEN 'array' THEN json_extract({sqlite_place(path)}) END"
 
     def elements(self, array: str, kind: Kind) -> tuple[str, str]:
-        read = key_sql("sqlite", "element.value") if kind == "moment" else "element.value"
+        read = datetime_key_sql("sqlite", "element.value") if kind == "moment" else "element.value"
         value = f"CASE WHEN element.type IN ({_ELEMENT_TYPES[kind]}) THEN {read} END"
         return f"json_each({array}) AS element", value
 

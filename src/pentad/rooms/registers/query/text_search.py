@@ -1,8 +1,8 @@
-"""Search in words; by meaning, too, for schemas that ask for it.
+"""Full-text search, combined with vector search for hybrid schemas.
 
-An object is found when it has all the words, or when it is one of those nearest to the question; the scope and the
-filter have chosen before anything is compared or ranked, and all figures a hit shows are made of what the caller may
-see. The best by words and the nearest are ranked together; behind them come the others that have the words.
+An object matches if it has all the words, or if it is among the nearest vectors. Scope and filter apply before anything
+is compared or ranked, so scores depend only on what the caller may see. The best matches by words and the nearest ones
+are ranked together; the other matches by words follow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,11 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
-from pentad.rooms.registers.query.cursors import read_cursor, write_cursor
-from pentad.rooms.registers.query.dialects import Parts
-from pentad.rooms.registers.query.past import COLUMNS
-from pentad.rooms.registers.query.source import Source, source
-from pentad.rooms.registers.query.tree import Filter, Found, Query, Scope, Why
-from pentad.rooms.registers.query.words import PrefixText, prefix_text, telling_words
+from pentad.rooms.registers.query.dialects import SqlDialect
+from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, row_source
+from pentad.rooms.registers.query.models import Explanation, Filter, Query, QueryResult, Scope
+from pentad.rooms.registers.query.pagination import read_cursor, write_cursor
+from pentad.rooms.registers.query.search_words import PrefixText, distinctive_words, prefix_text
 from pentad.search.documents import Retrieval
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import SearchFields, WordMatch, WordScorer
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from pentad.search.vector_query import VectorQuery
 
 WINDOW: Final = 300
-"""So many of the best by words are ranked together with what is near."""
-NEAR: Final = 200
-MANY: Final = 20_000
+"""How many of the best matches by words are ranked together with the nearest ones."""
+MOST_NEAREST: Final = 200
+MOST_COMPARED: Final = 20_000
 """Objects that a filter leaves: up to so many only these are compared; beyond, the nearest of all are checked first."""
 
 _WIDTH: Final = COLUMNS.count(",") + 1
@@ -43,9 +42,10 @@ def _all_texts(stored: StoredObject) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """What of the objects in a scope is searched: their texts by property, what properties weigh, and, where schemas
-    are hybrid, the question put to their vectors. Without any of these words decide, which `because` explains."""
+class SearchSettings:
+    """What a search covers: the texts by property, their weights and, for hybrid schemas, the vector queries. Without
+    vector queries words decide, and `because` says why.
+    """
 
     texts: Callable[[StoredObject], Mapping[str, str]] = _all_texts
     fields: SearchFields = field(default_factory=dict[str, Any])
@@ -55,8 +55,8 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is looked for, and among which objects."""
+class SearchRequest:
+    """The search text, and the objects to search."""
 
     scope: Scope
     filter: Filter | None
@@ -70,15 +70,18 @@ class _Hit:
     texts: Mapping[str, PrefixText]
     words: WordMatch | None = None
     score: float = 0.0
-    why: Why = field(default_factory=Why)
+    why: Explanation = field(default_factory=Explanation)
 
     def explain(self, match: WordMatch, score: float, by_words: float, cosine: float | None = None) -> None:
-        """Note a score, and what of it the words gave."""
+        """Set the score, and how much of it the words contribute."""
         scale = by_words / match.score if match.score else 0.0
         given = {word: round(value, _DIGITS) for word, value in match.by_word(scale).items()}
         fields = {name: found for name, (found, _) in match.by_field().items()}
         meaning = 0.0 if cosine is None else round(score - by_words, _DIGITS)
-        self.score, self.why = score, Why(given, meaning, None if cosine is None else round(cosine, _DIGITS), fields)
+        self.score, self.why = (
+            score,
+            Explanation(given, meaning, None if cosine is None else round(cosine, _DIGITS), fields),
+        )
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -88,77 +91,77 @@ class _Hit:
 class TextSearch:
     """One search in one reading."""
 
-    def __init__(self, rows: Rows, parts: Parts, asked: Asked, searched: Searched) -> None:
+    def __init__(self, rows: Rows, sql: SqlDialect, request: SearchRequest, settings: SearchSettings) -> None:
         self._rows = rows
-        self._parts = parts
-        self._asked = asked
-        self._searched = searched
+        self._parts = sql
+        self._request = request
+        self._settings = settings
 
     @classmethod
-    def of(cls, rows: Rows, parts: Parts, scope: Scope, query: Query, searched: Searched) -> "TextSearch":
-        """The search of a query; the pages of one listing are all ranked in the way the first one was."""
+    def of(cls, rows: Rows, sql: SqlDialect, scope: Scope, query: Query, settings: SearchSettings) -> "TextSearch":
+        """The search of a query. All pages of a listing are ranked the way the first one was."""
         after = None if query.sort else read_cursor(scope, query, ["number", "number"])
         if after is not None and after[0] == _BY_WORDS:
-            searched = replace(searched, queries=())
-        elif after is not None and not searched.queries:
+            settings = replace(settings, queries=())
+        elif after is not None and not settings.queries:
             raise InvalidInput(
-                f"The listing cannot go on by meaning. {searched.because or ''}".strip(),
+                f"The listing cannot go on by meaning. {settings.because or ''}".strip(),
                 hint="Leave the cursor out to start again.",
             )
-        return cls(rows, parts, Asked(scope, query.filter, query.search or "", query.include_deleted), searched)
+        return cls(rows, sql, SearchRequest(scope, query.filter, query.search or "", query.include_deleted), settings)
 
     @property
     def retrieval(self) -> Retrieval | None:
-        """How a hybrid schema was searched; None for others."""
-        if not self._searched.hybrid:
+        """How a hybrid schema was searched; None for other schemas."""
+        if not self._settings.hybrid:
             return None
-        return "hybrid" if self._searched.queries else "lexical"
+        return "hybrid" if self._settings.queries else "lexical"
 
-    def described(self, found: Found) -> Found:
-        """What was found, with how it was looked for."""
-        return replace(found, retrieval=self.retrieval, lexical_because=self._searched.because)
+    def described(self, found: QueryResult) -> QueryResult:
+        """The result with how it was searched."""
+        return replace(found, retrieval=self.retrieval, lexical_because=self._settings.because)
 
-    def source(self) -> Source:
+    def source(self) -> RowSource:
         """Everything that is found: by words, or for being near."""
         return self._source(search=True, near=list(self._near))
 
-    def page(self, query: Query) -> Found:
+    def page(self, query: Query) -> QueryResult:
         """A page by relevance; its cursor counts rows, as relevance moves with every new object."""
         if query.limit == 0:
-            return Found([], None, None)
-        after = read_cursor(self._asked.scope, query, ["number", "number"])
+            return QueryResult([], None, None)
+        after = read_cursor(self._request.scope, query, ["number", "number"])
         offset = query.offset if after is None else max(0, int(after[1] or 0))
-        wanted = query.limit + 1
-        hits = self._head[offset : offset + wanted]
-        if len(hits) < wanted and self._has_more_words:
+        needed = query.limit + 1
+        hits = self._head[offset : offset + needed]
+        if len(hits) < needed and self._has_more_words:
             start = max(0, offset - len(self._head))
-            hits = [*hits, *self._behind(start, wanted - len(hits))]
+            hits = [*hits, *self._behind(start, needed - len(hits))]
         shown = hits[: query.limit]
-        way = _BY_BOTH if self._searched.queries else _BY_WORDS
+        way = _BY_BOTH if self._settings.queries else _BY_WORDS
 
-        def behind(count: int) -> str:
-            return write_cursor(self._asked.scope, query, (way, offset + count))
+        def cursor_after(count: int) -> str:
+            return write_cursor(self._request.scope, query, (way, offset + count))
 
-        return Found(
+        return QueryResult(
             [hit.row for hit in shown],
             None,
-            behind(query.limit) if len(hits) > query.limit else None,
+            cursor_after(query.limit) if len(hits) > query.limit else None,
             relevance=[hit.why.score for hit in shown],
             why=[hit.why for hit in shown],
-            no_good_match=self._searched.hybrid and not offset and (not shown or shown[0].score < GOOD_MATCH),
-            behind=behind,
+            no_good_match=self._settings.hybrid and not offset and (not shown or shown[0].score < GOOD_MATCH),
+            cursor_after=cursor_after,
         )
 
-    # who takes part
+    # candidates
 
     @cached_property
     def _near(self) -> dict[int, float]:
         """The nearest objects of all that the scope and the filter leave, by id, with their cosines."""
         near: dict[int, float] = {}
-        for query in self._searched.queries:
-            near |= query.nearest_left(NEAR, MANY, self._matching, self._among)
+        for query in self._settings.queries:
+            near |= query.nearest_left(MOST_NEAREST, MOST_COMPARED, self._matching, self._among)
         best = sorted(near.items(), key=lambda one: (-one[1], -one[0]))
-        return dict(best[:NEAR])
+        return dict(best[:MOST_NEAREST])
 
     def _matching(self, most: int) -> list[int]:
         statement = self._source(search=False).select("objects.id", None, f" LIMIT {int(most)}")
@@ -167,18 +170,18 @@ class TextSearch:
     def _among(self, ids: Sequence[int]) -> list[int]:
         return [row[0] for row in self._read(self._source(search=False), "objects.id", ids)]
 
-    def _source(self, *, search: bool, near: Sequence[int] = ()) -> Source:
-        asked = self._asked
-        return source(
+    def _source(self, *, search: bool, near: Sequence[int] = ()) -> RowSource:
+        request = self._request
+        return row_source(
             self._parts,
-            asked.scope,
-            asked.filter,
-            search=asked.search if search else None,
-            include_deleted=asked.include_deleted,
+            request.scope,
+            request.filter,
+            search=request.search if search else None,
+            include_deleted=request.include_deleted,
             near=near,
         )
 
-    def _read(self, found: Source, columns: str, ids: Sequence[int]) -> list[Row]:
+    def _read(self, found: RowSource, columns: str, ids: Sequence[int]) -> list[Row]:
         if not ids:
             return []
         statement = found.select(columns, _among(ids))
@@ -203,10 +206,10 @@ class TextSearch:
 
     @cached_property
     def _scorer(self) -> WordScorer:
-        """Counts how telling each word is by what was found, so that no other object has a say in it."""
+        """Weighs words by their frequency among the candidates, so hidden objects have no influence."""
         by_words, near = self._first_by_words, self._only_near
         texts = [hit.texts for hit in (*by_words, *near)]
-        return WordScorer.over(telling_words(self._asked.search), texts, self._searched.fields, len(by_words))
+        return WordScorer.over(distinctive_words(self._request.search), texts, self._settings.fields, len(by_words))
 
     @cached_property
     def _head(self) -> list[_Hit]:
@@ -214,11 +217,11 @@ class TextSearch:
         hits = {hit.row[0]: hit for hit in (*self._first_by_words, *self._only_near)}
         complete = {hit.row[0] for hit in self._first_by_words}
         matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
-        if not self._searched.queries:
+        if not self._settings.queries:
             return self._by_their_words(list(hits.values()), matches)
         from pentad.search.vector_query import fused
 
-        ranked = fused(self._searched.queries, matches)
+        ranked = fused(self._settings.queries, matches)
         for key, one in ranked.items():
             hits[key].explain(matches[key], one.score, one.words, one.cosine)
         return sorted((hits[key] for key in ranked), key=lambda hit: hit.rank)
@@ -231,18 +234,18 @@ class TextSearch:
             hit.explain(match, score, score)
         return sorted(hits, key=lambda hit: (*hit.rank, hit.row[0]))
 
-    def _behind(self, start: int, wanted: int) -> list[_Hit]:
+    def _behind(self, start: int, needed: int) -> list[_Hit]:
         """Hits behind the head, which have the words and are not near; window by window, none above the head's last."""
         without = [hit.row[0] for hit in self._only_near]
         first = WINDOW + start // WINDOW * WINDOW
         skipped = WINDOW + start - first
-        listed = self._by_words(first, ((skipped + wanted) // WINDOW + 1) * WINDOW, without)
+        listed = self._by_words(first, ((skipped + needed) // WINDOW + 1) * WINDOW, without)
         matches = {hit.row[0]: self._scorer.match(hit.texts, has_all=True) for hit in listed}
         last = self._head[-1].score if self._head else 1.0
         ordered: list[_Hit] = []
         for place in range(0, len(listed), WINDOW):
             ordered += self._by_their_words(listed[place : place + WINDOW], matches, last)
-        return ordered[skipped : skipped + wanted]
+        return ordered[skipped : skipped + needed]
 
     def _by_words(self, first: int, size: int, without: Sequence[int]) -> list[_Hit]:
         """Some of those that have all the words, the best first as the store sees it."""
@@ -255,7 +258,7 @@ class TextSearch:
         return [self._hit(row[:_WIDTH]) for row in self._rows.all(statement.text, *statement.params)]
 
     def _hit(self, row: tuple[Any, ...]) -> _Hit:
-        texts = self._searched.texts(StoredObject(*row))
+        texts = self._settings.texts(StoredObject(*row))
         return _Hit(row, {name: prefix_text(text) for name, text in texts.items()})
 
 

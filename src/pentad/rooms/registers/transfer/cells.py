@@ -1,8 +1,8 @@
-"""One value as one cell and back, by the property's JSON Schema.
+"""Converts a value to a cell and back, by the property's JSON Schema.
 
-A table knows only text (CSV) or text, numbers, truth and dates (Excel); the schema says what a cell means. An empty
-cell means "not given". What the schema leaves open is written as JSON wherever plain text could be read as something
-else, so that reading what was written gives the same value. Nothing here knows of files.
+A table has only text (CSV), or text, numbers, booleans and dates (Excel); the schema says what a cell means. An empty
+cell means "not given". If the schema leaves the type open, text that could be read as something else is written as
+JSON, so that reading it gives the same value back.
 """
 
 import math
@@ -20,20 +20,20 @@ Schema = Mapping[str, Any]
 
 EXACT_IN_DOUBLE: Final = 2**53
 LIST_SEPARATOR: Final = ";"
-_TRUTH: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}(?:\.0*)?\Z")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?\Z")
 _TYPE_ORDER: Final = ("null", "boolean", "integer", "number", "array", "object", "string")
 
 
 def types_of(schema: Schema) -> tuple[str, ...]:
-    """The JSON types a schema names, in the order they are tried on a cell; empty when it names none."""
+    """The JSON types of a schema in the order to try them on a cell; empty if it names none."""
     named = schema.get("type")
     if isinstance(named, str):
         return (named,) if named in _TYPE_ORDER else ("string",)
     if isinstance(named, Sequence):
         return tuple(kind for kind in _TYPE_ORDER if kind in named)
-    if stored_reference(schema.get("$ref")) is not None:  # an object is pointed at by its uuid, or another text
+    if stored_reference(schema.get("$ref")) is not None:  # a reference is a uuid or another text
         return ("string",)
     choices = schema.get("enum")
     if isinstance(choices, Sequence) and choices and all(isinstance(choice, str) for choice in cast("Any", choices)):
@@ -42,7 +42,7 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def read_cell(cell: Any, schema: Schema) -> Any:
-    """The value a cell stands for; InvalidInput says what was expected."""
+    """The value of a cell; InvalidInput says what was expected."""
     kinds = types_of(schema)
     if not kinds:
         return _read_open(cell)
@@ -51,12 +51,12 @@ def read_cell(cell: Any, schema: Schema) -> Any:
             return _READERS[kind](cell, schema)
         except ValueError:
             continue
-    wanted = " or ".join(kind for kind in kinds if kind != "null") or "null"
-    raise InvalidInput(f"{_shown(cell)} is not {'an' if wanted[0] in 'aeiou' else 'a'} {wanted}.")
+    expected = " or ".join(kind for kind in kinds if kind != "null") or "null"
+    raise InvalidInput(f"{_quote(cell)} is not {'an' if expected[0] in 'aeiou' else 'a'} {expected}.")
 
 
 def write_cell(value: Any, schema: Schema) -> str | int | float | bool | None:
-    """The cell for a value: text, a number or truth; None is an empty cell."""
+    """The cell for a value: text, a number or a boolean; None for an empty cell."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     kinds = types_of(schema)
@@ -77,7 +77,7 @@ def _reads_as_other(value: str, schema: Schema) -> bool:
 
 
 def _open_text(value: str) -> str:
-    """Text where anything may stand: quoted if it could be read as JSON."""
+    """Text for an open type: quoted if it could be read as JSON."""
     return value if _read_open(value) == value else msgspec.json.encode(value).decode()
 
 
@@ -96,7 +96,7 @@ def _read_string(cell: Any, schema: Schema) -> str:
             return _quoted(cell)
         return cell
     if isinstance(cell, (datetime, date, time)):
-        return _moment(cell, str(schema.get("format", "")))
+        return _time_text(cell, str(schema.get("format", "")))
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return str(_plain(cell))
@@ -134,15 +134,15 @@ def _read_number(cell: Any, schema: Schema) -> int | float:
     return value
 
 
-def _read_truth(cell: Any, schema: Schema) -> bool:
+def _read_boolean(cell: Any, schema: Schema) -> bool:
     if isinstance(cell, bool):
         return cell
-    if len(types_of(schema)) > 1:  # beside other types only the words mean truth: 1 is a number there
+    if len(types_of(schema)) > 1:  # beside other types only the words count: 1 is a number
         words = {"true": True, "false": False}
         if not isinstance(cell, str) or cell not in words:
             raise ValueError
         return words[cell]
-    known = _TRUTH.get(str(_plain(cell)).strip().lower())
+    known = _BOOLEANS.get(str(_plain(cell)).strip().lower())
     if known is None:
         raise ValueError
     return known
@@ -154,7 +154,7 @@ def _read_null(cell: Any, schema: Schema) -> None:
 
 
 def _read_array(cell: Any, schema: Schema) -> list[Any]:
-    """JSON, or values between semicolons where the schema says what an item is."""
+    """JSON, or values separated by semicolons if the schema has no other type."""
     if isinstance(cell, str) and cell.lstrip().startswith("["):
         return cast("list[Any]", _read_json(cell, list))
     if set(types_of(schema)) - {"array", "null"}:
@@ -184,7 +184,7 @@ def _read_json(cell: Any, kind: type) -> Any:
 
 
 def _joined(items: list[Any], schema: Schema) -> str | None:
-    """The short form of a list, if reading it gives the list back."""
+    """A list as values with semicolons, if reading that gives the same list."""
     within: Schema = schema.get("items") or {"type": "string"}
     if not items or any(isinstance(item, (dict, list)) or item is None for item in items):
         return None
@@ -203,33 +203,33 @@ def _text(cell: str | float | bool | None) -> str:
 
 
 def _plain(cell: Any) -> Any:
-    """What a spreadsheet holds, in JSON's terms: whole numbers are integers, times are text."""
+    """A spreadsheet value as JSON: whole numbers are integers, times are text."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) <= EXACT_IN_DOUBLE:
         return int(cell)
     if isinstance(cell, (datetime, date, time)):
-        return _moment(cell, "")
+        return _time_text(cell, "")
     return str(cell) if isinstance(cell, timedelta) else cell
 
 
-def _moment(cell: datetime | date | time, wanted: str) -> str:
-    """A spreadsheet knows no time zones: its times are read as UTC where the format needs a zone."""
+def _time_text(cell: datetime | date | time, format_: str) -> str:
+    """Spreadsheets have no time zones; a format that needs one gets UTC."""
     if isinstance(cell, datetime):
-        if wanted == "date" or (not wanted and cell.time() == time()):
+        if format_ == "date" or (not format_ and cell.time() == time()):
             return cell.date().isoformat()
         return cell.isoformat() + ("Z" if cell.tzinfo is None else "")
     if isinstance(cell, date):
-        return cell.isoformat() + ("T00:00:00Z" if wanted == "date-time" else "")
-    return cell.isoformat() + ("Z" if wanted == "time" and cell.tzinfo is None else "")
+        return cell.isoformat() + ("T00:00:00Z" if format_ == "date-time" else "")
+    return cell.isoformat() + ("Z" if format_ == "time" and cell.tzinfo is None else "")
 
 
-def _shown(cell: Any) -> str:
+def _quote(cell: Any) -> str:
     text = str(cell)
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 _READERS: Final = {
     "null": _read_null,
-    "boolean": _read_truth,
+    "boolean": _read_boolean,
     "integer": _read_integer,
     "number": _read_number,
     "array": _read_array,

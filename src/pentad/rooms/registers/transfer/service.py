@@ -1,4 +1,4 @@
-"""Objects to and from files, as one object of the room."""
+"""Imports and exports of the room. Formats and their libraries are imported on demand."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -7,15 +7,14 @@ from pentad.kernel.ports import Database
 from pentad.rooms.registers.models import Caller, Pair
 
 if TYPE_CHECKING:
-    from pentad.rooms.registers.access import AccessRules
-    from pentad.rooms.registers.objects.objects import Objects
-    from pentad.rooms.registers.transfer.imports import ImportOptions, Progress
-    from pentad.rooms.registers.transfer.report import ImportReport
-    from pentad.rooms.registers.transfer.rows import Format
+    from pentad.rooms.registers.access.rules import AccessRules
+    from pentad.rooms.registers.objects.service import Objects
+    from pentad.rooms.registers.transfer.formats import Format
+    from pentad.rooms.registers.transfer.imports import ImportOptions, ImportReport, Progress
 
 
 class Transfer:
-    """Import and export; what they need is imported when it is asked for."""
+    """Import and export of objects."""
 
     def __init__(self, database: Database, objects: "Objects", access: "AccessRules") -> None:
         self._database = database
@@ -31,20 +30,20 @@ class Transfer:
         options: "ImportOptions | None" = None,
         progress: "Progress | None" = None,
     ) -> "ImportReport":
-        """Import a seekable stream; the report says what became of every row. Bad rows are reported, not raised."""
+        """Import a seekable stream. The report lists bad rows; they raise no error."""
         from pentad.rooms.registers.transfer.imports import Importer, ImportOptions
 
         importer = Importer(self._database, self._objects, self._access)
-        return await importer.run(caller, pair, source, kind, options or ImportOptions(), progress or _unheard)
+        return await importer.run(caller, pair, source, kind, options or ImportOptions(), progress or _ignore_progress)
 
     def export(
-        self, caller: Caller, pair: Pair, kind: "Format", asked: Mapping[str, Any] | None = None
+        self, caller: Caller, pair: Pair, kind: "Format", selection: Mapping[str, Any] | None = None
     ) -> AsyncIterator[bytes]:
-        """The bytes of a file with everything a query finds."""
+        """The bytes of a file with everything that a query finds."""
         from pentad.rooms.registers.transfer.exports import Exporter
 
-        return Exporter(self._objects, self._access).stream(caller, pair, kind, asked or {})
+        return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {})
 
 
-def _unheard(phase: str, done: int, total: int | None) -> None:
-    """Progress nobody asked for."""
+def _ignore_progress(phase: str, done: int, total: int | None) -> None:
+    """For callers that want no progress."""

@@ -1,18 +1,144 @@
-"""What CSV and Excel share: a table's cells become an object by its header row, an object becomes a table's row."""
+"""Tables of objects, as in CSV and Excel: one column for each property, nested ones by dotted names.
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+`@self.id` and `@self.version` identify an object, so that a table that was exported, edited and imported again changes
+the same objects and cannot overwrite what others changed meanwhile.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.transfer.cells import Schema, read_cell
-from pentad.rooms.registers.transfer.columns import IDENTITY, VERSION, Column, assemble, match_headers
-from pentad.rooms.registers.transfer.rows import Problem, RawRow
+from pentad.kernel.names import nearest
+from pentad.rooms.registers.transfer.cells import Schema, read_cell, types_of, write_cell
+from pentad.rooms.registers.transfer.formats import Problem, RawRow
+
+IDENTITY: Final = "@self.id"
+VERSION: Final = "@self.version"
+MOST_COLUMNS: Final = 2_000
+_DEEPEST: Final = 5
 
 NumberedCells = tuple[int, Sequence[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its header, the path of its value in the object, and the schema of that value."""
+
+    header: str
+    path: tuple[str, ...]
+    schema: Schema
+
+    def value_in(self, data: Mapping[str, Any]) -> Any:
+        found: Any = data
+        for name in self.path:
+            if not isinstance(found, dict):
+                return None
+            found = cast("dict[str, Any]", found).get(name)
+        return found
+
+    def cell_of(self, data: Mapping[str, Any]) -> str | int | float | bool | None:
+        return write_cell(self.value_in(data), self.schema)
+
+
+def columns_of(schema: Schema) -> list[Column]:
+    """A column for every declared property; an object with declared properties gets one for each of them."""
+    return list(_spread(schema, (), _DEEPEST))
+
+
+def _spread(schema: Schema, path: tuple[str, ...], depth: int) -> Iterator[Column]:
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    for name, inner in properties.items():
+        here = (*path, name)
+        closed = types_of(inner) == ("object",) and inner.get("properties") and not inner.get("additionalProperties")
+        if closed and depth > 1 and "." not in name:
+            yield from _spread(inner, here, depth - 1)
+        else:
+            yield Column(".".join(here), here, inner)
+
+
+def match_headers(headers: Sequence[str], schema: Schema) -> list[Column | None]:
+    """The column of each header; None for headers to ignore (`@self...` and empty ones)."""
+    if len(headers) > MOST_COLUMNS:
+        raise InvalidInput(f"The file has {len(headers)} columns; the most are {MOST_COLUMNS}.")
+    if not any(header.strip() for header in headers):
+        raise InvalidInput("The first row has no column names.", hint="Put the properties' names into the first row.")
+    problems: list[dict[str, Any]] = []
+    found: list[Column | None] = []
+    taken: set[tuple[str, ...]] = set()
+    for header in headers:
+        column = _match(header.strip(), schema)
+        if isinstance(column, Column) and _overlaps(column.path, taken):
+            column = "another column already sets this property."
+        if isinstance(column, str):
+            problems.append({"row": 1, "column": header, "problem": column})
+        elif column is not None:
+            taken.add(column.path)
+        found.append(None if isinstance(column, str) else column)
+    if problems:
+        first = problems[0]
+        raise InvalidInput(
+            f"The column {first['column']!r} cannot be imported: {first['problem']}",
+            hint="Rename the column, or take it out of the file.",
+            details={"problems": problems[:50]},
+        )
+    return found
+
+
+def _overlaps(path: tuple[str, ...], taken: set[tuple[str, ...]]) -> bool:
+    """Whether another column sets the same property, a part of it, or an object around it."""
+    return any(path[: len(other)] == other[: len(path)] for other in taken)
+
+
+def _match(header: str, schema: Schema) -> Column | str | None:
+    """The column, an error message, or None for a header to ignore."""
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    if header in properties:
+        return Column(header, (header,), properties[header])
+    if header in (IDENTITY, VERSION):
+        return Column(header, (header,), {"type": "string" if header == IDENTITY else "integer"})
+    if not header or header.startswith("@self"):
+        return None
+    if header == "id":
+        return Column(header, (IDENTITY,), {"type": "string"})
+    return _nested(header, schema) or _undeclared(header, schema)
+
+
+def _nested(header: str, schema: Schema) -> Column | None:
+    names = header.split(".")
+    inner: Schema = schema
+    for position, name in enumerate(names):
+        properties: Mapping[str, Schema] = inner.get("properties") or {}
+        if name not in properties:
+            closed = position == 0 or inner.get("additionalProperties") is False
+            return None if closed else Column(header, tuple(names), {})
+        inner = properties[name]
+    return Column(header, tuple(names), inner)
+
+
+def _undeclared(header: str, schema: Schema) -> Column | str:
+    """JSON Schema allows undeclared properties, but a typing error in a header should not create one."""
+    extra = schema.get("additionalProperties")
+    if extra is True or (isinstance(extra, Mapping) and extra):
+        return Column(header, (header,), {} if extra is True else cast("Schema", extra))
+    known = [column.header for column in columns_of(schema)]
+    similar = nearest(header, known)
+    return f"the schema has no such property{f'; did you mean {similar[0]!r}?' if similar else '.'}"
+
+
+def assemble(cells: Sequence[tuple[Column, Any]]) -> dict[str, Any]:
+    """One object from the values of its columns."""
+    data: dict[str, Any] = {}
+    for column, value in cells:
+        target = data
+        for name in column.path[:-1]:
+            target = cast("dict[str, Any]", target.setdefault(name, {}))
+        target[column.path[-1]] = value
+    return data
+
+
 def rows_of_table(cells: Iterable[NumberedCells], schema: Schema) -> Iterator[RawRow]:
-    """Objects from a table whose first row names the columns; empty rows are passed over."""
+    """The objects of a table whose first row names the columns; empty rows are skipped."""
     rows = iter(cells)
     first = next(rows, None)
     if first is None:

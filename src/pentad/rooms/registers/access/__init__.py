@@ -1,0 +1,1 @@
+"""Who may do what: authorization blocks, organisations, and the rules that combine them."""

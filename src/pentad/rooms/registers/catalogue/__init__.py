@@ -1,0 +1,1 @@
+"""Registers and schemas: found, seen, created, changed and deleted."""

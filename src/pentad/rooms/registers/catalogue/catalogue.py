@@ -1,0 +1,431 @@
+"""Registers and schemas: stored, found by id, uuid or slug, and changed without breaking existing objects.
+
+Pairs are cached until any process signals a change, and never for long: a signal can be lost while a connection is
+down. A write looks the schema up again inside its own transaction, so a stale cache can cost a second try but never let
+a wrong object in.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ids import uuid7
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import ANONYMOUS
+from pentad.mcp.changes import list_changed, resource_updated
+from pentad.rooms.registers import store
+from pentad.rooms.registers.access.authorization import Right, read_block
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue import entries
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, target
+from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
+from pentad.rooms.registers.catalogue.entries import (
+    CatalogueView,
+    chosen_slug,
+    entity_not_found,
+    refuse_composed,
+    refuse_filled,
+    refuse_taken_uuid,
+)
+from pentad.rooms.registers.catalogue.schema_evolution import SchemaEvolution
+from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
+from pentad.rooms.registers.objects.indexes import indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.pending_changes import current_time
+from pentad.rooms.registers.objects.vectors import ObjectVectors
+from pentad.rooms.registers.presentation import hidden_in
+from pentad.rooms.registers.store import Ref
+from pentad.search.index import SearchIndex
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport
+
+E = TypeVar("E", Register, Schema)
+T = TypeVar("T")
+
+CHANNEL: Final = "registers.catalogue"
+_FRESH_SECONDS: Final = 10.0
+_MOST_CACHED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entities(Generic[E]):
+    """The five operations of the catalogue for registers, or the same five for schemas."""
+
+    list: Callable[..., Awaitable[Page[E]]]
+    get: Callable[[Caller, Ref], Awaitable[E]]
+    create: Callable[[Caller, Mapping[str, Any]], Awaitable[E]]
+    update: Callable[..., Awaitable[E]]
+    delete: Callable[..., Awaitable[E]]
+
+
+class Catalogue:
+    """Everything about registers and schemas."""
+
+    def __init__(self, database: Database, clock: Clock, access: AccessRules, index: SearchIndex) -> None:
+        self.definitions = Definitions()
+        self.vectors = ObjectVectors(index, self.definitions)
+        self._database = database
+        self._clock = clock
+        self._access = access
+        self._evolution = SchemaEvolution(database.dialect, self.definitions, self.vectors)
+        self._checks = DefinitionChecks(access, self.definitions)
+        self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
+        self._epoch = 0
+        self._read_at = 0.0
+        self.registers = Entities(
+            self.list_registers, self.get_register, self.create_register, self.update_register, self.delete_register
+        )
+        self.schemas = Entities(
+            self.list_schemas, self.get_schema, self.create_schema, self.update_schema, self.delete_schema
+        )
+        self._stop = database.listen(CHANNEL, lambda _payload: self.forget())
+
+    async def open(self) -> None:
+        """Create what the schemas need in the store, if it is missing."""
+        if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
+            await self._database.write(self._evolution.rebuild_indexes)
+        if await self._database.read(store.schemas_with_old_words):
+            await self._database.write(self._evolution.remove_protected_words)
+
+    def close(self) -> None:
+        self._stop()
+
+    def forget(self) -> None:
+        """Drop the cache: something changed."""
+        self._pairs.clear()
+        self._epoch += 1
+
+    # registers
+
+    async def list_registers(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Register]:
+        return _page(await self._database.read(lambda rows: self._view(rows, caller).registers()), limit, offset)
+
+    async def get_register(self, caller: Caller, ref: Ref) -> Register:
+        def look(rows: Rows) -> Register:
+            view = self._view(rows, caller)
+            return view.with_visible_schemas(view.register(ref))
+
+        return await self._database.read(look)
+
+    async def create_register(self, caller: Caller, data: Mapping[str, Any]) -> Register:
+        fields = entries.check_fields("register", data)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
+        title, uuid, now = (
+            entries.title_of("register", data),
+            entries.given_uuid("register", data),
+            current_time(self._clock),
+        )
+
+        def create(tx: Transaction) -> Register:
+            view = self._view(tx, caller)
+            organisation = self._checks.choose_organisation(tx, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = chosen_slug(tx, "register", data, title, organisation, partial(self._access.sees, caller))
+            schemas = tuple(_schema_ids(view, fields.get("schemas") or ()))
+            refuse_taken_uuid(tx, "register", uuid)
+            version = entries.first_version(data)
+            register = Register(0, uuid or str(uuid7(self._clock)), slug, title, version, body, schemas, now, now)
+            self._checks.refuse_opening(tx, caller, replace(register, body={}, schemas=()), register)
+            return self._changed(tx, store.insert_register(tx, register))
+
+        return await self._write(create)
+
+    async def update_register(
+        self, caller: Caller, ref: Ref, data: Mapping[str, Any], *, if_version: str | None = None, merge: bool = False
+    ) -> Register:
+        """Set the given fields; the others stay. With `merge`, merge objects among them member by member."""
+        fields = entries.check_fields("register", data)
+        now = current_time(self._clock)
+
+        def update(tx: Transaction) -> Register:
+            view = self._view(tx, caller)
+            current = view.register(ref)
+            self._access.check_define(caller, current)
+            entries.check_version(current, if_version)
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            proposed = self._checks.with_slug_and_organisation(tx, caller, "register", proposed, current, data)
+            if fields.get("schemas") is not None:
+                unseen = set(current.schemas).difference(view.with_visible_schemas(current).schemas)
+                proposed = replace(proposed, schemas=(*_schema_ids(view, fields["schemas"]), *sorted(unseen)))
+            if proposed == current:
+                return view.with_visible_schemas(current)
+            read_block(proposed.body.get("authorization"), "authorization")
+            self._checks.refuse_opening(tx, caller, current, proposed)
+            if proposed.version == current.version:
+                proposed = replace(proposed, version=entries.next_version(current.version))
+            proposed = replace(proposed, updated_at=max(now, current.updated_at))
+            store.update_register(tx, proposed)
+            return view.with_visible_schemas(self._changed(tx, proposed, current))
+
+        return await self._write(update)
+
+    async def delete_register(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Register:
+        """Delete a register; Conflict while it has objects."""
+
+        def delete(tx: Transaction) -> Register:
+            register = self.register_in(tx, caller, ref)
+            self._access.check_define(caller, register)
+            entries.check_version(register, if_version)
+            refuse_filled(tx, "register", register, counted=self._access.is_free(caller))
+            store.delete_entity(tx, "register", register.id)
+            return self._changed(tx, register)
+
+        return await self._write(delete)
+
+    # schemas
+
+    async def list_schemas(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Schema]:
+        return _page(await self._database.read(lambda rows: self._view(rows, caller).schemas()), limit, offset)
+
+    async def get_schema(self, caller: Caller, ref: Ref) -> Schema:
+        return await self._database.read(lambda rows: self.schema_in(rows, caller, ref))
+
+    async def create_schema(self, caller: Caller, data: Mapping[str, Any]) -> Schema:
+        fields = entries.check_fields("schema", data)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
+        title, uuid, now = (
+            entries.title_of("schema", data),
+            entries.given_uuid("schema", data),
+            current_time(self._clock),
+        )
+
+        def create(tx: Transaction) -> Schema:
+            organisation = self._checks.choose_organisation(tx, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = chosen_slug(tx, "schema", data, title, organisation, partial(self._access.sees, caller))
+            refuse_taken_uuid(tx, "schema", uuid)
+            version = entries.first_version(data)
+            schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
+            self._checks.refuse_unseen(tx, caller, schema, ())
+            schema = store.insert_schema(tx, schema)
+            self._evolution.begin(tx, schema)
+            return self._changed(tx, schema)
+
+        return await self._write(create)
+
+    async def update_schema(
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        if_version: str | None = None,
+        merge: bool = False,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Schema:
+        """Set the given fields; Conflict if stored objects would no longer fit, unless `migration` makes them fit."""
+        fields = entries.check_fields("schema", data)
+        now = current_time(self._clock)
+
+        def update(tx: Transaction) -> Schema:
+            current = self.schema_in(tx, caller, ref)
+            self._access.check_define(caller, current)
+            entries.check_version(current, if_version)
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            proposed = self._checks.with_slug_and_organisation(tx, caller, "schema", proposed, current, data)
+            if proposed == current:
+                return current
+            self._checks.refuse_unseen(tx, caller, proposed, composed(current))
+            if proposed.version == current.version:
+                proposed = replace(proposed, version=entries.next_version(current.version))
+            proposed = replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
+            allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
+            self._evolution.apply(tx, caller, current, proposed, migration, now, hidden, allow, seen)
+            return self._changed(tx, proposed, current)
+
+        return await self._write(update)
+
+    async def preflight(
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        merge: bool = False,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> "EvolutionReport":
+        """What an update of a schema would mean for the stored objects; changes nothing."""
+        fields = entries.check_fields("schema", data)
+
+        def look(rows: Rows) -> "EvolutionReport":
+            current = self.schema_in(rows, caller, ref)
+            self._access.check_define(caller, current)
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
+            hidden = hidden_in(self._access, caller, self.pairs_in(rows))
+            allow = self._checks.guard(rows, caller)
+            return self._evolution.report(rows, current, proposed, migration, hidden, allow)
+
+        return await self._database.read(look)
+
+    async def delete_schema(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Schema:
+        """Delete a schema; Conflict while it has objects or other schemas are composed of it."""
+
+        def delete(tx: Transaction) -> Schema:
+            schema = self.schema_in(tx, caller, ref)
+            self._access.check_define(caller, schema)
+            entries.check_version(schema, if_version)
+            refuse_filled(tx, "schema", schema, counted=self._access.is_free(caller))
+            refuse_composed(schema, self._evolution.dependents(tx, schema), partial(self._access.sees, caller))
+            for register in store.all_registers(tx):
+                if schema.id in register.schemas:
+                    rest = tuple(key for key in register.schemas if key != schema.id)
+                    version = store.next_version(register.version)
+                    store.update_register(tx, replace(register, schemas=rest, version=version))
+            sync_indexes(tx, self._database.dialect, schema.id, None)
+            self.vectors.drop(tx, schema.id)
+            store.delete_entity(tx, "schema", schema.id)
+            return self._changed(tx, schema)
+
+        return await self._write(delete)
+
+    # pairs
+
+    async def pair(self, caller: Caller, register: Ref, schema: Ref, action: Right = "read") -> Pair:
+        """A register with a schema; NotFound, with suggestions, for what the caller may not see."""
+        place = (self._access.organisation(caller), register, schema)
+        found = self._cached(place)
+        if found is None or not self._is_current(caller, found):
+            epoch, read_at = self._epoch, self._clock.monotonic()
+            found = await self._database.read(lambda rows: self.pair_in(rows, caller, register, schema))
+            if epoch == self._epoch and _means_the_same(place, found):
+                self._cache(place, found, read_at)
+        self._access.check(caller, found, action)
+        return found
+
+    def _is_current(self, caller: Caller, pair: Pair) -> bool:
+        """Whether a cached pair is usable: the two belong together, and the caller may see both."""
+        return pair.schema.id in pair.register.schemas and self._access.sees_both(caller, pair.register, pair.schema)
+
+    async def visible_pairs(self, caller: Caller) -> list[Pair]:
+        """Every register with each of its schemas the caller may read."""
+
+        def look(rows: Rows) -> list[Pair]:
+            view = self._view(rows, caller)
+            return [
+                Pair(register, schema, self.definitions.of(rows, schema))
+                for register in view.registers()
+                for key in register.schemas
+                if (schema := view.schema_in(register, key)) is not None
+            ]
+
+        return await self._database.read(look)
+
+    async def referred(self, caller: Caller, pair: Pair, ref: Ref) -> Pair | None:
+        """The schema that a relation of a pair leads to, as a pair; None if the caller may not know of it."""
+
+        def look(rows: Rows) -> Pair | None:
+            found = target(rows, ref, pair.schema.organisation)
+            if found is None or not self._access.sees(caller, found):
+                return None
+            return Pair(pair.register, found, self.definitions.of(rows, found))
+
+        return await self._database.read(look)
+
+    # inside a unit of work
+
+    def register_in(self, rows: Rows, caller: Caller, ref: Ref) -> Register:
+        return self._view(rows, caller).register(ref)
+
+    def schema_in(self, rows: Rows, caller: Caller, ref: Ref) -> Schema:
+        return self._view(rows, caller).schema(ref)
+
+    def pair_in(self, rows: Rows, caller: Caller, register: Ref, schema: Ref) -> Pair:
+        view = self._view(rows, caller)
+        container, kind = view.register(register), view.schema(schema)
+        if not self._access.sees_both(caller, container, kind):
+            raise entity_not_found("register", register, view.registers())
+        return Pair(container, kind, self.definitions.of(rows, kind))
+
+    def pairs_in(self, rows: Rows, before: Schema | None = None) -> Callable[[int, int], Pair]:
+        """A function that finds the pairs of stored objects within one unit of work, each read once. Checks no access.
+
+        For a schema that this unit of work changes, pass what it was `before`.
+        """
+        known: dict[tuple[int, int], Pair] = {}
+
+        def pair_of(register: int, schema: int) -> Pair:
+            if (register, schema) not in known:
+                container = store.find_register(rows, register)
+                kind = before if before and before.id == schema else store.find_schema(rows, schema)
+                assert container is not None  # noqa: S101  the store keeps objects from losing them
+                assert kind is not None  # noqa: S101  likewise
+                known[register, schema] = Pair(container, kind, self.definitions.of(rows, kind))
+            return known[register, schema]
+
+        return pair_of
+
+    def announce(self, tx: Transaction, *states: Register | Schema) -> None:
+        """Signal to every process, after the commit, that a register or schema changed.
+
+        Followers of the lists are notified if they may know of one of its `states`, before or after the change.
+        """
+        tx.signal(CHANNEL)
+        for audience in {self._audience(tx, state) for state in states}:
+            list_changed(tx, "resources", "registers", audience)
+            resource_updated(tx, "openregister://registers", audience)
+            resource_updated(tx, "openregister://schemas", audience)
+
+    def _audience(self, rows: Rows, entity: Register | Schema) -> str:
+        everybody = Caller(ANONYMOUS)
+        if isinstance(entity, Register):
+            public = self._view(rows, everybody).sees(entity)
+        else:
+            public = self._access.sees(everybody, entity)
+        return self._access.audience(entity, public=public).text()
+
+    def _view(self, rows: Rows, caller: Caller) -> CatalogueView:
+        return CatalogueView(self._access, rows, caller)
+
+    def _cached(self, place: tuple[str, Ref, Ref]) -> Pair | None:
+        if self._pairs and self._clock.monotonic() - self._read_at > _FRESH_SECONDS:
+            self._pairs.clear()
+        return self._pairs.get(place)
+
+    def _cache(self, place: tuple[str, Ref, Ref], pair: Pair, read_at: float) -> None:
+        if len(self._pairs) >= _MOST_CACHED:
+            self._pairs.clear()
+        if not self._pairs:
+            self._read_at = read_at
+        self._pairs[place] = pair
+
+    async def _write(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            return await self._database.write(work)
+        finally:
+            self.forget()
+
+    def _changed(self, tx: Transaction, entity: E, before: E | None = None) -> E:
+        self.announce(tx, entity, before or entity)
+        uri = f"openregister://{type(entity).__name__.lower()}s/{entity.id}"
+        resource_updated(tx, uri, self._audience(tx, entity))
+        return entity
+
+
+def _page(found: list[E], limit: int, offset: int) -> Page[E]:
+    return Page(found[offset : offset + limit], len(found), limit, offset)
+
+
+def _means_the_same(place: tuple[str, Ref, Ref], pair: Pair) -> bool:
+    """Whether these names mean this pair to every member of the organisation, so that it can be cached.
+
+    A slug of another organisation may mean something else to a member who may see an own one.
+    """
+    organisation, *refs = place
+    own = pair.register.organisation == pair.schema.organisation == organisation
+    return own or all(store.is_id_or_uuid(ref) for ref in refs)
+
+
+def _schema_ids(view: CatalogueView, refs: Sequence[Any]) -> list[int]:
+    found: list[int] = []
+    for ref in refs:
+        if isinstance(ref, bool) or not isinstance(ref, int | str):
+            raise InvalidInput("schemas is a list of ids, uuids or slugs of schemas.")
+        found.append(view.schema(ref).id)
+    return list(dict.fromkeys(found))

@@ -1,1 +1,0 @@
-"""Three made-up organisations and what they keep in their registers."""

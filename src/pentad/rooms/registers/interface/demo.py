@@ -1,0 +1,90 @@
+"""Fills the room for `pentad demo`: the loans of a museum, the trees of a city, and the tickets of a repair workshop.
+
+`demo_registers.json` holds three registers with their schemas and the steps of their history. The steps go through the
+service like any caller's, so the demo shows nothing that the room cannot do. A register that exists is left alone.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from pentad.kernel.errors import NotFound
+from pentad.kernel.principal import Principal
+from pentad.rooms.registers.models import Caller, Operation
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.service import Registers
+
+_OWNER: Final = Principal("user:admin", "admin", frozenset({"*:*"}))
+
+
+class DemoObject(msgspec.Struct):
+    """An object in a step, by its number within its schema. `version` is the one to revert to."""
+
+    number: int
+    data: dict[str, Any] | None = None
+    version: int | None = None
+
+
+class DemoStep(msgspec.Struct):
+    """One action on some objects. In the data, `{"$object": [schema, number]}` refers to another object."""
+
+    action: Literal["create", "patch", "delete", "revert"]
+    schema: str
+    objects: list[DemoObject]
+    agent: str | None = None
+    reason: str = "demo data"
+
+
+class DemoRegister(msgspec.Struct):
+    """A register, its schemas in the order they refer to one another, and its history."""
+
+    register: dict[str, Any]
+    schemas: list[dict[str, Any]]
+    steps: list[DemoStep]
+
+
+async def fill_demo(registers: "Registers") -> None:
+    """Write the registers that do not exist yet."""
+    from importlib.resources import files  # slow to import
+
+    text = (files("pentad.rooms.registers.interface") / "demo_registers.json").read_bytes()
+    for story in msgspec.json.decode(text, type=list[DemoRegister]):
+        try:
+            await registers.catalogue.get_register(Caller(_OWNER), story.register["slug"])
+        except NotFound:
+            await _write(registers, story)
+
+
+async def _write(registers: "Registers", story: DemoRegister) -> None:
+    caller = Caller(_OWNER, reason="demo data")
+    slugs = [(await registers.catalogue.create_schema(caller, schema)).slug for schema in story.schemas]
+    register = await registers.catalogue.create_register(caller, {**story.register, "schemas": slugs})
+    uuids: dict[tuple[str, int], str] = {}
+    for step in story.steps:
+        caller = Caller(_OWNER, step.agent, reason=step.reason)
+        pair = await registers.catalogue.pair(caller, register.slug, step.schema)
+        names = [(step.schema, one.number) for one in step.objects]
+        if step.action == "revert":
+            for name, one in zip(names, step.objects, strict=True):
+                await registers.history.revert(caller, pair, uuids[name], version=one.version)
+            continue
+        operations = [
+            Operation(step.action, one.data and _resolved(one.data, uuids), uuids.get(name))
+            for name, one in zip(names, step.objects, strict=True)
+        ]
+        outcomes = await registers.objects.bulk(caller, pair, operations, atomic=True)
+        uuids.update(zip(names, (str(outcome.uuid) for outcome in outcomes), strict=True))
+
+
+def _resolved(data: Mapping[str, Any], uuids: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+    """The data with uuids in place of references to other objects of the demo."""
+    found = dict(data)
+    for name, value in data.items():
+        match value:
+            case {"$object": [str(schema), int(number)]}:
+                found[name] = uuids[schema, number]
+            case _:
+                pass
+    return found

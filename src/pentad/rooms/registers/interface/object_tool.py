@@ -1,0 +1,393 @@
+"""The `objects` tool: its arguments, and a method for each of its actions."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declarations import ToolResult, tool
+from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.response_budget import (
+    Fitted,
+    build_response,
+    check_budget,
+    fit_facets,
+    fit_lists,
+    fit_one,
+)
+from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.plans import Plan
+from pentad.rooms.registers.presentation import (
+    aggregate_of,
+    present,
+    present_outcomes,
+    query_of,
+    refuse_metadata,
+    visible_schema,
+    without_metadata,
+    without_own_id,
+)
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.parser import parse_fields
+from pentad.rooms.registers.service import Registers
+
+Answer = dict[str, Any]
+_QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of")
+_HISTORY_LIMIT: Final = 20
+Action = Literal[
+    "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
+    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete",
+]  # fmt: skip
+
+
+class Row(Arguments):
+    """One row of a bulk write or a plan."""
+
+    action: Literal["create", "update", "patch", "upsert", "delete"] = "create"
+    id: int | str | None = None
+    data: dict[str, Any] | None = None
+    key: list[str] = Field(default_factory=list[str])
+    if_version: int | None = None
+
+    def operation(self, pair: Pair) -> Operation:
+        data = None if self.data is None else without_own_id(pair, self.id, without_metadata(self.data))
+        return Operation(self.action, data, self.id, tuple(self.key), self.if_version)
+
+
+class ObjectsArguments(Arguments):
+    """The arguments of all actions; each action checks that it has what it needs."""
+
+    action: Action
+    register_: Annotated[int | str | None, Field(alias="register")] = None
+    schema_: Annotated[int | str | None, Field(alias="schema")] = None
+    id: int | str | None = None
+    data: dict[str, Any] | None = None
+    filter: dict[str, Any] | None = None
+    search: Annotated[str | None, Field(max_length=2000)] = None
+    sort: list[str] | dict[str, Literal["asc", "desc"]] | None = None
+    cursor: Annotated[str | None, Field(max_length=4000)] = None
+    page: Annotated[int | None, Field(ge=1, lt=2**31)] = None
+    count: bool = True
+    facets: list[str | dict[str, Any]] | dict[str, Any] | None = None
+    aggregate: dict[str, Any] | None = None
+    as_of: str | int | float | None = None
+    if_version: int | None = None
+    idempotency_key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    json_patch: list[dict[str, Any]] | None = None
+    operations: Annotated[list[Row] | None, Field(min_length=1, max_length=10_000)] = None
+    atomic: bool = True
+    plan: Annotated[str | None, Field(max_length=100)] = None
+    version: int | None = None
+    to_version: int | None = None
+    seconds: Annotated[int, Field(ge=1, le=86_400)] = 3600
+    limit: Annotated[int | None, Field(ge=0)] = None
+    offset: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    fields_: Annotated[list[str] | None, Field(alias="fields")] = None
+    max_tokens: int | None = None
+    reason: Annotated[str | None, Field(max_length=2000)] = None
+
+    def place(self) -> tuple[int | str, int | str]:
+        """The register and schema."""
+        if self.register_ in (None, "") or self.schema_ in (None, ""):
+            raise InvalidInput(
+                "Both register and schema IDs are required for object operations.",
+                hint="Give each as id, uuid or slug; registers with action=list shows what there is.",
+            )
+        return self.register_, self.schema_  # pyright: ignore[reportReturnType]  neither is None here
+
+    def ref(self) -> int | str:
+        if self.id is None or self.id == "":
+            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
+        return self.id
+
+    def content(self, pair: Pair) -> dict[str, Any]:
+        if self.data is None:
+            raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
+        return without_own_id(pair, self.id, without_metadata(self.data))
+
+    def patch(self) -> list[dict[str, Any]] | None:
+        """The JSON Patch; None for a merge patch, which is the data."""
+        if self.json_patch is not None and self.data is not None:
+            raise InvalidInput("A patch is given as data or as json_patch, not as both.", hint="Leave one of them out.")
+        return self.json_patch
+
+    def rows(self, pair: Pair) -> list[Operation]:
+        if self.operations is None:
+            raise InvalidInput(
+                "Missing required parameter: operations", hint='Give [{"action": "create", "data": {...}}, ...].'
+            )
+        return [row.operation(pair) for row in self.operations]
+
+    def plan_id(self) -> str:
+        if self.plan is None:
+            raise InvalidInput("Missing required parameter: plan", hint="action=plan gives a plan's id.")
+        return self.plan
+
+
+class ObjectActions:
+    """One call of the tool: from arguments to the JSON of the answer."""
+
+    def __init__(self, registers: Registers, caller: Caller, arguments: ObjectsArguments) -> None:
+        self._registers = registers
+        self._caller = caller
+        self._given = arguments
+        self._actions: dict[str, Callable[[Pair], Awaitable[Answer]]] = {
+            "list": self._list,
+            "get": self._get,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "bulk": self._bulk,
+            "plan": self._plan,
+            "commit": self._commit,
+            "undo": self._undo,
+            "history": self._history,
+            "diff": self._diff,
+            "revert": self._revert,
+            "verify": self._verify,
+            "changes": self._changes,
+            "lock": self._lock,
+            "unlock": self._unlock,
+            "restore": self._restore,
+            "purge": self._purge,
+            "can_delete": self._can_delete,
+        }
+
+    async def run(self) -> Answer:
+        if self._given.max_tokens is not None:
+            check_budget(self._given.max_tokens)
+        register, schema = self._given.place()
+        pair = await self._registers.catalogue.pair(self._caller, register, schema)
+        # refuses an unknown name in fields before anything is written
+        parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
+        return await self._actions[self._given.action](pair)
+
+    # reading
+
+    async def _list(self, pair: Pair) -> Answer:
+        given = self._given
+        if given.aggregate is not None:
+            return await self._aggregate(pair)
+        raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
+        raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
+        query = query_of(self._registers.access, self._caller, pair, raw)
+        found = await self._registers.objects.find(self._caller, pair, query)
+        rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
+        if found.relevance:
+            for row, relevance in zip(rows, found.relevance, strict=True):
+                row["@relevance"] = round(relevance, 4)
+        for row, why in zip(rows, found.why, strict=False):
+            row["@why"] = why.wire()
+        facets, left_out = fit_facets(found.facets, given.max_tokens)
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows, **found.retrieval_info()}
+            if found.total is not None:
+                body["total"] = found.total
+            cursor = found.cursor
+            if fitted.rows_cut and found.cursor_after is not None:
+                cursor = found.cursor_after(len(fitted.rows))
+            if cursor is not None:
+                body["cursor"] = cursor
+            if facets:
+                body["facets"] = facets
+            if left_out:
+                body["cut"] = {"max_tokens": given.max_tokens, "facets_left_out": left_out}
+            return body
+
+        return await build_response(rows, given.max_tokens, build)
+
+    async def _aggregate(self, pair: Pair) -> Answer:
+        given = self._given
+        offset = given.offset if given.cursor is None else _number(given.cursor)
+        members: dict[str, Any] = {
+            "filter": given.filter, "search": given.search, "as_of": given.as_of, "limit": given.limit,
+            "offset": offset,
+        }  # fmt: skip
+        raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
+        query = aggregate_of(self._registers.access, self._caller, pair, raw)
+        found = await self._registers.objects.aggregate(self._caller, pair, query)
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows}
+            if found.more or fitted.rows_cut:
+                body |= {"more": True, "cursor": str(query.offset + len(fitted.rows))}
+            return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
+
+        return await build_response(found.groups, given.max_tokens, build)
+
+    async def _get(self, pair: Pair) -> Answer:
+        as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
+        stored = await self._registers.objects.get(self._caller, pair, self._given.ref(), as_of=as_of)
+        return await self._one(pair, stored)
+
+    async def _history(self, pair: Pair) -> Answer:
+        given = self._given
+        limit = _HISTORY_LIMIT if given.limit is None else given.limit
+        before = None if given.cursor is None else _number(given.cursor)
+        changes = await self._registers.history.of(self._caller, pair, given.ref(), limit, before)
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows}
+            if fitted.rows and (fitted.rows_cut or len(changes) == limit):
+                body["cursor"] = str(fitted.rows[-1]["id"])
+            return body
+
+        return await build_response([change.wire() for change in changes], given.max_tokens, build)
+
+    async def _diff(self, pair: Pair) -> Answer:
+        given = self._given
+        if given.version is None:
+            raise InvalidInput("Missing required parameter: version", hint="Compare it with to_version, or with now.")
+        found = await self._registers.history.diff(self._caller, pair, given.ref(), given.version, given.to_version)
+        return fit_lists(found, ("patch", "changes"), given.max_tokens)
+
+    async def _verify(self, pair: Pair) -> Answer:
+        found = await self._registers.history.verify(self._caller, pair, self._given.ref())
+        return fit_lists(found.wire(), ("problems",), self._given.max_tokens)
+
+    async def _changes(self, pair: Pair) -> Answer:
+        given = self._given
+        limit = _HISTORY_LIMIT if given.limit is None else given.limit
+        changes, cursor = await self._registers.history.feed(
+            self._caller, given.cursor, register=pair.register.id, schema=pair.schema.id, limit=limit
+        )
+        rows = [change.wire() for change in changes]
+
+        async def build(fitted: Fitted) -> Answer:
+            ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
+            return {"results": fitted.rows, "cursor": ends_at}
+
+        return await build_response(rows, given.max_tokens, build)
+
+    async def _can_delete(self, pair: Pair) -> Answer:
+        report = await self._registers.objects.can_delete(self._caller, pair, self._given.ref())
+        lists = ("blockers", "cascadeTargets", "nullifyTargets", "defaultTargets")
+        return fit_lists(report.wire(), lists, self._given.max_tokens)
+
+    # writing
+
+    async def _create(self, pair: Pair) -> Answer:
+        stored = await self._registers.objects.create(
+            self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
+        )
+        return await self._one(pair, stored)
+
+    async def _update(self, pair: Pair) -> Answer:
+        given = self._given
+        stored = await self._registers.objects.replace(
+            self._caller,
+            pair,
+            given.ref(),
+            given.content(pair),
+            if_version=given.if_version,
+            idempotency_key=given.idempotency_key,
+        )
+        return await self._one(pair, stored)
+
+    async def _patch(self, pair: Pair) -> Answer:
+        given, objects = self._given, self._registers.objects
+        options: dict[str, Any] = {"if_version": given.if_version, "idempotency_key": given.idempotency_key}
+        if (patch := given.patch()) is not None:
+            refuse_metadata(patch)
+            stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
+        else:
+            stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
+        return await self._one(pair, stored)
+
+    async def _delete(self, pair: Pair) -> Answer:
+        given = self._given
+        await self._registers.objects.delete(
+            self._caller, pair, given.ref(), if_version=given.if_version, idempotency_key=given.idempotency_key
+        )
+        return {"deleted": True, "id": given.id}
+
+    async def _bulk(self, pair: Pair) -> Answer:
+        given = self._given
+        outcomes = await self._registers.objects.bulk(
+            self._caller, pair, given.rows(pair), atomic=given.atomic, idempotency_key=given.idempotency_key
+        )
+        body = present_outcomes(outcomes)
+        if given.max_tokens is None:
+            return body
+
+        async def build(fitted: Fitted) -> Answer:
+            return {**body, "results": fitted.rows}
+
+        failed_first = sorted(body["results"], key=lambda row: row["status"] != "failed")
+        return await build_response(failed_first, given.max_tokens, build)
+
+    async def _plan(self, pair: Pair) -> Answer:
+        return self._planned(await self._registers.plans.make(self._caller, pair, self._given.rows(pair)))
+
+    async def _commit(self, _pair: Pair) -> Answer:
+        return self._planned(await self._registers.plans.commit(self._caller, self._given.plan_id()))
+
+    async def _undo(self, _pair: Pair) -> Answer:
+        return self._planned(await self._registers.plans.undo(self._caller, self._given.plan_id()))
+
+    async def _revert(self, pair: Pair) -> Answer:
+        given = self._given
+        if (given.version is None) == (given.as_of is None):
+            raise InvalidInput("Say where to go back to.", hint="Give version, or as_of with a time.")
+        stored = await self._registers.history.revert(
+            self._caller, pair, given.ref(), version=given.version, at=given.as_of, if_version=given.if_version
+        )
+        return await self._one(pair, stored)
+
+    async def _lock(self, pair: Pair) -> Answer:
+        stored = await self._registers.objects.lock(
+            self._caller, pair, self._given.ref(), seconds=self._given.seconds, process=self._given.reason
+        )
+        return await self._one(pair, stored)
+
+    async def _unlock(self, pair: Pair) -> Answer:
+        return await self._one(pair, await self._registers.objects.unlock(self._caller, pair, self._given.ref()))
+
+    async def _restore(self, pair: Pair) -> Answer:
+        return await self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
+
+    async def _purge(self, pair: Pair) -> Answer:
+        await self._registers.objects.purge(self._caller, pair, self._given.ref())
+        return {"purged": True, "id": self._given.id}
+
+    # answers
+
+    def _present(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
+        return present(self._registers.access, self._caller, pair, stored, fields=fields)
+
+    async def _one(self, pair: Pair, stored: StoredObject) -> Answer:
+        """One object within the budget."""
+        fields = self._given.fields_
+        wire = self._present(pair, stored, tuple(fields) if fields is not None else None)
+        return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
+
+    def _planned(self, plan: Plan) -> Answer:
+        """A plan within the budget, refused rows first."""
+        wire = plan.wire()
+        if self._given.max_tokens is not None and "preview" in wire:
+            wire["preview"] = sorted(wire["preview"], key=lambda row: row.get("error") is None)
+        return fit_lists(wire, ("preview", "outcomes"), self._given.max_tokens)
+
+
+@tool(
+    "objects",
+    title="Objects",
+    action="read",
+    input_schema=tool_schemas.OBJECTS,
+    output_schema=tool_schemas.LIST_ANSWER,
+)
+async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
+    """Query and change objects in a register under a schema. Every change is kept and can be undone."""
+    caller = Caller.of(call, arguments.reason)
+    return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
+
+
+def _number(cursor: str) -> int:
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
+        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+    return int(cursor)

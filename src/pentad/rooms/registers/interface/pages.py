@@ -1,0 +1,353 @@
+"""The console's pages: registers, schemas, the objects of a pair, and one object with its history.
+
+Everything is read as the visitor, so pages hide what the visitor may not see.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import PentadError
+from pentad.kernel.pages import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Facts,
+    Links,
+    Page,
+    Pager,
+    Pages,
+    Place,
+    SearchBox,
+    Section,
+    Sheet,
+    Table,
+    Text,
+    Visit,
+    when,
+)
+from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
+from pentad.rooms.registers.objects.change_log import Change
+from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.query.models import Query
+from pentad.rooms.registers.service import Registers
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_WIDEST_NUMBER: Final = 1_000
+_MOST_VALUES: Final = 50
+_PAGE_SIZE: Final = 25
+_MOST_LISTED: Final = 200
+_MOST_COUNTED: Final = 50
+_MOST_CHANGES: Final = 20
+_MOST_COLUMNS: Final = 5
+_CHANGING: Final = ("update", "revert", "migrate")
+_COUNT: Final = Query(limit=0)
+
+
+async def all_registers(registers: Registers, visit: Visit) -> Sheet:
+    """The registers that the visitor may see."""
+    found = await registers.catalogue.list_registers(_caller(visit), _MOST_LISTED)
+    rows = [
+        (Cell(one.title or one.slug, Place((one.id,))), _described(one), str(len(one.schemas)), when(one.updated_at))
+        for one in found
+    ]
+    columns = ("Register", "What it holds", Column("Schemas", True), _CHANGED)
+    blocks: list[Block] = [
+        Table(columns, rows, "You have no registers yet. Create one with the registers tool."),
+        _listed(len(rows), found.total, "register"),
+        Links([Cell("All schemas", Place(("schemas",)))]),
+    ]
+    return Sheet("Registers", blocks, lead="Data that fits its schemas, with every change kept.")
+
+
+async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
+    """The schemas that the visitor may see, in a register or not."""
+    found = await registers.catalogue.list_schemas(_caller(visit), _MOST_LISTED)
+    rows = [
+        (Cell(one.title or one.slug, Place(("schemas", one.id))), _described(one), one.version, when(one.updated_at))
+        for one in found
+    ]
+    table = Table(
+        ("Schema", "What it describes", Column("Version", short=True), _CHANGED),
+        rows,
+        "You have no schemas yet. Create one with the schemas tool.",
+    )
+    return Sheet("Schemas", [table, _listed(len(rows), found.total, "schema")])
+
+
+async def one_schema(registers: Registers, visit: Visit) -> Sheet:
+    """One schema and its JSON."""
+    schema = await registers.catalogue.get_schema(_caller(visit), visit.path["schema"])
+    facts = Facts([("Slug", schema.slug), ("Version", schema.version), ("Changed", when(schema.updated_at))])
+    written = Code(_json(prune(schema.wire())))
+    trail = [Cell("Schemas", Place(("schemas",)))]
+    return Sheet(schema.title or schema.slug, [facts, written], lead=_described(schema), trail=trail)
+
+
+async def one_register(registers: Registers, visit: Visit) -> Sheet:
+    """A register with its schemas and the number of objects of each."""
+    caller = _caller(visit)
+    register = await registers.catalogue.get_register(caller, visit.path["register"])
+    rows: list[tuple[Text, ...]] = []
+    for pair in await registers.catalogue.visible_pairs(caller):
+        if pair.register.id == register.id and (total := await _count(registers, caller, pair)) is not None:
+            title = Cell(pair.schema.title or pair.schema.slug, Place((register.id, pair.schema.id)))
+            rows.append((title, _described(pair.schema), f"{total:,}"))
+    facts = Facts(
+        [
+            ("Slug", register.slug),
+            ("Version", register.version),
+            ("Owner", str(register.body.get("owner") or "")),
+            ("Created", when(register.created_at)),
+            ("Changed", when(register.updated_at)),
+        ]
+    )
+    columns = ("Objects of", "What they are", Column("Objects", True))
+    return Sheet(
+        register.title or register.slug,
+        [Table(columns, rows, "It has no schemas that you can see."), facts],
+        lead=_described(register),
+    )
+
+
+async def objects_of(registers: Registers, visit: Visit) -> Sheet:
+    """The objects of a register and schema, a page at a time, by their main properties."""
+    caller = _caller(visit)
+    pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
+    words, cursor = visit.asked(), visit.query.get("cursor") or None
+    members: dict[str, Any] = {"limit": _PAGE_SIZE, "search": words or None, "cursor": cursor}
+    query = query_of(registers.access, caller, pair, {name: value for name, value in members.items() if value})
+    found = await registers.objects.find(caller, pair, query)
+    main = _list_properties(registers, caller, pair)
+    rows = [_row(registers, caller, pair, StoredObject(*row), main) for row in found.rows]
+    here, title = (pair.register.id, pair.schema.id), pair.schema.title or pair.schema.slug
+    table = Table(
+        ("Object", *(Column(one.title or one.name, one.kind == "number") for one in main), _CHANGED),
+        rows,
+        "Nothing was found." if words else "There are no objects yet.",
+    )
+    pager = Pager(
+        f"{found.total:,} objects" if found.total is not None else "",
+        Place(here, {"q": words, "cursor": found.cursor}) if found.cursor else None,
+        Place(here, {"q": words}) if cursor else None,
+    )
+    properties = _visible_properties(registers, caller, pair)
+    about = Section("Its schema", _schema_blocks(pair.schema, properties), folded=True)
+    blocks: list[Block] = [SearchBox(f"Search {title}", words), table, pager, about]
+    return Sheet(title, blocks, lead=_described(pair.schema), trail=[_register_cell(pair.register)])
+
+
+async def one_object(registers: Registers, visit: Visit) -> Sheet:
+    """An object and its history."""
+    caller = _caller(visit)
+    pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
+    return await _object_sheet(registers, caller, pair, await registers.objects.get(caller, pair, visit.path["id"]))
+
+
+async def object_anywhere(registers: Registers, visit: Visit) -> Sheet:
+    """An object by its uuid alone, for links from references."""
+    caller = _caller(visit)
+    return await _object_sheet(registers, caller, *await registers.objects.find_by_uuid(caller, visit.path["uuid"]))
+
+
+async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str]]:
+    """The number of registers and schemas that the visitor may see, and of objects if there are few pairs."""
+    caller, catalogue = _caller(visit), registers.catalogue
+    known = [
+        ("registers", f"{(await catalogue.list_registers(caller, 0)).total:,}"),
+        ("schemas", f"{(await catalogue.list_schemas(caller, 0)).total:,}"),
+    ]
+    pairs = await catalogue.visible_pairs(caller)
+    if len(pairs) > _MOST_COUNTED:
+        return known
+    counts = [await _count(registers, caller, pair) for pair in pairs]
+    return [*known, ("objects", f"{sum(count or 0 for count in counts):,}")]
+
+
+PAGES: Final[Pages[Registers]] = Pages(
+    [
+        Page("", all_registers),
+        Page("schemas", all_schemas),
+        Page("schemas/{schema}", one_schema),
+        Page("objects/{uuid}", object_anywhere),
+        Page("{register}", one_register),
+        Page("{register}/{schema}", objects_of),
+        Page("{register}/{schema}/{id}", one_object),
+    ],
+    figures,
+)
+_CHANGED: Final = Column("Changed", short=True)
+
+
+async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored: StoredObject) -> Sheet:
+    wire = present(registers.access, caller, pair, stored)
+    metadata = cast("dict[str, Any]", wire["@self"])
+    data = {
+        name: value for name, value in wire.items() if name != "@self" and not (name == "id" and value == stored.uuid)
+    }
+    facts = [(_label(pair, name), _value(value)) for name, value in data.items()]
+    about = [
+        ("Uuid", stored.uuid),
+        ("Version", str(stored.version)),
+        ("Owner", stored.owner),
+        ("Organisation", stored.organisation),
+        ("Created", when(stored.created_at)),
+        ("Changed", when(stored.updated_at)),
+    ]
+    changes = await registers.history.of(caller, pair, stored.uuid, _MOST_CHANGES)
+    rows = [await _change(registers, caller, pair, one) for one in changes]
+    columns = (
+        Column("Version", True),
+        Column("What", short=True),
+        Column("When", short=True),
+        "Who",
+        "With",
+        "Reason",
+        "Changes",
+    )
+    return Sheet(
+        str(metadata.get("name") or stored.uuid),
+        [
+            Facts(facts),
+            Section("History", [Table(columns, rows)]),
+            Section("About the object", [Facts(about)]),
+            Section("The object as JSON", [Code(_json(wire))], folded=True),
+        ],
+        trail=[
+            _register_cell(pair.register),
+            Cell(pair.schema.title or pair.schema.slug, Place((pair.register.id, pair.schema.id))),
+        ],
+    )
+
+
+async def _change(registers: Registers, caller: Caller, pair: Pair, one: Change) -> tuple[str, ...]:
+    """One line of the history, with the differences if they are known."""
+    differences: list[str] = []
+    if one.action in _CHANGING and one.version > 1:
+        try:
+            differences = (await registers.history.diff(caller, pair, one.uuid, one.version - 1, one.version))[
+                "changes"
+            ]
+        except PentadError:
+            differences = []  # one of the two versions is a deletion, or was purged
+    who = (one.principal, one.agent or "", one.reason or "")
+    return (str(one.version), one.action, when(one.at), *who, " ".join(differences[:5]))
+
+
+async def _count(registers: Registers, caller: Caller, pair: Pair) -> int | None:
+    """The number of objects of a pair that the visitor may see; None if it may not, or the pair is gone."""
+    try:
+        return (await registers.objects.find(caller, pair, _COUNT)).total
+    except PentadError:
+        return None
+
+
+def _caller(visit: Visit) -> Caller:
+    return Caller(visit.principal, visit.browser)
+
+
+def _register_cell(register: Register) -> Cell:
+    return Cell(register.title or register.slug, Place((register.id,)))
+
+
+def _described(entity: Register | Schema) -> str:
+    found = entity.body.get("description") or entity.body.get("summary")
+    return found if isinstance(found, str) else ""
+
+
+def _listed(count: int, total: int, what: str) -> Pager:
+    some = f"{count:,} of " if count < total else ""
+    return Pager(f"{some}{total:,} {what}{'' if total == 1 else 's'}")
+
+
+def _visible_properties(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
+    """The properties that the visitor may know of."""
+    hidden = registers.access.hidden(caller, pair)
+    return [one for name, one in pair.definition.properties.items() if name not in hidden]
+
+
+def _list_properties(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:
+    """The properties for the columns of a list: plain values, required ones first."""
+    named = pair.definition.headings.get("name")
+    plain = [
+        one
+        for one in _visible_properties(registers, caller, pair)
+        if one.kind and one.visible and not one.hide_on_collection and one.name != named
+    ]
+    return sorted(plain, key=lambda one: not one.required)[:_MOST_COLUMNS]
+
+
+def _row(
+    registers: Registers, caller: Caller, pair: Pair, stored: StoredObject, main: Sequence[Property]
+) -> tuple[Text, ...]:
+    wire = present(registers.access, caller, pair, stored)
+    name = str(wire["@self"].get("name") or stored.uuid)
+    link = Place((pair.register.id, pair.schema.id, stored.uuid))
+    return (Cell(name, link), *(_value(wire.get(one.name)) for one in main), when(stored.updated_at))
+
+
+def _label(pair: Pair, name: str) -> str:
+    known = pair.definition.properties.get(name)
+    return (known.title if known is not None else None) or name
+
+
+def _schema_blocks(schema: Schema, properties: Sequence[Property]) -> list[Block]:
+    rows = [
+        (one.name, _type(one), "yes" if one.required else "", one.description or one.title or "") for one in properties
+    ]
+    whole = Links([Cell("The whole schema", Place(("schemas", schema.id)))])
+    return [Table(("Property", "Type", "Required", "What it is"), rows), whole]
+
+
+def _type(one: Property) -> str:
+    types = " or ".join(one.types) or "anything"
+    return f"{types} ({one.format})" if one.format else types
+
+
+def _value(value: Any) -> Text:
+    """A property's value for people: references and URLs are links, objects are JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, list):
+        return _list(cast("list[Any]", value))
+    return _json(value) if isinstance(value, dict) else _number(value)
+
+
+def _json(value: Any) -> str:
+    """JSON with line breaks."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except ValueError:
+        return "This value has a number too large to show here."
+
+
+def _text(text: str) -> Text:
+    if _UUID.fullmatch(text):
+        return Cell(text, Place(("objects", text)))
+    return Cell(text, text) if text.startswith(("http://", "https://")) else text
+
+
+def _list(values: Sequence[Any]) -> Text:
+    if len(values) == 1:
+        return _value(values[0])
+    if all(isinstance(one, str | int | float) for one in values):
+        rest = f" and {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+        return ", ".join(_plain(one) for one in values[:_MOST_VALUES]) + rest
+    return _json(list(values))
+
+
+def _plain(value: str | float) -> str:
+    return value if isinstance(value, str) else _number(value)
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and value.bit_length() > _WIDEST_NUMBER:
+        return "a very large number"
+    return str(value)

@@ -1,0 +1,149 @@
+"""MCP resources: registers, schemas, pairs, objects and saved queries.
+
+The URIs of objects take `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>` to read an earlier state. Pairs
+and saved queries exist only at run time, so they are listed from the store.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.call import Call
+from pentad.mcp.declarations import ResourcePage, resource
+from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
+from pentad.rooms.registers.presentation import present
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.models import AsOf, Query
+from pentad.rooms.registers.service import Registers
+
+E = TypeVar("E")
+
+SCHEME: Final = "openregister://"
+_JSON: Final = "application/json"
+_PAGE_SIZE: Final = 100
+_MOST_LISTED: Final = 10_000
+
+
+async def _all_pages(read: Callable[[Caller, int, int], Awaitable[Page[E]]], caller: Caller) -> list[E]:
+    """All pages of a list of registers or schemas."""
+    found: list[E] = []
+    while True:
+        page = await read(caller, 1000, len(found))
+        found += page.items
+        if not page.items or len(found) >= min(page.total, _MOST_LISTED):
+            return found
+
+
+async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, Any]]:
+    """A list entry for each register with each of its schemas; schemas that are gone are skipped."""
+    return [
+        {
+            "uri": pair.uri,
+            "name": f"{pair.register.title} — {pair.schema.title}",
+            "description": f"Objects of schema {pair.schema.slug} in register {pair.register.slug}.",
+            "mimeType": _JSON,
+        }
+        for pair in await registers.catalogue.visible_pairs(caller)
+    ]
+
+
+async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
+    """Lists pairs, then the caller's saved queries, a page at a time."""
+    registers: Registers = call.service
+    caller = Caller.of(call)
+    entries = await pair_entries(registers, caller)
+    for saved in await registers.saved.list(caller):
+        entries.append(
+            {
+                "uri": f"{SCHEME}queries/{saved.id}",
+                "name": saved.title,
+                "description": "What a saved query finds now. Subscribe to be notified when that changes.",
+                "mimeType": _JSON,
+            }
+        )
+    start = _position(cursor)
+    following = start + _PAGE_SIZE
+    return ResourcePage(entries[start:following], str(following) if following < len(entries) else None)
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdigit() or len(cursor) > 9:
+        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+    return int(cursor)
+
+
+@resource(f"{SCHEME}registers", name="All Registers", mime_type=_JSON)
+async def all_registers(call: Call[Registers]) -> str:
+    """All registers you have access to."""
+    found = await _all_pages(call.service.catalogue.list_registers, Caller.of(call))
+    return _text([prune(one.wire()) for one in found])
+
+
+@resource(f"{SCHEME}schemas", name="All Schemas", mime_type=_JSON)
+async def all_schemas(call: Call[Registers]) -> str:
+    """All schemas you have access to."""
+    found = await _all_pages(call.service.catalogue.list_schemas, Caller.of(call))
+    return _text([prune(one.wire()) for one in found])
+
+
+@resource(f"{SCHEME}registers/{{id}}", name="Register", mime_type=_JSON)
+async def one_register(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
+    """One register, by id, uuid or slug."""
+    return _text(prune((await call.service.catalogue.get_register(Caller.of(call), id)).wire()))
+
+
+@resource(f"{SCHEME}schemas/{{id}}", name="Schema", mime_type=_JSON)
+async def one_schema(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
+    """One schema, by id, uuid or slug."""
+    return _text(prune((await call.service.catalogue.get_schema(Caller.of(call), id)).wire()))
+
+
+@resource(f"{SCHEME}objects/{{register}}/{{schema}}", name="Objects", mime_type=_JSON)
+async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str:
+    """The first objects of a register and schema; ?asOf= reads them as they were. Use the objects tool to query."""
+    registers, caller = call.service, Caller.of(call)
+    name, as_of = split_moment(schema)
+    pair = await registers.catalogue.pair(caller, register, name)
+    found = await registers.objects.find(caller, pair, Query(limit=_PAGE_SIZE, as_of=as_of))
+    rows = [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
+    body: dict[str, Any] = {"results": rows, "total": found.total}
+    return _text({**body, "cursor": found.cursor} if found.cursor else body)
+
+
+@resource(f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}", name="Object", mime_type=_JSON)
+async def one_object(register: str, schema: str, id: str, call: Call[Registers]) -> str:  # noqa: A002  as above
+    """One object by its uuid or slug; ?asOf= reads it as it was."""
+    registers, caller = call.service, Caller.of(call)
+    ref, as_of = split_moment(id)
+    pair = await registers.catalogue.pair(caller, register, schema)
+    stored = await registers.objects.get(caller, pair, ref, as_of=as_of)
+    return _text(present(registers.access, caller, pair, stored))
+
+
+@resource(f"{SCHEME}queries/{{id}}", name="Saved query", mime_type=_JSON)
+async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
+    """What a saved query finds now."""
+    return _text(await call.service.saved.result(Caller.of(call), id))
+
+
+RESOURCES: Final = (all_registers, all_schemas, one_register, one_schema, pair_objects, one_object, saved_query)
+
+
+def split_moment(last: str) -> tuple[str, AsOf | None]:
+    """The last part of a URI without its query, and the moment in the query."""
+    name, mark, query = last.partition("?")
+    if not mark:
+        return name, None
+    given = parse_qs(query, keep_blank_values=True)
+    if set(given) != {"asOf"}:
+        raise InvalidInput(f"The URI has a query {query[:80]!r}.", hint="Only ?asOf=<time or change:id> is known.")
+    return name, parse_as_of(given["asOf"][-1])
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode("utf-8")

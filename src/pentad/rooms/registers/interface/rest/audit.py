@@ -1,0 +1,97 @@
+"""The history over REST: who changed what, earlier states, and verification of the chain. It is read-only."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Parameter
+from pentad.rooms.registers.interface.rest.models import PageAnswer
+from pentad.rooms.registers.interface.rest.objects import ITEM
+from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+from pentad.rooms.registers.objects.change_log import Change
+
+_CURSOR: Final = Parameter("_cursor", "The cursor of the last answer.")
+
+
+def audit_row(change: Change) -> dict[str, Any]:
+    """A change with the field names of OpenRegister besides our own."""
+    wire = change.wire()
+    return {**wire, "object": change.uuid, "user": change.principal, "created": wire["at"]}
+
+
+async def audit_feed(request: RestRequest) -> Response:
+    """Read all changes in the order they happened; go on from a cursor, now or later."""
+    limit, _ = request.window()
+    register, schema = request.text("register"), request.text("schema")
+    catalogue = request.registers.catalogue
+    changes, cursor = await request.registers.history.feed(
+        request.caller,
+        request.text("_cursor"),
+        register=None if register is None else (await catalogue.get_register(request.caller, register)).id,
+        schema=None if schema is None else (await catalogue.get_schema(request.caller, schema)).id,
+        limit=limit,
+    )
+    return json_response({"results": [audit_row(change) for change in changes], "cursor": cursor})
+
+
+async def audit_entry(request: RestRequest) -> Response:
+    """Get one change by its id. It cannot be changed or deleted."""
+    given = request.path("id")
+    number = int(given) if given.isascii() and given.isdigit() and len(given) < 19 else 0
+    return json_response(audit_row(await request.registers.history.entry(request.caller, number)))
+
+
+async def history(request: RestRequest) -> Response:
+    """List the changes of one object, newest first."""
+    pair = await request.pair()
+    limit, _ = request.window()
+    before = request.integer("_before", 0, 2**53) or None
+    changes = await request.registers.history.of(request.caller, pair, request.path("id"), limit, before)
+    total = await request.registers.history.count(request.caller, pair, request.path("id"))
+    return json_response({"results": [audit_row(change) for change in changes], "total": total, "limit": limit})
+
+
+async def compare(request: RestRequest) -> Response:
+    """Show the difference between two versions of an object as JSON Patch."""
+    pair = await request.pair()
+    first = request.integer("from", 0, 2**53)
+    if not first:
+        raise InvalidInput("Say which versions to compare.", hint="Give from=1, and to=3 unless you mean now.")
+    second = request.integer("to", 0, 2**53) or None
+    return json_response(await request.registers.history.diff(request.caller, pair, request.path("id"), first, second))
+
+
+async def verify(request: RestRequest) -> Response:
+    """Verify the chain of an object's changes."""
+    pair = await request.pair()
+    return json_response((await request.registers.history.verify(request.caller, pair, request.path("id"))).wire())
+
+
+_FEED: Final = (
+    PAGING[0],
+    _CURSOR,
+    Parameter("register", "Only changes in this register."),
+    Parameter("schema", "Only changes to objects of this schema."),
+)
+_BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer")
+ROUTES: Final = (
+    RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED, exact=True),
+    RestRoute("GET", "/audit", "audit", audit_feed, _FEED, exact=True),
+    RestRoute("GET", "/audit-trails/{id}", "audit", audit_entry),
+    RestRoute("GET", ITEM + "/audit-trails", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer, exact=True),
+    RestRoute("GET", ITEM + "/history", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer, exact=True),
+    RestRoute("GET", ITEM + "/audit-trails/verify", "audit", verify),
+    RestRoute(
+        "GET",
+        ITEM + "/diff",
+        "audit",
+        compare,
+        (
+            Parameter("from", "The first version.", "integer", required=True),
+            Parameter("to", "The other version; by default the current one.", "integer"),
+        ),
+    ),
+)

@@ -1,0 +1,119 @@
+"""Bulk writes over REST, and plans: previewed, then committed, and undone if necessary."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from pentad.rooms.registers.interface.rest.models import (
+    BulkData,
+    ObjectsData,
+    OperationData,
+    OutcomesAnswer,
+    PlanData,
+    UuidsData,
+)
+from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.models import Operation, Pair
+from pentad.rooms.registers.presentation import present_outcomes, without_metadata
+
+_PATH: Final = "/bulk/{register}/{schema}"
+
+
+def _operations(rows: Sequence[OperationData]) -> list[Operation]:
+    return [
+        Operation(row.action, row.data and without_metadata(row.data), row.id, tuple(row.key), row.if_version)
+        for row in rows
+    ]
+
+
+async def _run(request: RestRequest, pair: Pair, operations: list[Operation], atomic: bool) -> Response:
+    outcomes = await request.registers.objects.bulk(
+        request.caller, pair, operations, atomic=atomic, idempotency_key=request.idempotency_key
+    )
+    return json_response(present_outcomes(outcomes))
+
+
+async def bulk(request: RestRequest) -> Response:
+    """Create, update, patch, upsert and delete in one request, all or nothing or row by row."""
+    pair = await request.pair("update")
+    given = body_as(BulkData, await request.object())
+    return await _run(request, pair, _operations(given.operations), given.atomic)
+
+
+async def save(request: RestRequest) -> Response:
+    """Save objects: those with an id (or found by key) are updated, the others created."""
+    pair = await request.pair("update")
+    given = body_as(ObjectsData, await request.object())
+    return await _run(request, pair, [_saving(pair, one, given.key) for one in given.objects], given.atomic)
+
+
+def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
+    data = business(pair, given)
+    if key:
+        return Operation("upsert", data, None, tuple(key))
+    named = named_uuid(pair, given)
+    return Operation("create" if named is None else "update", data, named)
+
+
+async def delete(request: RestRequest) -> Response:
+    """Delete objects by uuid."""
+    pair = await request.pair("delete")
+    given = body_as(UuidsData, await request.object())
+    return await _run(request, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
+
+
+async def validate(request: RestRequest) -> Response:
+    """Check objects against the schema without saving them."""
+    pair = await request.pair("create")
+    given = body_as(ObjectsData, await request.object())
+    facts = {"user": request.caller.principal.id, "name": request.caller.principal.name}
+    now = request.registers.platform.clock.now()
+    rows: list[dict[str, Any]] = []
+    for index, one in enumerate(given.objects):
+        prepared = pair.definition.prepare(business(pair, one), now=now, caller_facts=facts)
+        row: dict[str, Any] = {"index": index, "valid": not prepared.problems}
+        for name, problems in (("errors", prepared.problems), ("warnings", prepared.warnings)):
+            if problems:
+                row[name] = [problem.as_json() for problem in problems]
+        rows.append(row)
+    return json_response({"results": rows, "valid": all(row["valid"] for row in rows)})
+
+
+async def make_plan(request: RestRequest) -> Response:
+    """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
+    given = body_as(PlanData, await request.object())
+    pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
+    return json_response(
+        (await request.registers.plans.make(request.caller, pair, _operations(given.operations))).wire(), 201
+    )
+
+
+async def get_plan(request: RestRequest) -> Response:
+    """Get a plan and its preview."""
+    return json_response((await request.registers.plans.get(request.caller, request.path("id"))).wire())
+
+
+async def commit_plan(request: RestRequest) -> Response:
+    """Commit a plan; refused if anything it depends on has changed."""
+    return json_response((await request.registers.plans.commit(request.caller, request.path("id"))).wire())
+
+
+async def undo_plan(request: RestRequest) -> Response:
+    """Undo a committed plan, exactly."""
+    return json_response((await request.registers.plans.undo(request.caller, request.path("id"))).wire())
+
+
+ROUTES: Final = (
+    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData),
+    RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, status=201),
+    RestRoute("GET", "/plans/{id}", "bulk", get_plan),
+    RestRoute("POST", "/plans/{id}/commit", "bulk", commit_plan),
+    RestRoute("POST", "/plans/{id}/undo", "bulk", undo_plan),
+)

@@ -1,0 +1,202 @@
+"""Registers and schemas over REST."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, cast
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.catalogue.catalogue import Entities
+from pentad.rooms.registers.interface.rest.models import (
+    PageAnswer,
+    RegisterAnswer,
+    RegisterData,
+    SchemaAnswer,
+    SchemaData,
+)
+from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
+from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.models import Pair, Register, Schema, prune
+
+# the same for both
+
+
+def _respond(entity: Register | Schema, status: int = 200) -> Response:
+    return json_response(entity.wire(), status, {"etag": etag(entity.version)})
+
+
+async def _list(request: RestRequest, entities: Entities[Any]) -> Response:
+    limit, offset = request.window()
+    page = await entities.list(request.caller, limit, offset)
+    return json_response(page_body([prune(one.wire()) for one in page.items], page.total, limit, offset))
+
+
+async def _get(request: RestRequest, entities: Entities[Any]) -> Response:
+    entity = await entities.get(request.caller, request.path("id"))
+    return not_modified(tag) if request.has_version(tag := etag(entity.version)) else _respond(entity)
+
+
+async def _update(request: RestRequest, entities: Entities[Any], data: dict[str, Any], **options: Any) -> Response:
+    version = await request.if_match(_version(request, entities))
+    return _respond(await entities.update(request.caller, request.path("id"), data, if_version=version, **options))
+
+
+async def _delete(request: RestRequest, entities: Entities[Any]) -> Response:
+    version = await request.if_match(_version(request, entities))
+    await entities.delete(request.caller, request.path("id"), if_version=version)
+    return json_response([])
+
+
+def _version(request: RestRequest, entities: Entities[Any]) -> Callable[[], Awaitable[str]]:
+    async def version() -> str:
+        return (await entities.get(request.caller, request.path("id"))).version
+
+    return version
+
+
+# registers
+
+
+async def list_registers(request: RestRequest) -> Response:
+    """List the registers you have access to."""
+    return await _list(request, request.registers.catalogue.registers)
+
+
+async def get_register(request: RestRequest) -> Response:
+    """Get one register by id, uuid or slug."""
+    return await _get(request, request.registers.catalogue.registers)
+
+
+async def create_register(request: RestRequest) -> Response:
+    """Create a register."""
+    return _respond(await request.registers.catalogue.create_register(request.caller, await request.object()), 201)
+
+
+async def update_register(request: RestRequest) -> Response:
+    """Change a register; fields that are not named stay."""
+    return await _update(request, request.registers.catalogue.registers, await request.object())
+
+
+async def patch_register(request: RestRequest) -> Response:
+    """Change a register, merging objects among the fields member by member."""
+    return await _update(request, request.registers.catalogue.registers, await request.object(), merge=True)
+
+
+async def delete_register(request: RestRequest) -> Response:
+    """Delete a register that has no objects."""
+    return await _delete(request, request.registers.catalogue.registers)
+
+
+async def list_register_schemas(request: RestRequest) -> Response:
+    """List the schemas of a register."""
+    return json_response(whole_list([prune(pair.schema.wire()) for pair in (await _pairs(request))[1]]))
+
+
+async def describe_register(request: RestRequest) -> Response:
+    """Describe a register's objects as OpenAPI 3.1."""
+    register, pairs = await _pairs(request)
+    return json_response(register_document(register, [pair.schema for pair in pairs]))
+
+
+async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:
+    """The register in the path, with each of its schemas that the caller may see."""
+    catalogue = request.registers.catalogue
+    register = await catalogue.get_register(request.caller, request.path("id"))
+    return register, [one for one in await catalogue.visible_pairs(request.caller) if one.register.id == register.id]
+
+
+# schemas
+
+
+async def list_schemas(request: RestRequest) -> Response:
+    """List the schemas you have access to."""
+    return await _list(request, request.registers.catalogue.schemas)
+
+
+async def get_schema(request: RestRequest) -> Response:
+    """Get one schema by id, uuid or slug."""
+    return await _get(request, request.registers.catalogue.schemas)
+
+
+async def create_schema(request: RestRequest) -> Response:
+    """Create a schema; its properties are JSON Schema 2020-12."""
+    return _respond(await request.registers.catalogue.create_schema(request.caller, await request.object()), 201)
+
+
+async def upload_schema(request: RestRequest) -> Response:
+    """Create a schema from a JSON Schema document."""
+    document = await request.object()
+    if "title" not in document and isinstance(named := document.get("$id"), str):
+        document["title"] = named.rstrip("/").rpartition("/")[2]
+    data = {name: value for name, value in document.items() if name not in ("$schema", "$id", "type")}
+    return _respond(await request.registers.catalogue.create_schema(request.caller, data), 201)
+
+
+async def update_schema(request: RestRequest) -> Response:
+    """Change a schema; refused while stored objects would no longer fit, unless `migration` makes them fit."""
+    data, migration = _migration(await request.object())
+    return await _update(request, request.registers.catalogue.schemas, data, migration=migration)
+
+
+async def patch_schema(request: RestRequest) -> Response:
+    """Change a schema, merging objects among the fields (such as properties) member by member."""
+    data, migration = _migration(await request.object())
+    return await _update(request, request.registers.catalogue.schemas, data, migration=migration, merge=True)
+
+
+def _migration(data: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
+    """The change without its migration, and the migration."""
+    steps = data.pop("migration", None)
+    if steps is None:
+        return data, None
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in cast("list[Any]", steps)):
+        raise InvalidInput("migration must be a list of steps.", hint="POST .../preflight suggests one.")
+    return data, cast("list[dict[str, Any]]", steps)
+
+
+async def preflight_schema(request: RestRequest) -> Response:
+    """Check a change of a schema against the stored objects, without making it."""
+    data, migration = _migration(await request.object())
+    catalogue = request.registers.catalogue
+    report = await catalogue.preflight(request.caller, request.path("id"), data, migration=migration)
+    return json_response(report.as_json())
+
+
+async def delete_schema(request: RestRequest) -> Response:
+    """Delete a schema that has no objects."""
+    return await _delete(request, request.registers.catalogue.schemas)
+
+
+async def download_schema(request: RestRequest) -> Response:
+    """Get a schema as a JSON Schema document."""
+    schema = await request.registers.catalogue.get_schema(request.caller, request.path("id"))
+    return json_response(json_schema(schema))
+
+
+REGISTER_ROUTES: Final = (
+    RestRoute("GET", "/registers", "registers", list_registers, PAGING, answer=PageAnswer),
+    RestRoute("GET", "/registers/{id}", "registers", get_register, [IF_NONE_MATCH], answer=RegisterAnswer),
+    RestRoute("POST", "/registers", "registers", create_register, body=RegisterData, answer=RegisterAnswer, status=201),
+    RestRoute(
+        "PUT", "/registers/{id}", "registers", update_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
+    ),
+    RestRoute(
+        "PATCH", "/registers/{id}", "registers", patch_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
+    ),
+    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH]),
+    RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=PageAnswer),
+    RestRoute("GET", "/registers/{id}/oas", "registers", describe_register),
+)
+SCHEMA_ROUTES: Final = (
+    RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=PageAnswer),
+    RestRoute("POST", "/schemas/upload", "schemas", upload_schema, body=SchemaData, answer=SchemaAnswer, status=201),
+    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [IF_NONE_MATCH], answer=SchemaAnswer),
+    RestRoute("POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201),
+    RestRoute("PUT", "/schemas/{id}", "schemas", update_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
+    RestRoute("PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
+    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH]),
+    RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema),
+    RestRoute("POST", "/schemas/{id}/preflight", "schemas", preflight_schema, body=SchemaData),
+)

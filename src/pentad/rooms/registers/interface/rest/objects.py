@@ -1,0 +1,233 @@
+"""Single objects over REST, with ETag, If-Match and Idempotency-Key; and deleted objects.
+
+As in OpenRegister, metadata and data share one level here: names that begin with `_` or `@`, and `id`, `uuid`,
+`register` and `schema`, are not data unless the schema declares a property of that name.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Parameter
+from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
+from pentad.rooms.registers.interface.rest.models import LockData, ObjectAnswer, ObjectData, PageAnswer, RevertData
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.presentation import present_raw, refuse_metadata
+from pentad.rooms.registers.query.datetimes import parse_as_of
+
+PAIR: Final = "/objects/{register}/{schema}"
+ITEM: Final = PAIR + "/{id}"
+_METADATA: Final = frozenset({"id", "uuid", "register", "schema"})
+_JSON_PATCH: Final = "application/json-patch+json"
+KEY: Final = Parameter(
+    "Idempotency-Key",
+    "Requests with the same key and body are carried out once and get the same answer.",
+    place="header",
+)
+_AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
+_FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
+_EMPTY: Final = Parameter("_empty", "true: include empty metadata.", "boolean")
+_HOW: Final = (_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY, IF_NONE_MATCH)
+
+
+def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:
+    """The data in a flat body; the same dict if all of it is data."""
+    declared = pair.definition.properties
+    if body.keys() <= declared.keys():
+        return body
+    return {
+        name: value
+        for name, value in body.items()
+        if name in declared or not (name in _METADATA or name.startswith(("_", "@")))
+    }
+
+
+def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
+    """The uuid in a flat body, unless that name is a property of the schema."""
+    for name in ("id", "uuid"):
+        if name not in pair.definition.properties and (given := body.get(name)) is not None:
+            if not isinstance(given, str):
+                raise InvalidInput(f"{name} must be a uuid.", hint="Leave it out to get one.")
+            return given
+    return None
+
+
+def respond(request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
+    """One object with its ETag."""
+    if request.text("_fields") is None and not request.flag("_empty"):
+        [wire] = present_raw(request.registers.access, request.caller, pair, [stored])
+    else:
+        wire = _wire(request, pair, stored)
+    return json_response(wire, status, {"etag": etag(stored.version)})
+
+
+def _wire(request: RestRequest, pair: Pair, stored: StoredObject) -> dict[str, Any]:
+    fields = request.text("_fields")
+    names = None if fields is None else [name.strip() for name in fields.split(",")]
+    return request.present(pair, stored, fields=names, prune=not request.flag("_empty"))
+
+
+async def create_object(request: RestRequest) -> Response:
+    """Create an object."""
+    pair = await request.pair("create")
+    body = await request.object()
+    stored = await request.registers.objects.create(
+        request.caller, pair, business(pair, body), uuid=named_uuid(pair, body), idempotency_key=request.idempotency_key
+    )
+    return respond(request, pair, stored, 201)
+
+
+async def get_object(request: RestRequest) -> Response:
+    """Get an object by uuid or slug."""
+    pair = await request.pair()
+    moment = request.text("_asOf")
+    as_of = parse_as_of(moment) if moment else None
+    stored = await request.registers.objects.get(request.caller, pair, request.path("id"), as_of=as_of)
+    shaping = await shaping_of(request, pair)
+    depends = shaping.extend or request.registers.catalogue.definitions.facts(pair.definition).fills
+    # properties that other objects fill change without a new version, so the ETag proves nothing
+    if not depends and request.has_version(etag(stored.version)):
+        return not_modified(etag(stored.version))
+    if not shaping:
+        return respond(request, pair, stored)
+    [wire] = await shape(request, pair, shaping, [_wire(request, pair, stored)], as_of)
+    return json_response(wire, 200, {"etag": etag(stored.version)})
+
+
+async def replace_object(request: RestRequest) -> Response:
+    """Replace an object's data."""
+    pair = await request.pair("update")
+    stored = await request.registers.objects.replace(
+        request.caller,
+        pair,
+        request.path("id"),
+        business(pair, await request.object()),
+        if_version=await request.if_match_object(pair),
+        idempotency_key=request.idempotency_key,
+    )
+    return respond(request, pair, stored)
+
+
+async def patch_object(request: RestRequest) -> Response:
+    """Change some properties: a merge patch, or a JSON Patch with Content-Type application/json-patch+json."""
+    pair = await request.pair("update")
+    objects, ref, version = request.registers.objects, request.path("id"), await request.if_match_object(pair)
+    if request.http.headers.get("content-type", "").partition(";")[0].strip().lower() == _JSON_PATCH:
+        steps = await request.json()
+        if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
+            raise InvalidInput("A JSON Patch is a list of operations.")
+        refuse_metadata(cast("list[dict[str, Any]]", steps))
+        stored = await objects.json_patch(
+            request.caller,
+            pair,
+            ref,
+            cast("list[dict[str, Any]]", steps),
+            if_version=version,
+            idempotency_key=request.idempotency_key,
+        )
+    else:
+        data = business(pair, await request.object())
+        stored = await objects.merge_patch(
+            request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
+        )
+    return respond(request, pair, stored)
+
+
+async def delete_object(request: RestRequest) -> Response:
+    """Delete an object; it can be restored until it is purged."""
+    pair = await request.pair("delete")
+    await request.registers.objects.delete(
+        request.caller,
+        pair,
+        request.path("id"),
+        if_version=await request.if_match_object(pair),
+        idempotency_key=request.idempotency_key,
+    )
+    return no_content()
+
+
+async def lock_object(request: RestRequest) -> Response:
+    """Lock an object against changes by others."""
+    pair = await request.pair("update")
+    given = body_as(LockData, await request.object(optional=True))
+    stored = await request.registers.objects.lock(
+        request.caller, pair, request.path("id"), seconds=given.duration, process=given.process
+    )
+    wire = request.present(pair, stored)
+    return json_response({**wire, "locked": True} if "locked" not in pair.definition.properties else wire)
+
+
+async def unlock_object(request: RestRequest) -> Response:
+    """Release the lock of an object."""
+    pair = await request.pair("update")
+    stored = await request.registers.objects.unlock(request.caller, pair, request.path("id"))
+    wire = request.present(pair, stored)
+    return json_response({**wire, "locked": False} if "locked" not in pair.definition.properties else wire)
+
+
+async def can_delete_object(request: RestRequest) -> Response:
+    """Say what deleting an object would do to others, without doing it."""
+    pair = await request.pair("delete")
+    return json_response((await request.registers.objects.can_delete(request.caller, pair, request.path("id"))).wire())
+
+
+async def revert_object(request: RestRequest) -> Response:
+    """Restore an earlier state of an object."""
+    pair = await request.pair("update")
+    given = body_as(RevertData, await request.object())
+    if sum(one is not None for one in (given.version, given.datetime, given.audit_trail_id)) != 1:
+        raise InvalidInput("Say where to go back to.", hint="Give one of version, datetime and auditTrailId.")
+    stored = await request.registers.history.revert(
+        request.caller,
+        pair,
+        request.path("id"),
+        version=given.version,
+        at=given.datetime,
+        change=given.audit_trail_id,
+        if_version=await request.if_match_object(pair),
+    )
+    return respond(request, pair, stored)
+
+
+async def list_deleted(request: RestRequest) -> Response:
+    """List deleted objects that can still be restored."""
+    limit, offset = request.window()
+    found = await request.registers.objects.deleted(request.caller, limit, offset)
+    rows = [request.present(pair, stored) for pair, stored in found.items]
+    return json_response(page_body(rows, found.total, limit, offset))
+
+
+async def restore_object(request: RestRequest) -> Response:
+    """Restore a deleted object."""
+    pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
+    back = await request.registers.objects.restore(request.caller, pair, stored.uuid)
+    return json_response(request.present(pair, back), headers={"etag": etag(back.version)})
+
+
+async def purge_object(request: RestRequest) -> Response:
+    """Purge a deleted object and its files."""
+    pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
+    await request.registers.objects.purge(request.caller, pair, stored.uuid)
+    return no_content()
+
+
+ROUTES: Final = (
+    RestRoute("POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201),
+    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, public=True),
+    RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
+    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH, KEY], status=204),
+    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
+    RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
+    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
+    RestRoute("POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer),
+    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=PageAnswer),
+    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer),
+    RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
+)

@@ -1,0 +1,63 @@
+"""Organisations over REST, for administrators of the room."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from pentad.rooms.registers.access.organisations import require_admin
+from pentad.rooms.registers.interface.rest.models import MemberData, OrganisationData
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, no_content
+from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+
+
+async def list_organisations(request: RestRequest) -> Response:
+    """List the organisations you may know of."""
+    limit, offset = request.window()
+    found = await request.registers.organisations.list(request.caller, limit, offset)
+    return json_response({"results": [one.wire() for one in found]})
+
+
+async def create_organisation(request: RestRequest) -> Response:
+    """Create an organisation."""
+    require_admin(request.caller)
+    given = body_as(OrganisationData, await request.object())
+    return json_response(
+        (await request.registers.organisations.create(request.caller, given.slug, given.title)).wire(), 201
+    )
+
+
+async def delete_organisation(request: RestRequest) -> Response:
+    """Delete an organisation that owns nothing."""
+    await request.registers.organisations.delete(request.caller, request.path("id"))
+    return no_content()
+
+
+async def list_members(request: RestRequest) -> Response:
+    """List the members of an organisation."""
+    return json_response({"results": await request.registers.organisations.members(request.caller, request.path("id"))})
+
+
+async def add_member(request: RestRequest) -> Response:
+    """Put a principal into an organisation."""
+    require_admin(request.caller)
+    given = body_as(MemberData, await request.object())
+    await request.registers.organisations.add_member(request.caller, request.path("id"), given.principal)
+    return no_content()
+
+
+async def remove_member(request: RestRequest) -> Response:
+    """Take a principal out of an organisation."""
+    await request.registers.organisations.remove_member(request.caller, request.path("id"), request.path("principal"))
+    return no_content()
+
+
+_TOPIC: Final = "organisations"
+ROUTES: Final = (
+    RestRoute("GET", "/organisations", _TOPIC, list_organisations, PAGING),
+    RestRoute("POST", "/organisations", _TOPIC, create_organisation, body=OrganisationData, status=201),
+    RestRoute("DELETE", "/organisations/{id}", _TOPIC, delete_organisation, status=204),
+    RestRoute("GET", "/organisations/{id}/members", _TOPIC, list_members),
+    RestRoute("POST", "/organisations/{id}/members", _TOPIC, add_member, body=MemberData, status=204),
+    RestRoute("DELETE", "/organisations/{id}/members/{principal}", _TOPIC, remove_member, status=204),
+)

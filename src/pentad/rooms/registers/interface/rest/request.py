@@ -1,0 +1,206 @@
+"""One REST request as its handler sees it: who asks, for what, with which preconditions."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, VersionMismatch
+from pentad.kernel.json import check_bounds
+from pentad.mcp.arguments import argument_error
+from pentad.net.multipart import Form, is_form, read_form
+from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.access.rules import require_credentials
+from pentad.rooms.registers.interface.rest.responses import Tag, etag, parse_tags
+from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.presentation import present, visible_schema
+from pentad.rooms.registers.query.models import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.query.query_fields import QuerySchema
+from pentad.rooms.registers.service import Registers
+
+M = TypeVar("M", bound=BaseModel)
+
+_MOST_KEYS: Final = 2_000_000
+"""The size of a bulk request is limited in bytes; this only stops bodies that consist of keys."""
+_VERSION: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+_LARGEST_OFFSET: Final = 2**53
+_LONGEST_LABEL: Final = 200
+
+
+def is_yes(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes")
+
+
+def caller_of(request: Request) -> Caller:
+    """The sender of a request; `X-Reason` and `X-Request-Id` go into the history."""
+    headers = dict[bytes, bytes](request.scope["headers"])
+
+    def label(name: bytes) -> str | None:
+        text = headers.get(name)
+        return text.decode("latin-1")[:_LONGEST_LABEL] if text else None
+
+    principal = request.scope["state"]["principal"]
+    return Caller(principal, label(b"user-agent"), None, label(b"x-request-id"), label(b"x-reason"))
+
+
+def body_as(model: type[M], given: dict[str, Any]) -> M:
+    """The body as a model; InvalidInput lists every problem at once."""
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise argument_error(model, error, given) from None
+
+
+class RestRequest:
+    """A request for one route of the room."""
+
+    def __init__(self, registers: Registers, http: Request) -> None:
+        self.registers = registers
+        self.http = http
+        self.caller = caller_of(http)
+        self.files = registers.files
+
+    def path(self, name: str) -> str:
+        return self.http.path_params[name]
+
+    def text(self, name: str) -> str | None:
+        """A query parameter; an empty one counts as absent."""
+        return self.http.query_params.get(name) or None
+
+    def flag(self, name: str) -> bool:
+        return is_yes(self.http.query_params.get(name) or "")
+
+    def integer(self, name: str, default: int, most: int = LARGEST_LIMIT) -> int:
+        given = self.text(name)
+        if given is None:
+            return default
+        if not given.isdecimal() or len(given) > 18:
+            raise InvalidInput(f"{name} is {given[:40]!r}.", hint="Give a whole number.")
+        return min(int(given), most)
+
+    def window(self) -> tuple[int, int]:
+        """The limit and offset of a list, from `_limit`, `_offset` and `_page` (with or without the underscore)."""
+        limit = self.integer("_limit", self.integer("limit", DEFAULT_LIMIT))
+        page = self.integer("_page", self.integer("page", 0, _LARGEST_OFFSET), _LARGEST_OFFSET)
+        offset = self.integer("_offset", self.integer("offset", 0, _LARGEST_OFFSET), _LARGEST_OFFSET)
+        return limit, (page - 1) * limit if page > 0 else offset
+
+    async def json(self) -> Any:
+        """The body as JSON."""
+        body = await self.http.body()
+        check_bounds(body, depth=self.registers.platform.limits.json_depth, keys=_MOST_KEYS)
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidInput(f"The body is not JSON: {error}.", hint="Send a JSON object.") from None
+
+    async def object(self, *, optional: bool = False) -> dict[str, Any]:
+        """The body as a JSON object."""
+        if optional and not await self.http.body():
+            return {}
+        given = await self.json()
+        if not isinstance(given, dict):
+            raise InvalidInput("The body must be a JSON object.")
+        return cast("dict[str, Any]", given)
+
+    @property
+    def is_form(self) -> bool:
+        """Whether the body is a form with files."""
+        return is_form(self._content_type)
+
+    def form(self) -> AbstractAsyncContextManager[Form]:
+        """The form in the body, read as it arrives; its files live as long as the context."""
+        return read_form(self.http.stream(), self._content_type)
+
+    @property
+    def _content_type(self) -> str:
+        return self.http.headers.get("content-type", "")
+
+    async def if_match(self, current: Callable[[], Awaitable[int | str]]) -> str | None:
+        """The version that `If-Match` demands; None for any. Of several, the current one if it is listed.
+
+        A weak tag never matches (RFC 9110, 8.8.3.2). If `If-None-Match` lists the current version, nothing may change.
+        """
+        if self._header("if-none-match") is not None and self.has_version(etag(now := await current())):
+            raise VersionMismatch(
+                "If-None-Match names what is there already.",
+                hint="Leave it out, or change what you have read with If-Match.",
+                details={"current": now},
+            )
+        tags = self._tags("if-match")
+        if tags is None:
+            return None
+        named = [tag.version for tag in tags if not tag.weak and tag.version is not None]
+        if len(named) == 1:
+            return named[0]
+        now = str(await current())
+        if not named:
+            raise _unmatched(now, weak=all(tag.weak for tag in tags))
+        return now if now in named else named[0]
+
+    async def if_match_object(self, pair: Pair) -> int | None:
+        """The same for the object in the path; versions of objects are numbers."""
+
+        async def current() -> int:
+            return (await self.registers.objects.get(self.caller, pair, self.path("id"))).version
+
+        version = await self.if_match(current)
+        if version is not None and _VERSION.fullmatch(version) is None:
+            raise _unmatched(str(await current()), weak=False)
+        return None if version is None else int(version)
+
+    def has_version(self, tag: str) -> bool:
+        """Whether the caller has this version already (`If-None-Match`, which compares weakly)."""
+        given = self._header("if-none-match")
+        if given is None:
+            return False
+        return given == "*" or any(one.text == tag for one in parse_tags(given) or ())
+
+    def _tags(self, name: str) -> list[Tag] | None:
+        """The entity tags in a header; None if it is absent or `*`."""
+        given = self._header(name)
+        if given is None or given == "*":
+            return None
+        tags = parse_tags(given)
+        if tags is None:
+            raise InvalidInput(f"If-Match is {given[:80]!r}.", hint='Give ETags as they came, e.g. "3" or "3", "4".')
+        return tags
+
+    def _header(self, name: str) -> str | None:
+        """A header; a repeated one is one list."""
+        return ", ".join(given).strip() if (given := self.http.headers.getlist(name)) else None
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return self.http.headers.get("idempotency-key") or None
+
+    async def pair(self, right: Right = "read") -> Pair:
+        """The register and schema in the path. Without credentials, all but public ones get the same answer."""
+        try:
+            return await self.registers.catalogue.pair(self.caller, self.path("register"), self.path("schema"), right)
+        except (NotFound, Forbidden):
+            require_credentials(self.caller.principal)
+            raise
+
+    def visible_schema(self, pair: Pair) -> QuerySchema:
+        """What the caller may name of a pair's schema."""
+        return visible_schema(self.registers.access, self.caller, pair)
+
+    def present(
+        self, pair: Pair, stored: StoredObject, fields: Sequence[str] | None = None, *, prune: bool = True
+    ) -> dict[str, Any]:
+        """An object as the caller may see it."""
+        return present(self.registers.access, self.caller, pair, stored, fields=fields, prune=prune)
+
+
+def _unmatched(now: str, *, weak: bool) -> VersionMismatch:
+    if weak:
+        message = "If-Match has only weak ETags, and compares strongly: none of them matches."
+        hint = f"Send the ETag as it came, {etag(now)} and not W/{etag(now)}."
+    else:
+        message, hint = f"It is at version {now}, which If-Match does not name.", "Read it again and repeat the change."
+    return VersionMismatch(message, hint=hint, details={"current": now})

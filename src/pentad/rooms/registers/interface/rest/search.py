@@ -1,0 +1,261 @@
+"""Lists, searches, figures, questions and saved queries over objects.
+
+A question in plain words is answered with the objects that match; no language model is involved, and the answer says
+nothing that is not stored. Filler words are left out. Objects with all other words come first (with hybrid schemas,
+those close in meaning), then those with some. Each comes with the words and properties that matched.
+"""
+
+import re
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from pentad.platform import Parameter
+from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, Shaping, shape, shaping_of
+from pentad.rooms.registers.interface.rest.models import (
+    AggregateData,
+    ObjectsAnswer,
+    PageAnswer,
+    QuestionData,
+    SearchData,
+    ViewData,
+)
+from pentad.rooms.registers.interface.rest.objects import PAIR
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, no_content, page_body, whole_list
+from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.presentation import aggregate_of, parameters_of, present_raw, query_of
+from pentad.rooms.registers.query.models import Query, QueryResult
+from pentad.rooms.registers.query.parser import parse_search
+
+_SEARCH_NAMES: Final = ("_search", "q", "query", "search")
+"""The parameter names for search words."""
+_PLAIN: Final = Shaping()
+_WORD: Final = re.compile(r"\w+")
+_MOST_WORDS: Final = 8
+_FILLER_WORDS: Final = (
+    "a about all an and any are as at be by can could did do does find for from get give had has have how i in is it"
+    " list many me my of on or our please show tell that the their them there these they this to was were what when"
+    " where which who whom why will with you your"
+)
+_QUERY: Final = (
+    *PAGING,
+    Parameter("_cursor", "The cursor of the last page; instead of _offset."),
+    Parameter("_search", "Words to look for in all texts; a hybrid schema is searched by meaning too."),
+    Parameter("_order[field]", "asc or desc, for each property to sort by."),
+    Parameter("_fields", "Only these properties, separated by commas."),
+    EXTEND,
+    UNSET,
+    Parameter("_facets", "Count the values of these properties."),
+    Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
+    Parameter("field", "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=."),
+)
+
+
+async def page_of(
+    request: RestRequest, pair: Pair, query: Query, found: QueryResult, shaping: Shaping = _PLAIN
+) -> dict[str, Any]:
+    """The envelope of a list of objects."""
+    prune, access = not request.flag("_empty"), request.registers.access
+    objects = [StoredObject(*row) for row in found.rows]
+    if prune and query.fields is None and not found.relevance and not shaping:
+        rows = present_raw(access, request.caller, pair, objects)
+    else:
+        rows = [request.present(pair, stored, fields=query.fields, prune=prune) for stored in objects]
+    _explain(rows, found)
+    if shaping:
+        rows = await shape(request, pair, shaping, rows, query.as_of)
+    total = len(rows) if found.total is None else found.total
+    body = {**page_body(rows, total, query.limit, query.offset), "facets": found.facets}
+    if found.cursor:
+        body["cursor"] = found.cursor
+    if found.ignored:
+        body["@self"] = {"ignored": list(found.ignored)}
+    return {**body, **found.retrieval_info()}
+
+
+def _explain(rows: list[Any], found: QueryResult) -> None:
+    """Add to each hit how relevant it is, and why if that is known."""
+    for number, (row, relevance) in enumerate(zip(rows, found.relevance, strict=False)):
+        if isinstance(metadata := row.get("@self"), dict):
+            metadata["relevance"] = round(relevance, 4)
+            if found.why:
+                metadata["why"] = found.why[number].wire()
+
+
+async def list_objects(request: RestRequest) -> Response:
+    """List objects: filter, search, sort, choose fields, count values."""
+    pair = await request.pair()
+    query = parameters_of(request.registers.access, request.caller, pair, request.http.query_params.multi_items())
+    shaping = await shaping_of(request, pair)
+    found = await request.registers.objects.find(request.caller, pair, query)
+    return json_response(await page_of(request, pair, query, found, shaping))
+
+
+async def search_by_words(request: RestRequest) -> Response:
+    """Look for words in every pair you may read, or in the register and schema given."""
+    pairs = await pairs_of(request, request.text("register"), request.text("schema"))
+    limit, offset = request.window()
+    words = next((text for name in _SEARCH_NAMES if (text := request.text(name)) is not None), "")
+    found, rows = await matches(request, pairs, words, limit, offset)
+    return json_response({"results": rows, **found.retrieval_info()})
+
+
+async def search_by_query(request: RestRequest) -> Response:
+    """Query objects with one JSON body: filter, search, sort, fields, facets, cursor, as_of."""
+    given = body_as(SearchData, await request.object())
+    pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
+    raw = given.model_dump(exclude={"register_", "schema_"}, exclude_none=True)
+    query = query_of(request.registers.access, request.caller, pair, raw)
+    return json_response(
+        await page_of(request, pair, query, await request.registers.objects.find(request.caller, pair, query))
+    )
+
+
+async def aggregate(request: RestRequest) -> Response:
+    """Compute figures over groups of objects: count, sum, avg, min, max, distinct; by value or by time."""
+    given = body_as(AggregateData, await request.object())
+    pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
+    raw = given.model_dump(exclude={"register_", "schema_", "aggregate"}, exclude_none=True)
+    query = aggregate_of(request.registers.access, request.caller, pair, {**raw, **given.aggregate})
+    found = await request.registers.objects.aggregate(request.caller, pair, query)
+    retrieval = {} if found.retrieval is None else {"retrieval": found.retrieval}
+    return json_response({"results": found.groups, "more": found.more, **retrieval})
+
+
+async def pairs_of(request: RestRequest, register: int | str | None, schema: int | str | None) -> list[Pair]:
+    """The pairs to search: those named, or all that the caller may read."""
+    catalogue = request.registers.catalogue
+    if register is not None and schema is not None:
+        return [await catalogue.pair(request.caller, register, schema)]
+    wanted_register = None if register is None else (await catalogue.get_register(request.caller, register)).id
+    wanted_schema = None if schema is None else (await catalogue.get_schema(request.caller, schema)).id
+    return [
+        pair
+        for pair in await catalogue.visible_pairs(request.caller)
+        if wanted_register in (None, pair.register.id) and wanted_schema in (None, pair.schema.id)
+    ]
+
+
+async def matches(
+    request: RestRequest, pairs: list[Pair], search: str, limit: int, offset: int = 0, *, words: bool = False
+) -> tuple[QueryResult, list[dict[str, Any]]]:
+    """The objects that a search finds in some pairs, best first, raw and presented; `words` disables meaning."""
+    query = Query(search=parse_search(search), limit=limit, offset=offset, count=False)
+    found = await request.registers.objects.find_in(request.caller, pairs, query, words=words)
+    known = {(pair.register.id, pair.schema.id): pair for pair in pairs}
+    objects = [StoredObject(*row) for row in found.rows]
+    rows = [request.present(known[stored.register, stored.schema], stored) for stored in objects]
+    if found.why:
+        _explain(rows, found)
+    return found, rows
+
+
+async def ask_question(request: RestRequest) -> Response:
+    """Answer a question with the objects that match its words, and say why each does."""
+    given = body_as(QuestionData, await request.object())
+    pairs = await pairs_of(request, given.register_, given.schema_)
+    words = significant_words(given.question)
+    found = (await matches(request, pairs, " ".join(words), given.limit))[1] if words else []
+    seen = {row["@self"]["id"] for row in found}
+    for word in words if len(words) > 1 else ():
+        if len(found) >= given.limit:
+            break
+        _, rows = await matches(request, pairs, word, given.limit, words=True)
+        more = [row for row in rows if row["@self"]["id"] not in seen]
+        found += more[: given.limit - len(found)]
+        seen |= {row["@self"]["id"] for row in more}
+    results = [{"object": row, "because": reasons(row, words)} for row in found]
+    return json_response(
+        {"question": given.question, "words": words, "answer": _sentence(len(found), words), "results": results}
+    )
+
+
+def significant_words(question: str) -> list[str]:
+    """The words of a question that can tell one object from another."""
+    filler = frozenset(_FILLER_WORDS.split())
+    words = [word for word in _WORD.findall(question.lower()) if word not in filler]
+    return list(dict.fromkeys(words))[:_MOST_WORDS]
+
+
+def reasons(row: dict[str, Any], words: list[str]) -> list[dict[str, Any]]:
+    """Which word was found in which property, and how near the question it is where that counted."""
+    texts = {name: str(value).lower() for name, value in row.items() if name not in ("@self", "id")}
+    cosine = row["@self"].get("why", {}).get("cosine")
+    near: list[dict[str, Any]] = [] if cosine is None else [{"cosine": cosine}]
+    return near + [
+        {"word": word, "property": name}
+        for word in words
+        for name, text in texts.items()
+        if any(part.startswith(word) for part in _WORD.findall(text))
+    ]
+
+
+def _sentence(count: int, words: list[str]) -> str:
+    if not words:
+        return "The question has no word to look for. Name a thing, a place, a person or a state."
+    looked = ", ".join(words)
+    return (
+        f"{count} object{'' if count == 1 else 's'} found for: {looked}." if count else f"Nothing found for: {looked}."
+    )
+
+
+async def list_views(request: RestRequest) -> Response:
+    """List your saved queries."""
+    found = await request.registers.saved.list(request.caller)
+    return json_response(whole_list([one.wire() for one in found]))
+
+
+async def create_view(request: RestRequest) -> Response:
+    """Save a query: filter, search, sort, fields, limit, facets."""
+    given = body_as(ViewData, await request.object())
+    pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
+    return json_response(
+        (await request.registers.saved.create(request.caller, pair, given.title, given.query)).wire(), 201
+    )
+
+
+async def get_view(request: RestRequest) -> Response:
+    """Get a saved query."""
+    return json_response((await request.registers.saved.get(request.caller, request.path("id"))).wire())
+
+
+async def read_view(request: RestRequest) -> Response:
+    """Run a saved query."""
+    return json_response(await request.registers.saved.result(request.caller, request.path("id")))
+
+
+async def delete_view(request: RestRequest) -> Response:
+    """Delete a saved query."""
+    await request.registers.saved.delete(request.caller, request.path("id"))
+    return no_content()
+
+
+SEARCH_ROUTES: Final = (
+    RestRoute("GET", PAIR, "objects", list_objects, _QUERY, answer=ObjectsAnswer, public=True),
+    RestRoute(
+        "GET",
+        "/search",
+        "search",
+        search_by_words,
+        (
+            Parameter("_search", "The words to look for."),
+            *(Parameter(name, "The same as _search.") for name in _SEARCH_NAMES[1:]),
+            Parameter("register", "Only in this register."),
+            Parameter("schema", "Only objects of this schema."),
+            *PAGING,
+        ),
+        exact=True,
+    ),
+    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer),
+    RestRoute("POST", "/search/aggregate", "search", aggregate, body=AggregateData),
+)
+CHAT_ROUTES: Final = (RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData),)
+VIEW_ROUTES: Final = (
+    RestRoute("GET", "/views", "views", list_views, answer=PageAnswer),
+    RestRoute("POST", "/views", "views", create_view, body=ViewData, status=201),
+    RestRoute("GET", "/views/{id}", "views", get_view),
+    RestRoute("GET", "/views/{id}/results", "views", read_view),
+    RestRoute("DELETE", "/views/{id}", "views", delete_view, status=204),
+)

@@ -1,0 +1,132 @@
+"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines."""
+
+import io
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, BinaryIO, Final
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Parameter
+from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.interface.rest.request import RestRequest, is_yes
+from pentad.rooms.registers.interface.rest.responses import json_response
+from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, format_named
+from pentad.rooms.registers.transfer.imports import ImportOptions
+
+
+async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
+    """The register in the path with the named schema, or with its only one."""
+    catalogue = request.registers.catalogue
+    if schema is None:
+        register = await catalogue.get_register(request.caller, request.path("id"))
+        if len(register.schemas) != 1:
+            raise InvalidInput(
+                f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
+            )
+        return await catalogue.pair(request.caller, register.id, register.schemas[0], right)
+    return await catalogue.pair(request.caller, request.path("id"), schema, right)
+
+
+async def export(request: RestRequest) -> Response:
+    """Export the objects of a register's schema as a file."""
+    pair = await _pair(request, "read", request.text("schema"))
+    kind = format_named(request.text("format") or "csv")
+    chunks = request.registers.transfer.export(request.caller, pair, kind, _selection(request))
+    first = await anext(chunks, b"")  # an error in the query must come before the response starts
+    name = f"{pair.register.slug}-{pair.schema.slug}.{kind}"
+    headers = {"content-disposition": f'attachment; filename="{name}"', "x-content-type-options": "nosniff"}
+    return StreamingResponse(_from(first, chunks), headers=headers, media_type=MEDIA_TYPES[kind])
+
+
+def _selection(request: RestRequest) -> dict[str, Any]:
+    selection: dict[str, Any] = {}
+    if (given := request.text("_filter")) is not None:
+        try:
+            selection["filter"] = msgspec.json.decode(given)
+        except (msgspec.DecodeError, RecursionError):
+            raise InvalidInput("_filter is not JSON.", hint='Write {"status": "open"}, URL-encoded.') from None
+    for parameter, name in (("_search", "search"), ("_order", "sort"), ("_fields", "fields"), ("_asOf", "as_of")):
+        if (value := request.text(parameter)) is not None:
+            selection[name] = value
+    return selection
+
+
+async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
+
+
+async def import_(request: RestRequest) -> Response:
+    """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
+    if not request.is_form:
+        body = io.BytesIO(await request.http.body())
+        return await _import(request, body, request.http.headers.get("content-type", ""), "", {})
+    async with request.form() as form:
+        if len(form.files) != 1:
+            raise InvalidInput(f"The form holds {len(form.files)} files.", hint="Send one: -F file=@rows.csv")
+        [file] = form.files
+        return await _import(request, file.content, file.media_type, file.name, form.fields)
+
+
+async def _import(
+    request: RestRequest, source: BinaryIO, media_type: str, name: str, fields: Mapping[str, str]
+) -> Response:
+    """Import a file. Parameters are in the URL or in fields of the form."""
+
+    def option(parameter: str) -> str:
+        return request.text(parameter) or fields.get(parameter, "")
+
+    pair = await _pair(request, "create", option("schema") or None)
+    kind = format_named(option("format") or _kind_of(media_type, name))
+    key = tuple(part.strip() for part in option("key").split(",") if part.strip())
+    options = ImportOptions(key=key, partial=is_yes(option("partial")), dry_run=is_yes(option("dry_run")))
+    report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
+    refused = report.failed and not options.partial and not options.dry_run
+    return json_response(report.wire(), 400 if refused else 200)
+
+
+def _kind_of(media_type: str, name: str) -> str:
+    """The format by media type or by file name: many clients send no better type than application/octet-stream."""
+    plain = media_type.partition(";")[0].strip().lower()
+    for kind, known in MEDIA_TYPES.items():
+        if plain == known.partition(";")[0] or name.lower().endswith(f".{kind}"):
+            return kind
+    raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
+
+
+_FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
+_SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
+_FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
+ROUTES: Final = (
+    RestRoute(
+        "GET",
+        "/registers/{id}/export",
+        "registers",
+        export,
+        (
+            _SCHEMA,
+            _FORMAT,
+            Parameter("_filter", "Only these, as JSON."),
+            Parameter("_fields", "Only these properties."),
+        ),
+    ),
+    RestRoute(
+        "POST",
+        "/registers/{id}/import",
+        "registers",
+        import_,
+        (
+            _SCHEMA,
+            _FORMAT,
+            Parameter("key", "Properties that identify the existing object of a row."),
+            Parameter("partial", "true: import the good rows.", "boolean"),
+            Parameter("dry_run", "true: only report.", "boolean"),
+        ),
+        uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
+    ),
+)

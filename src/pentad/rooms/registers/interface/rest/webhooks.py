@@ -1,0 +1,93 @@
+"""Webhooks over REST, for administrators of the room and those who may define a register or schema."""
+
+from typing import Any, Final
+
+from pydantic import Field
+from starlette.responses import Response
+
+from pentad.kernel.errors import NotFound
+from pentad.rooms.registers.interface.rest.models import Open, PageAnswer
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
+from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
+
+
+class WebhookChange(Open):
+    """The fields of a webhook to change."""
+
+    register_: int | str | None = Field(None, alias="register")
+    schema_: int | str | None = Field(None, alias="schema")
+    events: list[str] | None = None
+    secret: str | None = None
+
+
+class WebhookData(WebhookChange):
+    """A URL that gets a request for each change."""
+
+    url: str
+
+
+async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str, Any]:
+    """The body, if its fields have the right types and the caller may have webhooks at all."""
+    refuse_strangers(request.caller)
+    given = await request.object()
+    body_as(model, given)
+    return given
+
+
+async def list_webhooks(request: RestRequest) -> Response:
+    """List your webhooks; administrators see all."""
+    found = await request.registers.webhooks.list(request.caller)
+    return json_response(whole_list([one.wire() for one in found]))
+
+
+async def create_webhook(request: RestRequest) -> Response:
+    """Register a URL. Only this answer contains its signing secret."""
+    made = await request.registers.webhooks.create(request.caller, await _checked(request, WebhookData))
+    return json_response(made.wire(with_secret=True), 201)
+
+
+async def get_webhook(request: RestRequest) -> Response:
+    """Get a webhook."""
+    return json_response((await request.registers.webhooks.get(request.caller, request.path("id"))).wire())
+
+
+async def update_webhook(request: RestRequest) -> Response:
+    """Change a webhook; fields that are not named stay."""
+    given = await _checked(request, WebhookChange)
+    return json_response((await request.registers.webhooks.update(request.caller, request.path("id"), given)).wire())
+
+
+async def delete_webhook(request: RestRequest) -> Response:
+    """Remove a webhook with its log."""
+    await request.registers.webhooks.delete(request.caller, request.path("id"))
+    return no_content()
+
+
+async def list_deliveries(request: RestRequest) -> Response:
+    """List the deliveries of a webhook and their results, newest first."""
+    limit, _ = request.window()
+    found = await request.registers.webhooks.deliveries(request.caller, request.path("id"), limit)
+    return json_response({"results": [one.wire() for one in found]})
+
+
+async def retry_delivery(request: RestRequest) -> Response:
+    """Send a delivery once more."""
+    number = request.path("delivery")
+    if not number.isdecimal() or len(number) > 18:
+        raise NotFound(f"Delivery {number[:40]!r} not found.")
+    return json_response(
+        (await request.registers.webhooks.retry(request.caller, request.path("id"), int(number))).wire()
+    )
+
+
+ROUTES: Final = (
+    RestRoute("GET", "/webhooks", "webhooks", list_webhooks, answer=PageAnswer),
+    RestRoute("POST", "/webhooks", "webhooks", create_webhook, body=WebhookData, status=201),
+    RestRoute("GET", "/webhooks/{id}", "webhooks", get_webhook),
+    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookChange),
+    RestRoute("DELETE", "/webhooks/{id}", "webhooks", delete_webhook, status=204),
+    RestRoute("GET", "/webhooks/{id}/logs", "webhooks", list_deliveries),
+    RestRoute("POST", "/webhooks/{id}/logs/{delivery}/retry", "webhooks", retry_delivery),
+)

@@ -1,0 +1,101 @@
+"""The input schemas of the three tools in `tools/list`, as short as a model can still use.
+
+Every client pays for these texts in every conversation, so they are written by hand. A test compares them with the
+models that validate arguments, and limits their size.
+"""
+
+from typing import Any, Final
+
+_REF: Final[dict[str, Any]] = {"type": ["integer", "string"]}
+_INT: Final[dict[str, Any]] = {"type": "integer"}
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
+_OBJECT: Final[dict[str, Any]] = {"type": "object"}
+_NAMES: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+_OBJECTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "object"}}
+
+
+def _about(kind: dict[str, Any], description: str) -> dict[str, Any]:
+    return {**kind, "description": description}
+
+
+_ID: Final = _about(_REF, "id, uuid or slug")
+_PAGING: Final[dict[str, Any]] = {
+    "limit": _INT,
+    "offset": _INT,
+    "fields": _about(_NAMES, "return only these"),
+    "max_tokens": _about(_INT, "cut the answer to fit; it says what is missing"),
+}
+_WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
+
+ACTIONS: Final = ("list", "get", "create", "update", "delete")
+SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
+OBJECT_ACTIONS: Final = (
+    *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
+    "unlock", "restore", "purge", "can_delete",
+)  # fmt: skip
+
+
+def _schema(actions: tuple[str, ...], required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    action = {"type": "string", "enum": list(actions)}
+    return {"type": "object", "properties": {"action": action, **properties}, "required": required}
+
+
+REGISTERS: Final = _schema(
+    ACTIONS,
+    ["action"],
+    id=_ID,
+    data=_about(_OBJECT, "title, slug, description, schemas [ids], authorization"),
+    if_version=_about(_TEXT, "fail if it changed since"),
+    **_PAGING,
+)
+SCHEMAS: Final = _schema(
+    SCHEMA_ACTIONS,
+    ["action"],
+    id=_ID,
+    data=_about(_OBJECT, "title, properties (JSON Schema 2020-12), required, configuration"),
+    migration=_about(_OBJECTS, "steps from preflight that make stored objects fit"),
+    if_version=_TEXT,
+    **_PAGING,
+)
+OBJECTS: Final = _schema(
+    OBJECT_ACTIONS,
+    ["action", "register", "schema"],
+    register=_ID,
+    schema=_ID,
+    id=_about(_REF, "uuid or slug"),
+    data=_about(_OBJECT, "properties; with patch: a merge patch"),
+    filter=_about(
+        _OBJECT,
+        '{"status":"open","price":{"gte":5},"address.city":{"in":["a","b"]},"or":[...]}; eq ne gt gte lt lte in nin'
+        " like exists contains; and or not; @self.created etc.",
+    ),
+    search=_about(_TEXT, "full text, by meaning too where configuration.search is hybrid"),
+    sort=_about(_NAMES, '["-price","name"]'),
+    cursor=_about(_TEXT, "from the last answer, to go on"),
+    page=_INT,
+    count=_about({"type": "boolean"}, "false: no total"),
+    facets=_about(_NAMES, "count values of these properties"),
+    aggregate=_about(
+        _OBJECT, '{"metrics":{"n":"count","sum":{"sum":"price"}},"group_by":["status",{"path":"due","by":"month"}]}'
+    ),
+    as_of=_about({"type": ["string", "number"]}, "a time, or change:<id> from the history: as it was"),
+    if_version=_about(_INT, "fail if it changed since"),
+    idempotency_key=_about(_TEXT, "same key, done once"),
+    json_patch=_about(_OBJECTS, "with patch: RFC 6902"),
+    operations=_about(
+        _OBJECTS, "with bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key: [names], if_version}]"
+    ),
+    atomic=_about({"type": "boolean"}, "all or nothing (default)"),
+    plan=_about(_TEXT, "plan id, with commit, undo"),
+    version=_about(_INT, "with revert, diff"),
+    to_version=_INT,
+    seconds=_about(_INT, "with lock"),
+    **_PAGING,
+    **_WHY,
+)
+
+LIST_ANSWER: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT},
+}
+"""The output schema: a list has `results`, every other answer is an object."""

@@ -1,0 +1,135 @@
+"""What a caller may read of the past: only what both today's rights and the rights on the past state allow.
+
+A property hidden in either state is hidden. A change is judged by the state it led to. A change the caller may not read
+does not exist for it, even where its number stands for a point in time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pentad.kernel.errors import NotFound
+from pentad.kernel.ports import Dialect, Rows
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log, store
+from pentad.rooms.registers.objects.change_log import Change
+from pentad.rooms.registers.presentation import without
+from pentad.rooms.registers.query.conditions import condition
+from pentad.rooms.registers.query.dialects import sql_dialect
+from pentad.rooms.registers.query.models import AsOf, Filter
+
+_MOST_EXAMINED: Final = 5_000
+_PORTION: Final = 500
+
+
+class HistoryAccess:
+    """Decides, within one unit of work, what a caller may read of the past."""
+
+    def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
+        self._dialect: Dialect = dialect
+        self._catalogue = catalogue
+        self._access = access
+
+    def time_of(self, rows: Rows, caller: Caller, as_of: AsOf) -> float:
+        """The time a point in the past means; a change the caller may not read stands for none."""
+        if as_of.change is None:
+            return 0.0 if as_of.at is None else as_of.at
+        found = change_log.get_change(rows, self._dialect, as_of.change)
+        if found is None or not self.readable_changes(rows, caller, [found]):
+            raise NotFound(
+                f"There is no change {as_of.change}.", hint="Changes are numbered as the changes feed shows."
+            )
+        return found.at
+
+    def state(
+        self, rows: Rows, caller: Caller, pair: Pair, current: StoredObject, at: float
+    ) -> StoredObject | None:  # fmt: skip
+        """An object as it was, complete; None if it did not exist or the caller may not see it."""
+        past = change_log.state_at(rows, current, at)
+        return past if past is not None and self._access.sees_past(caller, pair, current, past) else None
+
+    def readable(self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject]) -> list[StoredObject]:
+        """Past states without what is hidden from the caller today or was hidden then."""
+        if not self._access.hidden(caller, pair):
+            return list(objects)
+        existing = store.existing_by_uuid(rows, [stored.uuid for stored in objects])
+        return [self._readable(caller, pair, existing[stored.uuid].stored, stored) for stored in objects]
+
+    def _readable(self, caller: Caller, pair: Pair, current: StoredObject, past: StoredObject) -> StoredObject:
+        hidden = {
+            name for one in (current, past) for name in self._access.hidden(caller, pair, one.data, one.owner)
+        }  # fmt: skip
+        return without(past, pair, hidden) if hidden else past
+
+    def readable_changes(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
+        """The changes the caller may read, as it may read them."""
+        if self._access.is_free(caller):
+            return list(changes)
+        pair_of = self._catalogue.pairs_in(rows)
+        existing = store.existing_by_uuid(rows, sorted({change.uuid for change in changes}))
+        found: list[Change] = []
+        for change in changes:
+            current = existing[change.uuid].stored if change.uuid in existing else None
+            pair = pair_of(change.register, change.schema) if current is not None else None
+            if current is not None and pair is not None and self._sees(caller, pair, current, change):
+                found.append(self.redacted(caller, pair, change))
+        return found
+
+    def sees_changes(self, rows: Rows, caller: Caller, pair: Pair, rule: Filter, span: store.ChangeSpan) -> bool:
+        """Whether a transaction changed an object of the pair that the caller sees now or saw before.
+
+        `rule` is the caller's row filter. If a change covers more than 5,000 objects that are all hidden now, only the
+        first 5,000 are checked for what they were before.
+        """
+        place = change_log.span_condition(self._dialect, pair.register.id, pair.schema.id, span)
+        seen = condition(sql_dialect(self._dialect), rule)
+        now = (
+            f"SELECT 1 FROM objects WHERE uuid IN (SELECT uuid FROM object_changes WHERE {place.text})"  # noqa: S608
+            f" AND ({seen.text}) LIMIT 1"
+        )
+        if rows.one(now, *place.params, *seen.params) is not None:
+            return True
+        last = span.after
+        for _ in range(_MOST_EXAMINED // _PORTION):
+            portion = rows.all(
+                f"SELECT seq, uuid, before FROM object_changes WHERE {place.text}"  # noqa: S608  own condition
+                " AND seq > ? AND before IS NOT NULL ORDER BY seq LIMIT ?",
+                *place.params, last, _PORTION,
+            )  # fmt: skip
+            existing = store.existing_by_uuid(rows, [uuid for _, uuid, _ in portion])
+            for _, uuid, before in portion:
+                if uuid in existing and self._access.sees_object(
+                    caller, pair, existing[uuid].stored.altered(text=before)
+                ):
+                    return True
+            if len(portion) < _PORTION:
+                return False
+            last = portion[-1][0]
+        return False
+
+    def redacted(self, caller: Caller, pair: Pair, change: Change) -> Change:
+        """A change without what others may not know.
+
+        A session belongs to its owner; whoever knows its id could try to use it. A hash covers all data of its state:
+        with the rest known, hidden values could be guessed until the hash matches.
+        """
+        if self._access.is_free(caller):
+            return change
+        if change.session is not None and change.principal != caller.principal.id:
+            change = replace(change, session=None)
+        return replace(change, hash=b"") if self._access.hides_some(caller, pair) else change
+
+    def may_read_change(self, caller: Caller, pair: Pair, current: StoredObject | None) -> Callable[[Change], bool]:
+        """A test for whether the caller may read a change. Only administrators read changes of purged objects."""
+        if self._access.is_free(caller):
+            return lambda _change: True
+        return lambda change: current is not None and self._sees(caller, pair, current, change)
+
+    def _sees(self, caller: Caller, pair: Pair, current: StoredObject, change: Change) -> bool:
+        if change.version == current.version:
+            return self._access.sees_object(caller, pair, current)
+        if change.after is None:
+            return False
+        return self._access.sees_past(caller, pair, current, current.altered(text=change.after))

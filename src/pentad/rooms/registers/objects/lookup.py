@@ -1,0 +1,134 @@
+"""Finds the object a caller refers to, by reference or (for an upsert) by key, among those it may see.
+
+A hidden object is never found, even if it comes first among several with the same slug or key.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
+from pentad.kernel.ports import Dialect, Rows
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.models import Caller, Pair, Schema, StoredObject
+from pentad.rooms.registers.not_found import missing_object
+from pentad.rooms.registers.objects import store, uniqueness
+from pentad.rooms.registers.objects.indexes import unique_key
+from pentad.rooms.registers.objects.pending_changes import ExistingObject, WriteContext, WriteStep
+from pentad.rooms.registers.store import as_uuid
+
+
+def object_not_found(pair: Pair, ref: int | str | None) -> NotFound:
+    if ref is None:
+        return NotFound("The operation does not say which object it means.", hint="Give its uuid as id.")
+    return missing_object(pair, ref)
+
+
+def check_version(stored: StoredObject, if_version: int | None) -> None:
+    if if_version is not None and if_version != stored.version:
+        raise VersionMismatch(
+            f"Object {stored.uuid} is at version {stored.version}, not {if_version}.",
+            hint="Read it again and repeat the change on what you find.",
+            details={"current": stored.version, "expected": if_version},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """What one caller may see, within one unit of work."""
+
+    rows: Rows
+    access: AccessRules
+    caller: Caller
+    pair_of: Callable[[int, int], Pair]
+
+    def objects(self, uuids: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Which of some objects live and are the caller's to see, each with its properties that are not."""
+        found: dict[str, frozenset[str]] = {}
+        for existing in store.existing_by_uuid(self.rows, uuids).values():
+            stored = existing.stored
+            pair = self.pair_of(stored.register, stored.schema)
+            if not stored.is_deleted and self.access.sees_object(self.caller, pair, stored):
+                found[stored.uuid] = self.access.hidden(self.caller, pair, stored.data, stored.owner)
+        return found
+
+    def schema(self, schema: Schema) -> bool:
+        return self.access.sees(self.caller, schema)
+
+
+def visibility_of(
+    rows: Rows, access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
+) -> Visibility | None:  # fmt: skip
+    """What the caller may see; None if that is everything."""
+    return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
+
+
+def find_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject | None:
+    """The object of a pair with this uuid, id or slug that the caller may see, deleted or not."""
+    if access.is_free(caller):
+        return store.existing_by_ref(rows, pair.register.id, pair.schema.id, ref)
+    found = store.all_by_ref(rows, pair.register.id, pair.schema.id, ref)
+    return next((existing for existing in found if access.sees_object(caller, pair, existing.stored)), None)
+
+
+def find_targets(
+    rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, steps: Sequence[WriteStep]
+) -> list[ExistingObject | None]:  # fmt: skip
+    """The current object of each step. An upsert without a usable key fails here; hidden properties cannot be keys."""
+    caller, pair = context.caller, context.pair
+    hidden = access.hidden(caller, pair)
+    uuids: list[str | None] = [None] * len(steps)
+    found: dict[int, ExistingObject | None] = {}
+    by_key: dict[tuple[str, ...], list[int]] = {}
+    for place, step in enumerate(steps):
+        operation = step.operation
+        if operation.action == "upsert":
+            if _has_key(pair, step, hidden):
+                by_key.setdefault(operation.key, []).append(place)
+        elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
+            uuids[place] = uuid
+        elif operation.ref is not None:
+            found[place] = find_object(rows, access, caller, pair, operation.ref)
+    for names, places in by_key.items():
+        key, data = unique_key(pair.definition, names), [steps[place].operation.data or {} for place in places]
+        holders = uniqueness.find_by_key(rows, dialect, access, caller, pair, key, data)
+        for place, holder in zip(places, holders, strict=True):
+            uuids[place] = holder
+    existing = store.existing_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
+    for place, uuid in enumerate(uuids):
+        here = None if uuid is None else existing.get(uuid)
+        if here is None or (here.stored.register, here.stored.schema) != (pair.register.id, pair.schema.id):
+            continue
+        if access.sees_object(caller, pair, here.stored):
+            found[place] = here
+    return [found.get(place) for place in range(len(steps))]
+
+
+def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:
+    """How many steps from the first on are about different objects."""
+    seen: set[str | tuple[str, ...]] = set()
+    for place, (step, existing) in enumerate(zip(steps, found, strict=True)):
+        mark: str | tuple[str, ...] | None = None
+        if existing is not None:
+            mark = existing.stored.uuid
+        elif step.operation.action == "upsert":
+            data = step.operation.data or {}
+            mark = tuple(repr(data.get(name)) for name in step.operation.key)
+        if mark is not None:
+            if mark in seen:
+                return place
+            seen.add(mark)
+    return len(steps)
+
+
+def _has_key(pair: Pair, step: WriteStep, hidden: Collection[str]) -> bool:
+    names, data = step.operation.key, step.operation.data or {}
+    declared = pair.definition.properties
+    if not names or any(name not in declared or name in hidden for name in names):
+        known = [name for name in declared if name not in hidden]
+        what = f"{', '.join(names)[:80]!r} is no key" if names else "An upsert needs a key"
+        step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(known[:20])}."))
+        return False
+    if any(data.get(name) is None for name in names):
+        step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
+        return False
+    return True

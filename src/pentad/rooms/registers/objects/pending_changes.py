@@ -1,0 +1,201 @@
+"""Pending changes: a change to one object, complete but not yet written, and the write it belongs to.
+
+Also the hash chain of the history. Pure. Times have milliseconds and never repeat for one object, so the time read off
+an object finds exactly that state again.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.errors import PentadError
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+
+ChangeAction = Literal["create", "update", "delete", "restore", "revert", "migrate", "lock", "unlock", "purge"]
+
+NO_HASH: Final = bytes(32)
+"""The previous hash of an object's first change."""
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_SHA256: Final = hashlib.sha256
+
+
+class Reference(NamedTuple):
+    """One object pointing at another by a property."""
+
+    path: str
+    target: str
+
+
+class ExistingObject(NamedTuple):
+    """An object as the store has it, with the newest hash of its chain."""
+
+    stored: StoredObject
+    hash: bytes
+
+
+class TransientReferences(NamedTuple):
+    """The objects that a transient property referred to before, and those it refers to now."""
+
+    old: Sequence[str]
+    new: Sequence[str]
+
+
+class PendingChange(msgspec.Struct):
+    """One change, not yet written. `references` and `words` are None if they stay as they are.
+
+    `at` is the time of a change that makes no new state, such as a lock.
+    """
+
+    action: ChangeAction
+    after: StoredObject
+    before: ExistingObject | None = None
+    references: list[Reference] | None = None
+    words: str | None = None
+    at: float | None = None
+    known: frozenset[Reference] | None = None
+    """The object's references before, if known; those are not checked again."""
+    transient: Mapping[str, TransientReferences] | None = None
+    """The values of properties that are only written into other objects."""
+    link: bytes | None = None
+    """Its hash, if it could be computed before the transaction: the writing thread is the bottleneck."""
+
+    @property
+    def before_version(self) -> int:
+        return 0 if self.before is None else self.before.stored.version
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who made a change and why, in the order of the history's columns."""
+
+    principal: str
+    agent: str | None
+    session: str | None
+    call: str | None
+    reason: str | None
+    plan: str | None = None
+
+
+def provenance_of(caller: Caller, plan: str | None = None) -> Provenance:
+    return Provenance(caller.principal.id, caller.agent, caller.session, caller.call, caller.reason, plan)
+
+
+def current_time(clock: Clock) -> float:
+    """Now, in milliseconds as times are stored."""
+    return int(clock.now() * 1000) / 1000
+
+
+def change_time(previous: float, now: float) -> float:
+    """The time of a change: now, but later than the state it replaces."""
+    return now if now > previous else (round(previous * 1000) + 1) / 1000
+
+
+def state_digest(text: str) -> bytes:
+    """The digest of a state, as the hash chain uses it."""
+    return _SHA256(text.encode()).digest()
+
+
+def chain_facts(register: int, schema: int, version: int, action: str, at: float, provenance: Provenance) -> bytes:
+    """The facts of a change that all new objects of one write share."""
+    facts = (
+        register, schema, version, action, at,
+        provenance.principal, provenance.agent, provenance.session, provenance.call, provenance.reason, provenance.plan,
+    )  # fmt: skip
+    return _ENCODE(facts)[1:]
+
+
+def chain_hash(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes:
+    """The hash of a change: of the one before it, its own facts, and the digest of the state it led to."""
+    return _SHA256(b'%b["%b",%b%b' % (previous, uuid.encode(), shared, state)).digest()
+
+
+Status = Literal["created", "updated", "unchanged", "deleted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """Who writes where, and when."""
+
+    caller: Caller
+    pair: Pair
+    now: float
+    provenance: Provenance
+
+
+class WriteStep(msgspec.Struct):
+    """One operation of a write. New objects have `pending` early; `stored` and `status`, or `error`, come last."""
+
+    index: int
+    operation: Operation
+    pending: PendingChange | None = None
+    stored: StoredObject | None = None
+    status: Status = "failed"
+    error: PentadError | None = None
+    changes: list[PendingChange] = []
+    """Every change of the operation, including cascades."""
+
+    def fail(self, error: PentadError) -> None:
+        self.error, self.status, self.stored = error, "failed", None
+
+    def succeed(self, status: Status, stored: StoredObject) -> None:
+        self.status, self.stored = status, stored
+
+    def outcome(self) -> Outcome:
+        if self.error is not None:
+            return Outcome(self.index, "failed", None, None, self.error.as_json())
+        if self.stored is None:
+            return Outcome(self.index, self.status, None, None)
+        return Outcome(self.index, self.status, self.stored.uuid, self.stored.version)
+
+
+def write_steps(operations: Sequence[Operation]) -> list[WriteStep]:
+    return [WriteStep(index, operation) for index, operation in enumerate(operations)]
+
+
+def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
+    """The error of a failed all-or-nothing write: the first reason, and every row that failed."""
+    failed = [step for step in steps if step.error is not None]
+    if not failed:
+        return None
+    first = failed[0].error
+    assert first is not None  # noqa: S101  it is what was filtered for
+    if len(steps) == 1:
+        return first
+    rows = [{"index": step.index, "error": step.error.as_json()} for step in failed[:50] if step.error is not None]
+    details: dict[str, Any] = {**first.details, "failed": len(failed), "rows": rows}
+    return restate_error(
+        first,
+        f"Nothing was written: {len(failed)} of {len(steps)} rows failed. Row {failed[0].index}: {first.message}",
+        hint=first.hint or "Correct the rows, or send them with atomic=false.",
+        details=details,
+    )
+
+
+def restate_error(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:
+    """An error of the same kind with more details."""
+    other = type(error).__new__(type(error))
+    vars(other).update(vars(error))  # a kind of error may know more than all have
+    PentadError.__init__(other, message, hint=hint, details=details)
+    return other
+
+
+_RANDOMNESS: Final = SystemRandomness()
+_RANDOM_DIGITS: Final = 20
+_VARIANTS: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+def new_uuids(now: float, count: int, randomness: Randomness = _RANDOMNESS) -> Iterator[str]:
+    """`count` version 7 UUIDs, ascending, so that every index on them grows at its end.
+
+    They are like those of `kernel.ids`, but need only one request for randomness.
+    """
+    millis = f"{int(now * 1000) & ((1 << 48) - 1):012x}"
+    head = f"{millis[:8]}-{millis[8:]}-7"
+    noise = randomness.token_bytes(count * _RANDOM_DIGITS // 2).hex()
+    parts = [noise[start : start + _RANDOM_DIGITS] for start in range(0, len(noise), _RANDOM_DIGITS)]
+    return iter(sorted([f"{head}{part[:3]}-{_VARIANTS[part[3]]}{part[4:7]}-{part[7:19]}" for part in parts]))

@@ -1,0 +1,335 @@
+"""Reads objects: one by reference, many by query, aggregates; now, or as they were in the past.
+
+One read is one hop to the store. A single object is one lookup, unless some of its properties are filled in on reading.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Database, Rows
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.definitions.object_validation import json_text
+from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
+from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.objects import integrity, store
+from pentad.rooms.registers.objects.history_access import HistoryAccess
+from pentad.rooms.registers.objects.lookup import find_object, visibility_of
+from pentad.rooms.registers.objects.vectors import collection_name
+from pentad.rooms.registers.query import execute
+from pentad.rooms.registers.query.count_cache import CountCache
+from pentad.rooms.registers.query.metadata import SELF
+from pentad.rooms.registers.query.models import (
+    AggregateQuery,
+    AggregateResult,
+    And,
+    AsOf,
+    Compare,
+    Filter,
+    Or,
+    Path,
+    Query,
+    QueryResult,
+    Scope,
+    filter_paths,
+)
+from pentad.rooms.registers.query.search_words import searchable_fields
+from pentad.rooms.registers.query.text_search import SearchSettings
+from pentad.search.documents import Asked
+from pentad.search.index import SearchIndex
+from pentad.search.scoring import SearchField
+
+_NO_VECTORS: Final = "No object here has a vector yet."
+
+
+class ObjectReader:
+    """Finds objects for a caller."""
+
+    def __init__(
+        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, index: SearchIndex
+    ) -> None:
+        self._index = index
+        self._database = database
+        self._clock = clock
+        self._catalogue = catalogue
+        self._access = access
+        self._history_access = HistoryAccess(database.dialect, catalogue, access)
+        self._count_cache = CountCache()
+
+    async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
+        """One object of a pair, now or as it was."""
+        free = self._access.is_free(caller)
+        if as_of is None and not self._is_filled_on_read(pair) and (free or store.is_unique_ref(ref)):
+            where, value = store.ref_condition(ref)
+            row = await self._database.lookup(
+                f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
+                " AND deleted IS NULL ORDER BY id LIMIT 1",
+                value, pair.register.id, pair.schema.id,
+            )  # fmt: skip
+            return self._access.found(caller, pair, "read", ref, None if row is None else StoredObject(*row))
+
+        def read(rows: Rows) -> StoredObject:
+            moment = None if as_of is None else self._history_access.time_of(rows, caller, as_of)
+            existing = find_object(rows, self._access, caller, pair, ref)
+            found = None if existing is None else existing.stored
+            if found is not None and moment is not None:
+                found = self._history_access.state(rows, caller, pair, found, moment)
+            if found is not None and found.is_deleted:
+                found = None
+            found = self._access.found(caller, pair, "read", ref, found)
+            return self._filled_as_of(rows, caller, pair, [found], moment)[0]
+
+        return await self._database.read(read)
+
+    async def find_by_uuid(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
+        """An object wherever it lives."""
+        return await self._find_anywhere(caller, uuid, deleted=False)
+
+    async def related(
+        self, caller: Caller, uuids: Sequence[str], *, as_of: AsOf | None = None
+    ) -> dict[str, tuple[Pair, StoredObject]]:
+        """Those of some objects that there are, or were, and the caller may see, by uuid."""
+
+        def read(rows: Rows) -> dict[str, tuple[Pair, StoredObject]]:
+            pair_of = self._catalogue.pairs_in(rows)
+            moment = None if as_of is None else self._history_access.time_of(rows, caller, as_of)
+            found: dict[str, tuple[Pair, StoredObject]] = {}
+            for uuid, existing in store.existing_by_uuid(rows, uuids).items():
+                pair = pair_of(existing.stored.register, existing.stored.schema)
+                stored = existing.stored
+                if moment is not None:
+                    stored = self._history_access.state(rows, caller, pair, stored, moment)
+                if stored is None or stored.is_deleted or not self._access.sees_object(caller, pair, stored):
+                    continue
+                found[uuid] = (pair, self._filled_as_of(rows, caller, pair, [stored], moment)[0])
+            return found
+
+        return await self._database.read(read)
+
+    async def find_deleted(self, caller: Caller, uuid: str) -> tuple[Pair, StoredObject]:
+        """A deleted object wherever it lived."""
+        return await self._find_anywhere(caller, uuid, deleted=True)
+
+    async def deleted(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[tuple[Pair, StoredObject]]:
+        """Objects that wait to be restored or purged, the last deleted first."""
+
+        def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
+            pair_of = self._catalogue.pairs_in(rows)
+            page: list[tuple[Pair, StoredObject]] = []
+            total = 0
+            for stored in store.stream_deleted(rows):
+                pair = pair_of(stored.register, stored.schema)
+                if self._access.sees_object(caller, pair, stored):
+                    if offset <= total < offset + limit:
+                        page.append((pair, stored))
+                    total += 1
+            return Page(page, total, limit, offset)
+
+        return await self._database.read(read)
+
+    async def find(self, caller: Caller, pair: Pair | None, query: Query) -> QueryResult:
+        """Run a query over one pair, or over everything the caller may read."""
+        if pair is None:
+            return await self.find_in(caller, None, query)
+
+        def read(rows: Rows) -> QueryResult:
+            resolved = (
+                query if query.as_of is None else replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+            )
+            scope = self.scope_of(caller, pair)
+            found = execute.find(
+                rows,
+                self._database.dialect,
+                scope,
+                resolved,
+                self._count_cache,
+                _search_settings(rows, [pair], question),
+            )
+            moment = None if resolved.as_of is None else resolved.as_of.at
+            if not self._is_filled_on_read(pair) and moment is None:
+                return found
+            objects = self._filled_as_of(rows, caller, pair, [StoredObject(*row) for row in found.rows], moment)
+            return replace(found, rows=[stored.row for stored in objects])
+
+        paths = _paths(query)
+        self._check_not_hidden(caller, pair, paths)
+        question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
+        return await self._database.read(read)
+
+    async def find_in(
+        self, caller: Caller, pairs: Sequence[Pair] | None, query: Query, *, words: bool = False
+    ) -> QueryResult:
+        """The objects of some pairs, or (None) of all the caller may read, as one listing; by `words` alone if so."""
+        paths = _paths(query)
+
+        def hybrid(rows: Rows) -> bool:
+            return any(pair.definition.hybrid for pair, _ in self._readable_pairs(rows, caller, pairs, paths))
+
+        def read(rows: Rows) -> QueryResult:
+            resolved = (
+                query if query.as_of is None else replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+            )
+            moment = None if resolved.as_of is None else resolved.as_of.at
+            readable = self._readable_pairs(rows, caller, pairs, paths)
+            settings = _search_settings(rows, [pair for pair, _ in readable], question)
+            scope = Scope(rule=Or(tuple(condition for _, condition in readable)))
+            found = execute.find(rows, self._database.dialect, scope, resolved, None, settings)
+            known = {(pair.register.id, pair.schema.id): pair for pair, _ in readable}
+            shown = [
+                self._filled_as_of(rows, caller, known[row[2], row[3]], [StoredObject(*row)], moment)[0].row
+                for row in found.rows
+            ]
+            return replace(found, rows=shown)
+
+        by_meaning = not words and query.search is not None and query.as_of is None
+        question = None
+        if by_meaning and await self._database.read(hybrid):
+            question = await self._embed_question(query.search)
+        return await self._database.read(read)
+
+    async def _embed_question(self, search: str | None) -> "_EmbeddedQuestion | None":
+        return None if search is None else _EmbeddedQuestion(self._index, await self._index.asked(search))
+
+    async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> AggregateResult:
+        """Figures over the objects of a pair."""
+        metrics = [metric.path for metric in query.metrics if metric.path is not None]
+        self._check_not_hidden(
+            caller, pair, [*metrics, *(key.path for key in query.group_by), *filter_paths(query.filter)]
+        )
+
+        def read(rows: Rows) -> AggregateResult:
+            resolved = replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+            settings = _search_settings(rows, [pair], question)
+            return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), resolved, settings)
+
+        question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
+        return await self._database.read(read)
+
+    def scope_of(self, caller: Caller, pair: Pair) -> Scope:
+        """What a caller may query in a pair."""
+        self._access.check(caller, pair, "read")
+        indexes = self._catalogue.definitions.facts(pair.definition).indexes
+        indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
+        rule = self._access.row_filter(caller, pair, "read")
+        return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
+
+    def _readable_pairs(
+        self, rows: Rows, caller: Caller, pairs: Sequence[Pair] | None, paths: Sequence[Path]
+    ) -> list[tuple[Pair, Filter]]:
+        """The pairs whose queried properties are visible to the caller, each with its condition."""
+        readable: list[tuple[Pair, Filter]] = []
+        if pairs is None:
+            pair_of = self._catalogue.pairs_in(rows)
+            filled = rows.all("SELECT DISTINCT register, schema FROM objects WHERE deleted IS NULL")
+            pairs = [pair_of(register, schema) for register, schema in filled]
+        for pair in pairs:
+            register, schema = pair.register.id, pair.schema.id
+            if not self._access.sees_both(caller, pair.register, pair.schema):
+                continue
+            if self._first_hidden(caller, pair, paths) is not None:
+                continue
+            here: list[Filter] = [
+                Compare(("@self", "register"), "eq", register), Compare(("@self", "schema"), "eq", schema)
+            ]  # fmt: skip
+            rule = self._access.row_filter(caller, pair, "read")
+            readable.append((pair, And((*here, rule)) if rule is not None else And(tuple(here))))
+        return readable
+
+    async def _find_anywhere(self, caller: Caller, uuid: str, *, deleted: bool) -> tuple[Pair, StoredObject]:
+        def read(rows: Rows) -> tuple[Pair, StoredObject]:
+            row = rows.one(store.SELECT_BY_UUID, uuid.lower().replace("\0", ""))
+            stored = None if row is None else StoredObject(*row)
+            pair = None if stored is None else self._catalogue.pairs_in(rows)(stored.register, stored.schema)
+            if stored is None or pair is None or stored.is_deleted != deleted:
+                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
+            if not self._access.sees_object(caller, pair, stored):
+                raise Missing(f"Object {uuid[:80]!r} not found.", "objects")
+            return pair, stored if deleted else self.filled(rows, caller, pair, [stored])[0]
+
+        return await self._database.read(read)
+
+    def _filled_as_of(
+        self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None
+    ) -> list[StoredObject]:
+        """Objects filled in; past ones without what is hidden today or was hidden then."""
+        filled = self.filled(rows, caller, pair, objects, moment)
+        return filled if moment is None else self._history_access.readable(rows, caller, pair, filled)
+
+    def filled(
+        self, rows: Rows, caller: Caller, pair: Pair, objects: Sequence[StoredObject], moment: float | None = None
+    ) -> list[StoredObject]:
+        """Objects with inverse references the caller may see and values computed on reading.
+
+        Inverse references of the past are unknown, so past objects have none.
+        """
+        if not self._is_filled_on_read(pair):
+            return list(objects)
+        if moment is None:
+            now = self._clock.now()
+            visible = visibility_of(rows, self._access, caller, self._catalogue.pairs_in(rows))
+            seen = None if visible is None else visible.objects
+            inverse = integrity.inverse_values(rows, pair.definition, [stored.uuid for stored in objects], seen)
+        else:
+            now, inverse = min(self._clock.now(), moment), {}
+        return [
+            _with_data(stored, pair.definition.with_computed({**stored.data, **inverse.get(stored.uuid, {})}, now=now))
+            for stored in objects
+        ]
+
+    def _resolve_as_of(self, rows: Rows, caller: Caller, as_of: AsOf | None) -> AsOf | None:
+        """A point in the past as a time: a change means the moment it happened."""
+        return None if as_of is None else AsOf(at=self._history_access.time_of(rows, caller, as_of))
+
+    def _is_filled_on_read(self, pair: Pair) -> bool:
+        """Whether an object of the pair reads differently from how it is stored."""
+        return self._catalogue.definitions.facts(pair.definition).fills
+
+    def _check_not_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> None:
+        """Raise InvalidInput if a query touches a property that the caller may not read."""
+        if (name := self._first_hidden(caller, pair, paths)) is not None:
+            raise InvalidInput(f"{pair.schema.slug!r} has no property {name!r}.", hint="Leave it out.")
+
+    def _first_hidden(self, caller: Caller, pair: Pair, paths: Sequence[Path]) -> str | None:
+        """The first path that leads to something hidden: a property, or metadata made from one."""
+        hidden = self._access.hidden(caller, pair)
+        if not hidden:
+            return None
+        hiding = pair.definition.headings_from(hidden)
+        return next(
+            (str(path[-1]) for path in paths if path[0] in hidden or (path[0] == SELF and path[-1] in hiding)), None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _EmbeddedQuestion:
+    """The words of a search with their vector, if they have one."""
+
+    index: SearchIndex
+    asked: Asked
+
+
+def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuestion | None) -> SearchSettings:
+    """What a search over some pairs covers; vectors take part if there is an embedded question."""
+    texts = {pair.schema.id: pair.definition.texts_by_property for pair in pairs}
+    fields: dict[str, SearchField] = {}
+    for pair in pairs:
+        fields |= searchable_fields(pair.definition.headings.get("name"))
+    settings = SearchSettings(lambda stored: texts[stored.schema](stored.data), fields)
+    if question is None:
+        return settings
+    schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)
+    named = (question.index.vector_query(rows, collection_name(schema), question.asked) for schema in schemas)
+    queries = [query for query in named if query is not None]
+    because = None if queries else question.asked.lexical_because or _NO_VECTORS
+    return replace(settings, hybrid=True, queries=queries, because=because)
+
+
+def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:
+    return stored.altered(text=json_text(data)[0], data=data)
+
+
+def _paths(query: Query) -> list[Path]:
+    return [*filter_paths(query.filter), *(key.path for key in query.sort), *(facet.path for facet in query.facets)]

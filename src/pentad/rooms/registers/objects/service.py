@@ -1,0 +1,302 @@
+"""Objects as callers use them. Every write is one transaction and returns what it wrote.
+
+A write starts again if the schema changed meanwhile, or if another writer took a unique value at the same moment (the
+second attempt can name that object).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypedDict, TypeVar, Unpack
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.mcp.changes import resource_updated
+from pentad.rooms.registers.access.rules import AccessRules, is_admin
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log, idempotency, locks, store
+from pentad.rooms.registers.objects.deletion import DeletionReport
+from pentad.rooms.registers.objects.lookup import find_object, object_not_found
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    WriteContext,
+    WriteStep,
+    atomic_failure,
+    change_time,
+    current_time,
+    provenance_of,
+    write_steps,
+)
+from pentad.rooms.registers.objects.reader import ObjectReader
+from pentad.rooms.registers.objects.writer import ObjectWriter, StaleDefinition, check_current, notify_changes
+from pentad.search.index import SearchIndex
+
+T = TypeVar("T")
+
+MOST_OPERATIONS: Final = 10_000
+_TRIES: Final = 4
+
+
+class WriteOptions(TypedDict, total=False):
+    """Options of every change to one object."""
+
+    if_version: int | None
+    idempotency_key: str | None
+
+
+class Objects(ObjectReader):
+    """Reads and writes objects for a caller."""
+
+    def __init__(
+        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, index: SearchIndex
+    ) -> None:
+        super().__init__(database, clock, catalogue, access, index)
+        self.writer = ObjectWriter(database.dialect, catalogue, access)
+
+    async def create(
+        self, caller: Caller, pair: Pair, data: Mapping[str, Any], *, uuid: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredObject:  # fmt: skip
+        return await self._write_one(caller, pair, Operation("create", dict(data), uuid=uuid), idempotency_key)
+
+    async def replace(
+        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], **options: Unpack[WriteOptions]
+    ) -> StoredObject:
+        """Replace all data of the object."""
+        return await self._update(caller, pair, Operation("update", dict(data), ref), options)
+
+    async def merge_patch(
+        self, caller: Caller, pair: Pair, ref: int | str, data: Mapping[str, Any], **options: Unpack[WriteOptions]
+    ) -> StoredObject:
+        """Change some properties (RFC 7386)."""
+        return await self._update(caller, pair, Operation("patch", dict(data), ref), options)
+
+    async def json_patch(
+        self, caller: Caller, pair: Pair, ref: int | str, operations: Sequence[Mapping[str, Any]],
+        **options: Unpack[WriteOptions],
+    ) -> StoredObject:  # fmt: skip
+        """Apply a JSON Patch (RFC 6902)."""
+        patch = tuple(dict(one) for one in operations)
+        return await self._update(caller, pair, Operation("json_patch", None, ref, patch=patch), options)
+
+    async def delete(
+        self, caller: Caller, pair: Pair, ref: int | str, **options: Unpack[WriteOptions]
+    ) -> StoredObject:  # fmt: skip
+        """Soft-delete the object, with cascades; it can be restored."""
+        return await self._update(caller, pair, Operation("delete", None, ref), options)
+
+    async def _update(
+        self, caller: Caller, pair: Pair, operation: Operation, options: WriteOptions
+    ) -> StoredObject:  # fmt: skip
+        operation = msgspec.structs.replace(operation, if_version=options.get("if_version"))
+        return await self._write_one(caller, pair, operation, options.get("idempotency_key"))
+
+    async def bulk(
+        self,
+        caller: Caller,
+        pair: Pair,
+        operations: Sequence[Operation],
+        *,
+        atomic: bool,
+        idempotency_key: str | None = None,
+    ) -> list[Outcome]:
+        """Many writes at once, one outcome each; with `atomic` all of them or none."""
+        if len(operations) > MOST_OPERATIONS:
+            raise LimitExceeded(
+                f"{len(operations)} operations are more than {MOST_OPERATIONS} at a time.",
+                hint="Send them in portions.",
+            )
+
+        def answer(steps: Sequence[WriteStep]) -> list[Outcome]:
+            return [step.outcome() for step in steps]
+
+        outcomes = await self._write_all(caller, pair, operations, atomic, idempotency_key, answer)
+        return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # stored as plain JSON
+
+    async def can_delete(self, caller: Caller, pair: Pair, ref: int | str) -> DeletionReport:
+        """The effects of deleting the object."""
+        context = self.write_context(caller, pair)
+
+        def look(rows: Rows) -> DeletionReport:
+            existing = find_object(rows, self._access, caller, pair, ref)
+            if existing is None or existing.stored.is_deleted:
+                raise object_not_found(pair, ref)
+            return self.writer.deletion.plan(rows, context, existing).report
+
+        return await self._database.read(look)
+
+    async def restore(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
+        """Bring a deleted object back as it was."""
+
+        def restore(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
+            if not existing.stored.is_deleted:
+                return existing.stored
+            self._access.check_object(caller, context.pair, "delete", existing.stored)
+            return self.writer.write_one(
+                tx,
+                context,
+                self.writer.pending_update(context, "restore", existing, existing.stored.data, existing.stored.text),
+            )
+
+        return await self._with_existing(caller, pair, ref, restore)
+
+    async def purge(self, caller: Caller, pair: Pair, ref: int | str) -> None:
+        """Erase a deleted object and all its states. The record of who changed it when stays."""
+
+        def purge(tx: Transaction, context: WriteContext, existing: ExistingObject) -> None:
+            old = existing.stored
+            self._access.check_object(caller, context.pair, "delete", old)
+            if not old.is_deleted:
+                raise Conflict(f"Object {old.uuid} is not deleted.", hint="Delete it first; purging cannot be undone.")
+            at = change_time(old.updated_at, context.now)
+            pending = PendingChange("purge", old.altered(version=old.version + 1, text="", updated_at=at), existing)
+            store.write_changes(tx, self._database.dialect, [pending], context.provenance)
+            store.delete_object(tx, self._database.dialect, old)
+            change_log.erase(tx, old.uuid)
+            audience = self._access.object_audience(context.pair, old).text()
+            for uri in (old.uri, old.pair_uri):
+                resource_updated(tx, uri, audience)
+
+        await self._with_existing(caller, pair, ref, purge)
+
+    async def lock(
+        self, caller: Caller, pair: Pair, ref: int | str, *, seconds: float = 3600, process: str | None = None
+    ) -> StoredObject:
+        """Keep others from changing the object for a while. The same caller may extend the lock."""
+
+        def lock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
+            existing = self.writer.editable_object(context, existing, ref, None)
+            return self._write_lock(tx, context, locks.lock_change(context, existing, seconds, process))
+
+        return await self._with_existing(caller, pair, ref, lock)
+
+    async def unlock(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
+        """Give the lock back."""
+
+        def unlock(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
+            if existing.stored.is_deleted:
+                raise object_not_found(pair, ref)
+            self._access.check_object(caller, context.pair, "update", existing.stored)
+            pending = locks.unlock_change(context, existing, administrator=is_admin(caller.principal))
+            return existing.stored if pending is None else self._write_lock(tx, context, pending)
+
+        return await self._with_existing(caller, pair, ref, unlock)
+
+    # for the other parts of the room
+
+    def pairs_in(self, rows: Rows) -> Callable[[int, int], Pair]:
+        """A way to find the pairs of stored objects within one unit of work."""
+        return self._catalogue.pairs_in(rows)
+
+    def write_context(self, caller: Caller, pair: Pair, plan: str | None = None) -> WriteContext:
+        return WriteContext(caller, pair, current_time(self._clock), provenance_of(caller, plan))
+
+    async def write_with_retry(
+        self, caller: Caller, pair: Pair, attempt: Callable[[Pair], Callable[[Transaction], T]]
+    ) -> T:
+        """Write; again with a fresh definition when the schema has changed, or when a unique value was just taken."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return await self._database.write(attempt(pair))
+            except StaleDefinition:
+                if not tries_left:
+                    raise Conflict(f"The schema {pair.schema.slug!r} keeps changing.", hint="Try again.") from None
+                self._catalogue.forget()
+                pair = await self._catalogue.pair(caller, pair.register.id, pair.schema.id)
+            except Conflict as error:
+                if not tries_left or error.details != {"rule": "unique"}:
+                    raise
+        raise AssertionError
+
+    # how it is done
+
+    async def _write_one(self, caller: Caller, pair: Pair, operation: Operation, key: str | None) -> StoredObject:
+        if key is None:
+            return await self._write_all(caller, pair, [operation], True, None, lambda steps: _stored(steps[0]))
+
+        def again(rows: Rows, row: Any) -> Any:
+            """The stored answer, limited to what the caller may still read."""
+            then = StoredObject(*row)
+            ref = then.uuid if operation.ref is None else operation.ref
+            existing = store.existing_by_uuid(rows, [then.uuid]).get(then.uuid)
+            self._access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
+            return self._history_access.readable(rows, caller, pair, [then])[0].row
+
+        return StoredObject(
+            *await self._write_all(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
+        )
+
+    async def _write_all(
+        self,
+        caller: Caller,
+        pair: Pair,
+        operations: Sequence[Operation],
+        atomic: bool,
+        key: str | None,
+        answer: Callable[[Sequence[WriteStep]], T],
+        again: Callable[[Rows, T], T] | None = None,
+    ) -> T:
+        request = idempotency.fingerprint(pair.register.id, pair.schema.id, atomic, operations) if key else b""
+
+        def attempt(pair: Pair) -> Callable[[Transaction], T]:
+            context = self.write_context(caller, pair)
+            ready = write_steps(operations)
+            self.writer.prepare_creates(context, ready)
+            # if one row is bad already, an atomic write needs no transaction; a known key may still have an answer
+            if atomic and key is None and (error := atomic_failure(ready)) is not None:
+                raise error
+
+            def write(tx: Transaction) -> T:
+                if key is not None:
+                    known = idempotency.recall(tx, caller.principal.id, key, request, context.now)
+                    if known is not None:
+                        return known if again is None else again(tx, known)
+                steps = [WriteStep(step.index, step.operation, step.pending, error=step.error) for step in ready]
+                self.writer.write(tx, context, steps)
+                if atomic and (error := atomic_failure(steps)) is not None:
+                    raise error
+                given = answer(steps)
+                if key is not None:
+                    idempotency.keep(tx, caller.principal.id, key, request, given, context.now)
+                return given
+
+            return write
+
+        return await self.write_with_retry(caller, pair, attempt)
+
+    async def _with_existing(
+        self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, WriteContext, ExistingObject], T]
+    ) -> T:
+        """One transaction about one object, deleted or not, that the caller may see."""
+
+        def attempt(pair: Pair) -> Callable[[Transaction], T]:
+            context = self.write_context(caller, pair)
+
+            def write(tx: Transaction) -> T:
+                check_current(tx, pair)
+                existing = find_object(tx, self._access, caller, pair, ref)
+                if existing is None:
+                    raise object_not_found(pair, ref)
+                return work(tx, context, existing)
+
+            return write
+
+        return await self.write_with_retry(caller, pair, attempt)
+
+    def _write_lock(self, tx: Transaction, context: WriteContext, pending: PendingChange) -> StoredObject:
+        store.write_changes(tx, self._database.dialect, [pending], context.provenance)
+        notify_changes(tx, self._database.dialect, [pending])
+        return pending.after
+
+
+def _stored(step: WriteStep) -> StoredObject:
+    if step.stored is None:
+        raise InvalidInput("The operation did nothing.")
+    return step.stored
+
+
+def _row_of(step: WriteStep) -> Any:
+    return _stored(step).row

@@ -1,0 +1,362 @@
+"""The one way objects get into the store: prepare, validate, check integrity, write everything at once.
+
+New objects are prepared before the transaction; updates inside it, because they need the current state. One object and
+a thousand take the same path. The rows of a batch count as coming one after the other. A row that fails leaves the
+others alone; for all or nothing the caller lets the transaction fail.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.json_patch import json_patch, merge_patch, same_json
+from pentad.kernel.ports import Dialect, Rows, Transaction
+from pentad.mcp.changes import resource_updated
+from pentad.rooms.registers import store as catalogue_store
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.models import Operation, Pair, PairChange, StoredObject
+from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.objects import integrity, store, uniqueness
+from pentad.rooms.registers.objects.deletion import Deletion
+from pentad.rooms.registers.objects.lookup import Visibility, count_distinct, find_targets, visibility_of
+from pentad.rooms.registers.objects.pending_changes import (
+    ExistingObject,
+    PendingChange,
+    WriteContext,
+    WriteStep,
+    new_uuids,
+)
+from pentad.rooms.registers.objects.prepare import (
+    CreatePreparer,
+    UpdatePreparer,
+    current_transient_values,
+    split_transient_values,
+    uuid_taken,
+    with_transient_values,
+)
+from pentad.rooms.registers.objects.write_back import WriteBackResult, WriteBacks
+
+_Part = Literal["new", "change", "delete"]
+_PARTS: Final[dict[str, _Part]] = {"create": "new", "delete": "delete"}
+_PREPARED_ELSEWHERE: Final = Operation("update")
+
+
+class StaleDefinition(Exception):
+    """The schema changed after it was read: the write starts again with the new one."""
+
+
+class ObjectWriter(UpdatePreparer):
+    """Carries out operations on the objects of one pair."""
+
+    def __init__(self, dialect: Dialect, catalogue: Catalogue, access: AccessRules) -> None:
+        super().__init__(catalogue, access)
+        self._dialect: Dialect = dialect
+        self._vectors = catalogue.vectors
+        self.deletion = Deletion(dialect, catalogue, access)
+
+    def prepare_creates(self, context: WriteContext, steps: Sequence[WriteStep]) -> None:
+        """Before the transaction: prepare the new objects, or record why that fails."""
+        new = self._create_preparer(context)
+        for step, uuid in zip(steps, new_uuids(context.now, len(steps)), strict=True):
+            if step.operation.action == "create":
+                try:
+                    step.pending = new.prepare(step.operation, uuid)
+                except PentadError as error:
+                    step.fail(error)
+
+    def write(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        steps: Sequence[WriteStep],
+        notifications: "ChangeNotifications | None" = None,
+    ) -> None:
+        """Inside the transaction: write what passes the checks and record errors on the steps.
+
+        A caller that writes several times in one transaction passes `notifications` and sends them at the end.
+        """
+        check_current(tx, context.pair)
+        for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
+            members = list(group)
+            if part == "new":
+                self._check_and_write(tx, context, [step for step in members if step.error is None])
+            elif part == "change":
+                self._update_all(tx, context, members)
+            else:
+                self.deletion.delete_all(tx, context, members)
+        self._attach(tx, context, steps)
+        pending_changes = (pending for step in steps if step.error is None for pending in step.changes)
+        if notifications is None:
+            notify_changes(tx, self._dialect, pending_changes)
+        else:
+            notifications.add(tx, pending_changes)
+
+    def write_one(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        pending: PendingChange,
+        notifications: "ChangeNotifications | None" = None,
+    ) -> StoredObject:
+        """Write one change prepared elsewhere (restore, revert, undo), under the same checks.
+
+        Changes that are only valid together share `notifications`. Their references are left to `check_references`,
+        nothing is written back, and the caller sends the notifications.
+        """
+        step = WriteStep(0, _PREPARED_ELSEWHERE, pending=pending)
+        self._check_and_write(tx, context, [step], references=notifications is None)
+        if step.error is not None:
+            raise step.error
+        if notifications is None:
+            notify_changes(tx, self._dialect, step.changes)
+        else:
+            notifications.add(tx, step.changes)
+        return pending.after
+
+    def send(self, tx: Transaction, notifications: "ChangeNotifications") -> None:
+        """Send the notifications of several writes, after the last one."""
+        notifications.send(tx, self._dialect)
+
+    def _create_preparer(self, context: WriteContext) -> CreatePreparer:
+        return CreatePreparer(context, self._definitions.facts(context.pair.definition), self._access)
+
+    # changes
+
+    def _update_all(self, tx: Transaction, context: WriteContext, steps: list[WriteStep]) -> None:
+        """Update different objects together; a second update of the same object waits for the first.
+
+        A write-back may change any object, so with write-backs each update waits for the one before.
+        """
+        together = 1 if context.pair.definition.written_back else len(steps)
+        while steps:
+            some = steps[:together]
+            found = find_targets(tx, self._dialect, self._access, context, some)
+            count = count_distinct(some, found)
+            for step, existing in zip(steps[:count], found, strict=False):
+                if step.error is not None:
+                    continue
+                try:
+                    self._update(tx, context, step, existing)
+                except PentadError as error:
+                    step.fail(error)
+            self._check_and_write(
+                tx, context, [step for step in steps[:count] if step.pending is not None and step.error is None]
+            )
+            steps = steps[count:]
+
+    def _update(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject | None) -> None:
+        operation = step.operation
+        if existing is None and operation.action == "upsert":
+            step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
+            return
+        existing = self.editable_object(context, existing, operation.ref, operation.if_version)
+        if self._definitions.facts(context.pair.definition).transient:
+            self._update_with_transients(rows, context, step, existing)
+            return
+        old = existing.stored
+        prepared = self.prepare_data(context, self._allowed_data(context, operation, old.data, old.owner), old.data)
+        if same_json(prepared.data, old.data):
+            step.succeed("unchanged", old)
+            return
+        step.pending = self.pending_update(context, "update", existing, prepared.data, prepared.text)
+
+    def _update_with_transients(
+        self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject
+    ) -> None:
+        """Update an object with transient properties: the operation applies to what a caller reads, not to what is
+        stored.
+        """
+        definition, old = context.pair.definition, existing.stored
+        named = current_transient_values(rows, definition, old, self._visible(rows, context))
+        known = with_transient_values(definition, old.data, named)
+        prepared = self.prepare_data(context, self._allowed_data(context, step.operation, known, old.owner), known)
+        data, text, transient = split_transient_values(definition, prepared.data, named)
+        if same_json(data, old.data) and all(set(one.old) == set(one.new) for one in transient.values()):
+            step.succeed("unchanged", old)
+            return
+        pending = self.pending_update(context, "update", existing, data, text)
+        step.pending = msgspec.structs.replace(pending, transient=transient)
+
+    def _allowed_data(
+        self, context: WriteContext, operation: Operation, old: dict[str, Any], owner: str | None
+    ) -> dict[str, Any]:
+        """The data an operation asks for, if the caller may. A JSON Patch can copy and compare, so it meets only what
+        the caller may read.
+        """
+        access, caller, pair = self._access, context.caller, context.pair
+        if operation.action == "json_patch":
+            requested = named = _requested_data(operation, access.readable(caller, pair, old, owner))
+        else:
+            requested, named = _requested_data(operation, old), operation.data or {}
+        return access.writable(caller, pair, requested, old, owner, named)
+
+    # the end of all of them
+
+    def check_references(self, rows: Rows, context: WriteContext, pending_changes: Sequence[PendingChange]) -> None:
+        """Raise InvalidInput if changes that are already written have broken references."""
+        for error in integrity.broken_references(
+            rows, context.pair.definition, pending_changes, self._visible(rows, context)
+        ).values():
+            raise error
+
+    def _visible(self, rows: Rows, context: WriteContext) -> Visibility | None:
+        return visibility_of(rows, self._access, context.caller, self._catalogue.pairs_in(rows))
+
+    def _check_and_write(
+        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], *, references: bool = True
+    ) -> None:
+        """Check changes against the store and one another, and write those that pass."""
+        steps = self._without_failed(steps, self._uuids_taken(tx, steps))
+        pair = context.pair
+        keys = self._definitions.facts(pair.definition).indexes.unique
+        links = references and bool(pair.definition.references)
+        write_backs = self._write_backs(tx, context) if links and pair.definition.written_back else None
+        also = WriteBackResult()
+        visible = self._visible(tx, context) if links or keys else None
+        before = -1
+        while before != len(steps):  # a refused row must not be the target of another row's reference
+            before = len(steps)
+            if links:
+                steps = self._without_failed(
+                    steps, integrity.broken_references(tx, pair.definition, _pending_changes(steps), visible)
+                )
+            if keys:
+                hidden = self._access.hidden(context.caller, pair)
+                seen = None if visible is None else visible.objects
+                taken = uniqueness.conflicts(tx, self._dialect, pair, keys, _pending_changes(steps), hidden, seen)
+                steps = self._without_failed(steps, taken)
+            if write_backs is not None:
+                also = write_backs.work_out(context, _pending_changes(steps))
+                steps = self._without_failed(steps, also.refused)
+            if not links:
+                break
+        for place, pending in also.amended.items():
+            steps[place].pending = pending
+        pending_changes = _pending_changes(steps)
+        self._store(tx, context, pending_changes, [pending for _, pending in also.others])
+        for step, pending in zip(steps, pending_changes, strict=True):
+            step.changes.append(pending)
+            step.succeed("created" if pending.before is None else "updated", pending.after)
+        for place, pending in also.others:
+            steps[place].changes.append(pending)
+
+    def _store(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        pending_changes: Sequence[PendingChange],
+        others: Sequence[PendingChange],
+    ) -> None:
+        """Write the changes of the pair and their side effects on others."""
+        if pending_changes:
+            store.write_changes(tx, self._dialect, pending_changes, context.provenance)
+            if (definition := context.pair.definition).hybrid:
+                self._vectors.update(tx, context.pair.schema.id, pending_changes, definition.texts)
+        if others:
+            store.write_changes(tx, self._dialect, others, context.provenance)
+            self._vectors.update_any(tx, others)
+
+    def _write_backs(self, rows: Rows, context: WriteContext) -> WriteBacks:
+        return WriteBacks(rows, self._dialect, self._catalogue, self._access, self, self._visible(rows, context))
+
+    def _uuids_taken(self, rows: Rows, steps: Sequence[WriteStep]) -> dict[int, PentadError]:
+        chosen = {
+            step.pending.after.uuid: place
+            for place, step in reversed(list(enumerate(steps)))
+            if step.pending is not None and step.pending.before is None and step.operation.uuid
+        }
+        if not chosen:
+            return {}
+        refused: dict[int, PentadError] = {}
+        taken = store.used_uuids(rows, list(chosen))
+        for place, step in enumerate(steps):
+            pending = step.pending
+            if pending is None or pending.before is not None or not step.operation.uuid:
+                continue
+            uuid = pending.after.uuid
+            if uuid in taken or chosen[uuid] != place:
+                refused[place] = uuid_taken(uuid)
+        return refused
+
+    def _without_failed(self, steps: list[WriteStep], refused: Mapping[int, PentadError]) -> list[WriteStep]:
+        for place, error in refused.items():
+            steps[place].fail(error)
+        return [step for place, step in enumerate(steps) if place not in refused] if refused else steps
+
+    def _attach(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
+        """The first object of a schema in a register makes the schema part of it."""
+        register, schema = context.pair.register, context.pair.schema
+        if schema.id in register.schemas or all(step.status != "created" for step in steps):
+            return
+        if catalogue_store.attach(tx, register.id, schema.id):
+            self._catalogue.announce(tx, replace(register, schemas=(*register.schemas, schema.id)))
+
+
+def check_current(rows: Rows, pair: Pair) -> None:
+    """Raise StaleDefinition if the schema changed. Call it first in every unit of work that writes objects."""
+    row = rows.one(
+        "SELECT changes, (SELECT 1 FROM registers WHERE id = ?) FROM schemas WHERE id = ?",
+        pair.register.id, pair.schema.id,
+    )  # fmt: skip
+    if row is None or row[1] is None:
+        raise Missing(f"{pair.label} was deleted meanwhile.", "registers")
+    if row[0] != pair.schema.changes:
+        raise StaleDefinition
+
+
+class ChangeNotifications:
+    """The notifications of one transaction, for subscribers of objects and pairs. A new object has no subscribers yet.
+
+    Each pair is notified once, at the end, with the span of the changes. Whether a subscriber may know of any of them
+    is decided on delivery, so subscribers cost the writer nothing.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[int, int], str] = {}
+        self._count = 0
+
+    def add(self, tx: Transaction, pending_changes: Iterable[PendingChange]) -> None:
+        """Add changes that were just written."""
+        for pending in pending_changes:
+            stored = pending.after
+            self._count += 1
+            if (stored.register, stored.schema) not in self._pairs:
+                self._pairs[stored.register, stored.schema] = stored.pair_uri
+            if pending.before is not None:
+                resource_updated(tx, stored.uri)
+
+    def send(self, tx: Transaction, dialect: Dialect) -> None:
+        """Tell the followers of every pair, after the last change."""
+        if not self._pairs:
+            return
+        span = store.written_span(tx, dialect, self._count)
+        for (register, schema), uri in sorted(self._pairs.items()):
+            resource_updated(tx, uri, PairChange(register, schema, *span).text())
+
+
+def notify_changes(tx: Transaction, dialect: Dialect, pending_changes: Iterable[PendingChange]) -> None:
+    """Tell of everything a transaction changes, at once."""
+    notifications = ChangeNotifications()
+    notifications.add(tx, pending_changes)
+    notifications.send(tx, dialect)
+
+
+def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]:
+    """The data an operation asks for, given the current data."""
+    if operation.action == "json_patch":
+        requested = json_patch(old, operation.patch)
+        if not isinstance(requested, dict):
+            raise InvalidInput("The patch leaves something that is not an object.")
+        return cast("dict[str, Any]", requested)
+    if operation.data is None:
+        raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')
+    return merge_patch(old, operation.data) if operation.action == "patch" else dict(operation.data)
+
+
+def _pending_changes(steps: Sequence[WriteStep]) -> list[PendingChange]:
+    return [step.pending for step in steps if step.pending is not None]

@@ -1,0 +1,162 @@
+"""Objects as one caller sees them: what it may query, what it gets, and what it sends back after reading.
+
+The same for tools, resources, REST, pages and exports.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.definitions.object_validation import json_text
+from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
+from pentad.rooms.registers.query.models import AggregateQuery, Query
+from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
+from pentad.rooms.registers.query.query_fields import QueryProperty, QuerySchema
+from pentad.rooms.registers.query.url_parameters import parse_parameters
+
+_METADATA: Final = "@self"
+
+# out
+
+
+def present(
+    access: AccessRules,
+    caller: Caller,
+    pair: Pair,
+    stored: StoredObject,
+    *,
+    fields: Sequence[str] | None = None,
+    prune: bool = True,
+) -> dict[str, Any]:
+    """One object as JSON, without the properties hidden from the caller."""
+    hidden = access.hidden(caller, pair, stored.data, stored.owner)
+    if hidden and fields is not None:
+        fields = [name for name in fields if name.partition(".")[0] not in hidden]
+    return (without(stored, pair, hidden) if hidden else stored).wire(pair.definition, prune=prune, fields=fields)
+
+
+def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
+    """The object as if it never had the hidden properties, so that its name and slug do not reveal them either."""
+    rest = {name: value for name, value in stored.data.items() if name not in hidden}
+    return stored.altered(data=rest, text=json_text(rest)[0], slug=pair.definition.slug_of(rest))
+
+
+def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:
+    """Whole objects as parts of a JSON answer; if nothing can be hidden, their data is not even decoded."""
+    if access.hidden(caller, pair):
+        return [present(access, caller, pair, stored) for stored in objects]
+    return [stored.raw(pair.definition) for stored in objects]
+
+
+def present_outcomes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The result of each row of a bulk write, and counts by status."""
+    counts: dict[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        counts[outcome.status] = counts.get(outcome.status, 0) + 1
+        row: dict[str, Any] = {"index": outcome.index, "status": outcome.status}
+        if outcome.uuid is not None:
+            row.update(id=outcome.uuid, version=outcome.version)
+        if outcome.error is not None:
+            row["error"] = outcome.error
+        rows.append(row)
+    return {"results": rows, **counts}
+
+
+# in: a caller that reads, changes and writes sends `@self` and `id` back
+
+
+def without_metadata(data: dict[str, Any]) -> dict[str, Any]:
+    """The data without `@self`, which no schema can declare, and without an `id` that only repeats it.
+
+    The same dict if there is nothing to remove.
+    """
+    if _METADATA not in data:
+        return data
+    about = data[_METADATA]
+    repeated = cast("dict[str, Any]", about).get("id") if isinstance(about, dict) else None
+    return {
+        name: value
+        for name, value in data.items()
+        if name != _METADATA and (name != "id" or repeated is None or value != repeated)
+    }
+
+
+def without_own_id(pair: Pair, ref: int | str | None, data: dict[str, Any]) -> dict[str, Any]:
+    """The data without an `id` that only repeats `ref`, unless the schema has a property `id`."""
+    if "id" not in data or data["id"] != ref or "id" in pair.definition.properties:
+        return data
+    return {name: value for name, value in data.items() if name != "id"}
+
+
+def refuse_metadata(operations: Sequence[Mapping[str, Any]]) -> None:
+    """InvalidInput for a JSON Patch that would write below `@self`."""
+    for number, operation in enumerate(operations):
+        if f"{operation.get('path')}/".startswith(f"/{_METADATA}/"):
+            raise InvalidInput(
+                f"Operation {number} of the JSON Patch is about {_METADATA}, which is metadata and kept by the server.",
+                hint="Patch the object's own properties.",
+            )
+
+
+# queries
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleSchema:
+    """The part of a schema that a caller may see."""
+
+    properties: Mapping[str, QueryProperty]
+    headings: Mapping[str, str | None]
+    concealed: frozenset[str]
+
+
+def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> QuerySchema:
+    """What the caller may name in a query on the pair; a hidden property is as unknown as one that does not exist.
+
+    Full-text search needs no such limit: the index holds only what everybody may read.
+    """
+    hidden = access.hidden(caller, pair)
+    if not hidden:
+        return pair.definition
+    rest = {name: facts for name, facts in pair.definition.properties.items() if name not in hidden}
+    if not rest:
+        raise InvalidInput(f"{pair.label} has no property you may query.", hint="Get objects by their uuid.")
+    sources = pair.definition.headings
+    hiding = pair.definition.headings_from(hidden)
+    return VisibleSchema(rest, {name: source for name, source in sources.items() if name not in hiding}, hiding)
+
+
+def query_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
+    """A query from JSON members."""
+    return parse_query(visible_schema(access, caller, pair), raw)
+
+
+def parameters_of(access: AccessRules, caller: Caller, pair: Pair, pairs: Iterable[tuple[str, str]]) -> Query:
+    """A query from the parameters of a URL."""
+    return parse_parameters(visible_schema(access, caller, pair), pairs)
+
+
+def aggregate_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
+    """An aggregation from JSON members."""
+    return parse_aggregate(visible_schema(access, caller, pair), raw)
+
+
+def hidden_in(
+    access: AccessRules, caller: Caller, pair_of: Callable[[int, int], Pair]
+) -> Callable[[StoredObject], frozenset[str] | None] | None:
+    """A function from a stored object to its hidden properties, or to None if the whole object is hidden.
+
+    None instead of a function if nothing is hidden from the caller.
+    """
+    if access.is_free(caller):
+        return None
+
+    def hidden(stored: StoredObject) -> frozenset[str] | None:
+        pair = pair_of(stored.register, stored.schema)
+        seen = access.sees_object(caller, pair, stored)
+        return access.hidden(caller, pair, stored.data, stored.owner) if seen else None
+
+    return hidden

@@ -1,0 +1,135 @@
+"""Runs queries and aggregations against the store; call these inside one unit of work."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pentad.kernel.ports import Dialect, Row, Rows
+from pentad.kernel.sql import Sql, joined
+from pentad.rooms.registers.query.aggregation import run_aggregation
+from pentad.rooms.registers.query.count_cache import CountCache, is_cacheable
+from pentad.rooms.registers.query.dialects import SqlDialect, sql_dialect
+from pentad.rooms.registers.query.facets import facets
+from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, indexed_value, may_be_selective, row_source
+from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, Query, QueryResult, Scope
+from pentad.rooms.registers.query.pagination import Key, Phase, phases, position, read_cursor, sort_keys, write_cursor
+from pentad.rooms.registers.query.text_search import SearchRequest, SearchSettings, TextSearch
+
+_WIDTH = COLUMNS.count(",") + 1
+
+
+def find(
+    rows: Rows,
+    dialect: Dialect,
+    scope: Scope,
+    query: Query,
+    count_cache: CountCache | None = None,
+    settings: SearchSettings | None = None,
+) -> QueryResult:
+    """One page of a query's objects, with total and facets if requested.
+
+    Pass a `count_cache` only with the rows of a reading transaction. `settings` says what a search covers; by default
+    all texts of the objects.
+    """
+    sql = sql_dialect(dialect)
+    if count_cache is None or not is_cacheable(sql, scope, query):
+        count_cache = None
+    search = None
+    if query.search is not None and query.as_of is None:
+        search = TextSearch.of(rows, sql, scope, query, settings or SearchSettings())
+    found = _source(sql, scope, query) if search is None else search.source()
+    ranked = None if query.sort else search
+    page = _sorted(rows, sql, scope, query, found) if ranked is None else ranked.page(query)
+    counted = facets(rows, sql, scope, query, found, count_cache) if query.facets else {}  # which may tell the total
+    total = None
+    if query.count:
+        total = _total_on_last_page(query, page)
+        if total is None:
+            total = _count(rows, found) if count_cache is None else count_cache.count(rows, sql, scope, query.filter)
+    answer = replace(page, total=total, facets=counted, ignored=query.ignored)
+    return answer if search is None else search.described(answer)
+
+
+def aggregate(
+    rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery, settings: SearchSettings | None = None
+) -> AggregateResult:
+    """Figures over groups of the objects a query asks for."""
+    sql = sql_dialect(dialect)
+    if settings is None or query.search is None or query.as_of is not None:
+        return run_aggregation(
+            rows, sql, query, row_source(sql, scope, query.filter, search=query.search, as_of=query.as_of)
+        )
+    search = TextSearch(rows, sql, SearchRequest(scope, query.filter, query.search), settings)
+    return replace(run_aggregation(rows, sql, query, search.source()), retrieval=search.retrieval)
+
+
+def _source(sql: SqlDialect, scope: Scope, query: Query) -> RowSource:
+    return row_source(
+        sql, scope, query.filter, search=query.search, as_of=query.as_of, include_deleted=query.include_deleted
+    )
+
+
+def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowSource) -> QueryResult:
+    """A page along the keys; one row more is read, to know whether to give a cursor."""
+    if query.limit == 0:
+        return QueryResult([], None, None)
+    keys = sort_keys(sql, query.sort)
+    if not keys and (owner := _only_organisation(rows, sql, scope, query, found)) is not None:
+        here = Sql(sql.decisive("objects.organisation = ?"), (owner,))
+        found = RowSource(found.tables, joined("AND", [found.where, here]))
+    after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
+    listed = _page(
+        rows,
+        found,
+        keys,
+        list(phases(sql, keys, after, few=may_be_selective(scope, query.filter))),
+        query.limit + 1,
+        query.offset,
+    )
+
+    def cursor_after(shown: int) -> str:
+        return write_cursor(scope, query, position(listed[shown - 1], len(keys)))
+
+    cursor = cursor_after(query.limit) if len(listed) > query.limit else None
+    return QueryResult([row[:_WIDTH] for row in listed[: query.limit]], None, cursor, cursor_after=cursor_after)
+
+
+def _only_organisation(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowSource) -> str | None:
+    """The organisation all hits belong to, where naming it spares sorting them: their index is in its order first."""
+    looked_up = indexed_value(scope, query.filter)
+    now = query.search is None and query.as_of is None and not query.include_deleted
+    if sql.dialect != "sqlite" or looked_up is None or not now or scope.rule:
+        return None
+    if looked_up is not query.filter:
+        found = row_source(sql, scope, looked_up)
+    first = found.select("objects.organisation", None, " ORDER BY objects.organisation LIMIT 1")
+    last = found.select("objects.organisation", None, " ORDER BY objects.organisation DESC LIMIT 1")
+    owner = rows.value(first.text, *first.params)
+    return owner if owner == rows.value(last.text, *last.params) else None
+
+
+def _page(
+    rows: Rows, found: RowSource, keys: Sequence[Key], walk: Sequence[Phase], criteria: int, offset: int
+) -> list[Row]:
+    columns = ", ".join((COLUMNS, *(f"{key.sql} AS k{number}" for number, key in enumerate(keys))))
+    listed: list[Row] = []
+    for number, phase in enumerate(walk):
+        tail = f" ORDER BY {phase.order} LIMIT {criteria - len(listed)}" + (f" OFFSET {offset}" if offset else "")
+        statement = found.select(columns, phase.where, tail)
+        read = rows.all(statement.text, *statement.params)
+        listed += read
+        if len(listed) >= criteria or number == len(walk) - 1:
+            break
+        offset = 0 if read or not offset else max(0, offset - _count(rows, found, phase.where))
+    return listed
+
+
+def _total_on_last_page(query: Query, page: QueryResult) -> int | None:
+    """The number of all objects where the page shows the end of the list, which tells it without counting."""
+    if query.cursor is None and page.cursor is None and query.limit and (page.rows or not query.offset):
+        return query.offset + len(page.rows)
+    return None
+
+
+def _count(rows: Rows, found: RowSource, more: Sql | None = None) -> int:
+    statement = found.select("count(*)", more)
+    return rows.value(statement.text, *statement.params)

@@ -1,0 +1,319 @@
+"""What can be asked of objects, as plain values without SQL, JSON or schema.
+
+A filter is either true or false of an object, never unknown, so `Not` is its exact complement:
+
+* Comparisons are typed: text meets only text (by bytes), a number only numbers, a boolean only booleans, and an instant
+  only texts that are date-times, by the moment they denote.
+* Null means "null or missing". `ne`, `In(negated)` and `Exists(False)` are the complements of their opposites.
+* `Like` and the text form of `Contains` ignore the case of a-z; nothing else is folded.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pentad.search.documents import Retrieval
+
+Path = tuple[str | int, ...]
+"""Property names from the outside in, an int for a place in an array. ("@self", "created") is metadata."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Instant:
+    """A moment to compare date-times with: its sortable key (see `datetimes`), and the text it is displayed as."""
+
+    key: str
+    text: str = field(compare=False)
+
+
+Scalar = str | int | float | bool | Instant | None
+Comparison = Literal["eq", "ne", "gt", "gte", "lt", "lte"]
+Kind = Literal["text", "number", "boolean", "moment"]
+"""How values compare. A moment is a date-time text and compares by time."""
+Bucket = Literal["day", "week", "month", "quarter", "year"]
+Function = Literal["count", "sum", "avg", "min", "max", "distinct"]
+
+DEFAULT_LIMIT: Final = 20
+LARGEST_LIMIT: Final = 1_000
+DEFAULT_GROUPS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """The value at a path against one value. Truth values and null know only eq and ne."""
+
+    path: Path
+    op: Comparison
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The value at a path is one of these."""
+
+    path: Path
+    values: tuple[Scalar, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """The text at a path has this shape: % is any run of characters, _ any one, a backslash makes the next plain."""
+
+    path: Path
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """There is a value at the path, and it is not null (or the other way round)."""
+
+    path: Path
+    expected: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """An array with this element, or a text with this part."""
+
+    path: Path
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """There is a list without elements at the path, or an object without members."""
+
+    path: Path
+    holds: Literal["array", "object"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyElement:
+    """The array at a path has an object the part is true of; the paths of the part begin in that object."""
+
+    path: Path
+    part: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of them; true when there are none."""
+
+    parts: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """One of them at least; false when there are none."""
+
+    parts: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Whatever the part is not true of."""
+
+    part: "Filter"
+
+
+Filter = Compare | In | Like | Exists | Contains | Empty | AnyElement | And | Or | Not
+
+
+def filter_paths(node: Filter | None) -> list[Path]:
+    """Every path in a filter."""
+    if node is None:
+        return []
+    if isinstance(node, And | Or):
+        return [path for part in node.parts for path in filter_paths(part)]
+    return filter_paths(node.part) if isinstance(node, Not) else [node.path]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One sort key. Values of another kind count as missing, and missing values come last in both directions."""
+
+    path: Path
+    kind: Kind
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How often each value occurs, most frequent first. `many`: the elements of an array, each once an object."""
+
+    name: str
+    path: Path
+    kind: Kind
+    size: int = 10
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """How many values lie between neighbouring bounds: below the first, [first, second) ..., from the last on."""
+
+    name: str
+    path: Path
+    kind: Kind
+    bounds: tuple[str | int | float | Instant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values fall into each day, week, month, quarter or year, in order of time."""
+
+    name: str
+    path: Path
+    bucket: Bucket
+    size: int = 100
+    kind: Kind = "text"
+
+
+Facet = Terms | Ranges | Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The past: as it was at a time, or right after a change of the feed."""
+
+    at: float | None = None
+    change: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which objects, in which order, how many, and what else to count."""
+
+    filter: Filter | None = None
+    search: str | None = None
+    sort: tuple[Sort, ...] = ()
+    fields: tuple[str, ...] | None = None
+    limit: int = DEFAULT_LIMIT
+    offset: int = 0
+    cursor: str | None = None
+    count: bool = True
+    facets: tuple[Facet, ...] = ()
+    as_of: AsOf | None = None
+    include_deleted: bool = False
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How much of a hit's score comes from each word and from its vector; the parts add up to the score. `cosine` is
+    None for an object without a vector; `fields` lists the matched words by property.
+    """
+
+    words: Mapping[str, float] = field(default_factory=dict[str, float])
+    meaning: float = 0.0
+    cosine: float | None = None
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def score(self) -> float:
+        return round(sum(self.words.values()) + self.meaning, 4)
+
+    def wire(self) -> dict[str, Any]:
+        by_words: dict[str, Any] = {}
+        if self.words:
+            by_words = {"words": dict(self.words), "fields": {name: list(found) for name, found in self.fields.items()}}
+        return by_words if self.cosine is None else {**by_words, "meaning": self.meaning, "cosine": self.cosine}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """The rows have the columns of a StoredObject. `total` is None if it was not requested.
+
+    `retrieval` is set if a hybrid schema was searched, `lexical_because` if vectors could not take part,
+    `no_good_match` if nothing on the first page is likely to be what the caller wants.
+    """
+
+    rows: list[tuple[Any, ...]]
+    total: int | None
+    cursor: str | None
+    facets: dict[str, Any] = field(default_factory=dict[str, Any])
+    relevance: list[float] = field(default_factory=list[float])
+    ignored: tuple[str, ...] = ()
+    why: list[Explanation] = field(default_factory=list[Explanation])
+    retrieval: Retrieval | None = None
+    lexical_because: str | None = None
+    no_good_match: bool = False
+    cursor_after: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
+    """Makes the cursor after the first rows, for callers that use fewer of them; None if there are no rows."""
+
+    def retrieval_info(self) -> dict[str, str | bool]:
+        """How a hybrid schema was searched, for the answer; empty for a search by words only."""
+        said = {
+            "retrieval": self.retrieval,
+            "lexical_because": self.lexical_because,
+            "no_good_match": self.no_good_match or None,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure of each group. Without a path, `count` counts objects."""
+
+    name: str
+    function: Function
+    path: Path | None = None
+    kind: Kind = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """A group key: a value of a kind, or the time bucket it falls into."""
+
+    name: str
+    path: Path
+    kind: Kind = "text"
+    bucket: Bucket | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Having:
+    """A bound on a figure of the groups."""
+
+    metric: str
+    op: Comparison
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateQuery:
+    """Figures over groups of objects. `sort` names metrics or group keys, each with whether it descends."""
+
+    metrics: tuple[Metric, ...]
+    filter: Filter | None = None
+    search: str | None = None
+    group_by: tuple[GroupKey, ...] = ()
+    having: tuple[Having, ...] = ()
+    sort: tuple[tuple[str, bool], ...] = ()
+    limit: int = DEFAULT_GROUPS
+    offset: int = 0
+    as_of: AsOf | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateResult:
+    """One row per group: keys and metrics by name. `more` means that the limit cut off groups."""
+
+    groups: list[dict[str, Any]]
+    more: bool = False
+    retrieval: Retrieval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a caller may query, whatever the query says.
+
+    `register` None means every register, empty `schemas` every schema. In a scope of one schema, `indexed` are the
+    paths with an index of their own; they affect speed, never answers.
+    """
+
+    register: int | None = None
+    schemas: tuple[int, ...] = ()
+    rule: Filter | None = None
+    indexed: frozenset[Path] = frozenset()

@@ -1,0 +1,351 @@
+"""Queries and aggregations from JSON, checked against the schema.
+
+{"metrics": {"n": "count", "worth": {"sum": "price"}}, "group_by": ["status", {"path": "due", "by": "month"}],
+ "having": {"n": {"gte": 2}}, "sort": ["-worth"], "limit": 10, "filter": {...}}
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar, cast
+
+from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.kernel.names import did_you_mean
+from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.filters import parse_filter, read_bool, read_operator, read_scalar
+from pentad.rooms.registers.query.models import (
+    DEFAULT_GROUPS,
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
+    AggregateQuery,
+    AsOf,
+    Bucket,
+    Facet,
+    Function,
+    GroupKey,
+    Having,
+    Histogram,
+    Instant,
+    Kind,
+    Metric,
+    Query,
+    Ranges,
+    Sort,
+    Terms,
+)
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, is_metadata, resolve_field
+from pentad.rooms.registers.query.search_words import words
+
+BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
+_MOST_KEYS: Final = 8
+_MOST_FACETS: Final = 20
+_MOST_BUCKETS: Final = 200
+_MOST_BOUNDS: Final = 50
+_MOST_FIELDS: Final = 200
+FURTHEST: Final = 1_000_000_000
+_LONGEST_SEARCH: Final = 1_000
+_MEMBERS: Final = (
+    *("filter", "search", "sort", "fields", "limit", "offset", "page", "cursor"),
+    *("count", "facets", "as_of", "include_deleted"),
+)
+
+T = TypeVar("T")
+
+
+def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
+    """A query from its JSON members; InvalidInput names the member that is wrong."""
+    check_members(raw, _MEMBERS, "query")
+    limit = read_integer(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
+    offset = read_integer(raw.get("offset"), "offset", 0, FURTHEST)
+    page = read_integer(raw.get("page"), "page", 0, FURTHEST)
+    cursor = raw.get("cursor")
+    if cursor is not None and (not isinstance(cursor, str) or offset or page):
+        raise InvalidInput("A cursor is a text, and says by itself where to go on.", hint="Leave out offset and page.")
+    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
+    if as_of is not None and search is not None:
+        raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    return Query(
+        filter=parse_filter(schema, raw.get("filter")),
+        search=search,
+        sort=parse_sort(schema, raw.get("sort")),
+        fields=parse_fields(schema, raw.get("fields")),
+        limit=limit,
+        offset=(page - 1) * limit if page else offset,
+        cursor=cursor or None,
+        count=True if raw.get("count") is None else read_bool(raw["count"], "count"),
+        facets=parse_facets(schema, raw.get("facets")),
+        as_of=as_of,
+        include_deleted=False
+        if raw.get("include_deleted") is None
+        else read_bool(raw["include_deleted"], "include_deleted"),
+    )
+
+
+def read_as_of(raw: Any) -> AsOf | None:
+    return None if raw is None or raw == "" else parse_as_of(raw)
+
+
+def check_members(raw: Mapping[str, Any], members: tuple[str, ...], what: str) -> None:
+    """Raise InvalidInput for an unknown member."""
+    for name in raw:
+        if name not in members:
+            guess = did_you_mean(name, members)
+            raise InvalidInput(
+                f"A {what} has no member {name[:60]!r}.{' ' + guess if guess else ''}",
+                hint=f"It has {', '.join(members)}.",
+            )
+
+
+def read_integer(raw: Any, name: str, default: int, largest: int) -> int:
+    """A number from 0 to the largest, also written as text."""
+    if raw is None or raw == "":
+        return default
+    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) < 19:
+        raw = int(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
+        raise InvalidInput(f"{name} must be a whole number from 0 to {largest}.")
+    if raw > largest:
+        raise LimitExceeded(f"{name} is at most {largest}, not {raw}.", hint="Go on with the cursor of the answer.")
+    return raw
+
+
+def parse_search(raw: Any) -> str | None:
+    """The words to look for; None when there is nothing but space."""
+    if raw is None or (isinstance(raw, str) and not raw.strip()):
+        return None
+    if not isinstance(raw, str):
+        raise InvalidInput("search must be a text.")
+    if len(raw) > _LONGEST_SEARCH:
+        raise LimitExceeded(f"search has at most {_LONGEST_SEARCH} characters.")
+    if not words(raw):
+        raise InvalidInput(f"search {raw[:60]!r} has no word in it.", hint="Words are made of letters and digits.")
+    return raw
+
+
+def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
+    """`"-price"`, `"-price,name"`, `["-price", "name"]`, or `{"price": "desc"}`."""
+    if raw is None or raw in ("", [], {}):
+        return ()
+    if isinstance(raw, str):
+        raw = [name for name in raw.split(",") if name]
+    if isinstance(raw, list) and all(isinstance(one, str) for one in cast("list[Any]", raw)):
+        pairs = [(one.removeprefix("-"), one.startswith("-")) for one in cast("list[str]", raw)]
+    elif isinstance(raw, dict):
+        pairs = [(name, _descends(name, way)) for name, way in cast("dict[str, Any]", raw).items()]
+    else:
+        raise InvalidInput("sort must be names.", hint='Write ["-price", "name"] or {"price": "desc"}.')
+    check_length(pairs, _MOST_KEYS, "sort")
+    return tuple(_sort(resolve_field(schema, name), descending) for name, descending in pairs)
+
+
+def _descends(name: str, way: Any) -> bool:
+    if not isinstance(way, str) or way.lower() not in ("asc", "desc"):
+        raise InvalidInput(f"sort: the way of {name[:60]!r} must be asc or desc.")
+    return way.lower() == "desc"
+
+
+def _sort(at: QueryField, descending: bool) -> Sort:
+    return Sort(at.path, ordered_kind(at, "sorted by"), descending)
+
+
+def ordered_kind(at: QueryField, purpose: str) -> Kind:
+    """The kind of a place that holds one kind of value."""
+    if not at.single or at.kind is None:
+        raise InvalidInput(
+            f"{at.name} cannot be {purpose}: it is {at.described}.", hint="Choose a text, number, date or truth value."
+        )
+    return at.kind
+
+
+def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
+    """The names to return; None for all."""
+    if raw is None or raw in ("", []):
+        return None
+    if isinstance(raw, str):
+        raw = [name.strip() for name in raw.split(",") if name.strip()]
+    if not isinstance(raw, list) or not all(isinstance(one, str) for one in cast("list[Any]", raw)):
+        raise InvalidInput("fields must be names.", hint='Write ["title", "address.city"].')
+    names = cast("list[str]", raw)
+    check_length(names, _MOST_FIELDS, "fields")
+    for name in names:
+        if name != "id" and not is_metadata(name) and resolve_field(schema, name).lists:
+            raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
+    return tuple(dict.fromkeys(names))
+
+
+def parse_facets(schema: QuerySchema, raw: Any) -> tuple[Facet, ...]:
+    """`["status"]`, or `{"status": {"size": 5}, "price": {"ranges": [10, 100]}, "due": {"by": "month"}}`."""
+    if raw is None or raw in ("", [], {}):
+        return ()
+    if isinstance(raw, str):
+        raw = [name.strip() for name in raw.split(",") if name.strip()]
+    if isinstance(raw, list) and all(isinstance(one, str) for one in cast("list[Any]", raw)):
+        raw = dict.fromkeys(cast("list[str]", raw))
+    if not isinstance(raw, dict):
+        raise InvalidInput("facets must be names.", hint='Write ["status"] or {"price": {"ranges": [10, 100]}}.')
+    entries = cast("dict[str, Any]", raw)
+    check_length(list(entries), _MOST_FACETS, "facets")
+    return tuple(_facet(schema, name, how) for name, how in entries.items())
+
+
+def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
+    at = resolve_field(schema, name)
+    if how is not None and not isinstance(how, dict):
+        raise InvalidInput(
+            f"facets.{name} must be an object.", hint='Write {"size": 5}, {"by": "month"} or {"ranges": []}.'
+        )
+    options = cast("dict[str, Any]", how or {})
+    check_members(options, ("size", "by", "ranges"), "facet")
+    size = read_integer(options.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
+    if options.get("by") is not None:
+        return Histogram(
+            name, at.path, bucket_of(at, options["by"]), size if "size" in options else 100, timed_kind(at)
+        )
+    if options.get("ranges") is not None:
+        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, options["ranges"]))
+    if at.kind is None or at.lists:
+        raise InvalidInput(f"{at.name} cannot be a facet: it is {at.described}.", hint="Choose a member of it.")
+    return Terms(name, at.path, at.kind, size, at.many)
+
+
+def bucket_of(at: QueryField, raw: Any) -> Bucket:
+    """A time bucket, for a field that holds times."""
+    if raw not in BUCKETS:
+        raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
+    if not at.single or not (at.time or at.kind in ("text", "moment")):
+        raise InvalidInput(f"{at.name} has no times to group by: it is {at.described}.")
+    return raw
+
+
+def timed_kind(at: QueryField) -> Kind:
+    """How the times of a place are written."""
+    return "moment" if at.kind == "moment" else "text"
+
+
+def _bounds(at: QueryField, raw: Any) -> tuple[str | int | float | Instant, ...]:
+    values: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else []
+    read = [read_scalar(at, value) for value in values]
+    if not read or len(read) > _MOST_BOUNDS or any(value is None or isinstance(value, bool) for value in read):
+        raise InvalidInput(
+            f"facets.{at.name}.ranges takes 1 to {_MOST_BOUNDS} bounds.", hint='Write {"ranges": [10, 100]}.'
+        )
+    return tuple(sorted(set(cast("list[Any]", read))))
+
+
+def check_length(listed: list[T], most: int, name: str) -> None:
+    if len(listed) > most:
+        raise LimitExceeded(f"{name} has at most {most} entries, not {len(listed)}.")
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = ("count", "sum", "avg", "min", "max", "distinct")
+_AGGREGATE_MEMBERS: Final = ("metrics", "group_by", "having", "sort", "limit", "offset", "filter", "search", "as_of")
+_MOST_METRICS: Final = 20
+_MOST_GROUP_KEYS: Final = 5
+
+
+def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQuery:
+    """An aggregation from its JSON members. Without metrics it counts."""
+    check_members(raw, _AGGREGATE_MEMBERS, "aggregation")
+    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
+    if as_of is not None and search is not None:
+        raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    keys = _keys(schema, raw.get("group_by"))
+    metrics = _metrics(schema, raw.get("metrics"))
+    names = [*(key.name for key in keys), *(metric.name for metric in metrics)]
+    if len(set(names)) < len(names):
+        raise InvalidInput("Two figures or groups have one name.", hint="Give each metric a name of its own.")
+    return AggregateQuery(
+        metrics=metrics,
+        filter=parse_filter(schema, raw.get("filter")),
+        search=search,
+        group_by=keys,
+        having=_having(metrics, raw.get("having")),
+        sort=_group_order(names, raw.get("sort")),
+        limit=max(1, read_integer(raw.get("limit"), "limit", DEFAULT_GROUPS, LARGEST_LIMIT)),
+        offset=read_integer(raw.get("offset"), "offset", 0, FURTHEST),
+        as_of=as_of,
+    )
+
+
+def _metrics(schema: QuerySchema, raw: Any) -> tuple[Metric, ...]:
+    if raw is None or raw in ({}, []):
+        return (Metric("count", "count"),)
+    if not isinstance(raw, dict):
+        raise InvalidInput("metrics must be an object.", hint='Write {"n": "count", "worth": {"sum": "price"}}.')
+    entries = cast("dict[str, Any]", raw)
+    check_length(list(entries), _MOST_METRICS, "metrics")
+    return tuple(_metric(schema, name, how) for name, how in entries.items())
+
+
+def _metric(schema: QuerySchema, name: str, how: Any) -> Metric:
+    if how == "count":
+        return Metric(name, "count")
+    options = cast("dict[str, Any]", how) if isinstance(how, dict) else {}
+    if len(options) != 1:
+        raise InvalidInput(f"metrics.{name[:60]} must be one function.", hint='Write "count" or {"sum": "price"}.')
+    (function, path), *_ = options.items()
+    if function not in FUNCTIONS:
+        guess = did_you_mean(function, FUNCTIONS)
+        raise InvalidInput(
+            f"There is no function {function[:40]!r}.{' ' + guess if guess else ''}",
+            hint=f"Functions are {', '.join(FUNCTIONS)}.",
+        )
+    if not isinstance(path, str):
+        raise InvalidInput(f"metrics.{name[:60]}.{function} takes the name of a property.")
+    at = resolve_field(schema, path)
+    kind = ordered_kind(at, f"put into {function}")
+    if (kind != "number" and function in ("sum", "avg")) or (kind == "boolean" and function in ("min", "max")):
+        raise InvalidInput(f"{function} needs numbers; {at.name} is {at.described}.", hint="Use count or distinct.")
+    return Metric(name, function, at.path, kind)
+
+
+def _keys(schema: QuerySchema, raw: Any) -> tuple[GroupKey, ...]:
+    if raw is None or raw == "":
+        return ()
+    listed = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
+    check_length(listed, _MOST_GROUP_KEYS, "group_by")
+    return tuple(_key(schema, one) for one in listed)
+
+
+def _key(schema: QuerySchema, raw: Any) -> GroupKey:
+    options = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {"path": raw}
+    check_members(options, ("path", "by"), "group")
+    if not isinstance(options.get("path"), str):
+        raise InvalidInput("group_by takes names.", hint='Write ["status"] or [{"path": "due", "by": "month"}].')
+    at = resolve_field(schema, options["path"])
+    if options.get("by") is None:
+        return GroupKey(at.name, at.path, ordered_kind(at, "grouped by"))
+    return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, options["by"]))
+
+
+def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:
+    if raw is None:
+        return ()
+    numbers = [metric.name for metric in metrics if metric.kind == "number" or metric.function in ("count", "distinct")]
+    bounds: list[Having] = []
+    for name, how in cast("dict[str, Any]", raw).items() if isinstance(raw, dict) else [("", None)]:
+        if name not in numbers or not isinstance(how, dict):
+            raise InvalidInput(
+                f"having bounds the figures {', '.join(numbers)}; it says {name[:60]!r}.",
+                hint='Write {"n": {"gte": 2}}.',
+            )
+        for sign, value in cast("dict[str, Any]", how).items():
+            op = read_operator(sign)
+            if op not in ("eq", "ne", "gt", "gte", "lt", "lte") or not _is_number(value):
+                raise InvalidInput(f"having.{name[:60]} compares with a number, by eq, ne, gt, gte, lt or lte.")
+            bounds.append(Having(name, op, value))
+    return tuple(bounds)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _group_order(names: list[str], raw: Any) -> tuple[tuple[str, bool], ...]:
+    if raw is None:
+        return ()
+    listed = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
+    check_length(listed, _MOST_GROUP_KEYS, "sort")
+    for one in listed:
+        if not isinstance(one, str) or one.removeprefix("-") not in names:
+            raise InvalidInput(f"Groups are sorted by {', '.join(names)}.", hint='Write ["-n"].')
+    return tuple((one.removeprefix("-"), one.startswith("-")) for one in cast("list[str]", listed))

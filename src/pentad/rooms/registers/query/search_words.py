@@ -1,0 +1,55 @@
+"""Words for full-text search. Every word of a search must be a prefix of some word of the object."""
+
+from typing import Final, NamedTuple
+
+from pentad.kernel.words import words as cut_words
+from pentad.search.scoring import SearchField, SearchFields
+from pentad.search.text import STOP_WORDS
+from pentad.search.word_table import Word, WordTable
+
+WORDS: Final = WordTable("object_text", "id", ("text",), longest=200_000, parts={}, prefixes=True)
+NAME: Final = SearchField(3.0)
+"""The weight of the property that names objects; others weigh 1."""
+
+_MOST_SEARCHED: Final = 32
+_COUNTED: Final = 20_000
+"""Characters of a text in which words are counted for ranking; matching covers the whole text."""
+_SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in order. Words beyond the limit are left out."""
+    return WORDS.words(text)
+
+
+def query_words(search: str) -> list[Word]:
+    """The words of a search, each once."""
+    return [Word.plain(word) for word in dict.fromkeys(words(search))][:_MOST_SEARCHED]
+
+
+def distinctive_words(search: str) -> tuple[str, ...]:
+    """The words of a search without stop words, each once; all of them if only stop words remain."""
+    found = list(dict.fromkeys(words(search)))
+    return tuple([word for word in found if word not in STOP_WORDS] or found)[:_MOST_SEARCHED]
+
+
+def searchable_fields(name: str | None) -> SearchFields:
+    """The weighted fields: the property that names objects weighs more than others."""
+    return {} if name is None else {name: NAME}
+
+
+class PrefixText(NamedTuple):
+    """A text in which words are found at the beginning of a word: words behind spaces, and its length in characters."""
+
+    text: str
+    length: int
+
+    def times(self, word: str) -> int:
+        return self.text.count(f" {word}")
+
+
+def prefix_text(text: str) -> PrefixText:
+    """A text prepared for counting word prefixes."""
+    cut = text[:_COUNTED]
+    plain = cut.lower().translate(_SEPARATORS) if cut.isascii() else " ".join(cut_words(cut))
+    return PrefixText(f" {plain}", len(plain))

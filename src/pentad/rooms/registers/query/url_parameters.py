@@ -1,0 +1,170 @@
+"""Queries from URL parameters, as OpenRegister's clients write them.
+
+    ?status=open&price[gte]=5&tags[]=a&tags[]=b&@self[created][gt]=2026-01-01&_order[price]=desc&_limit=10
+
+A leading underscore marks a control parameter or short metadata name (`_created[gt]`, `_order[_name]`, `_ids`); unknown
+ones are reported as ignored. Everything else is a filter, whose text is read as the property's kind.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.query.filters import Operator, build_comparison, read_operator
+from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
+from pentad.rooms.registers.query.models import And, Filter, Query
+from pentad.rooms.registers.query.parser import parse_query
+from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field
+
+_CONTROLS: Final = {
+    "_limit": "limit",
+    "_offset": "offset",
+    "_page": "page",
+    "_cursor": "cursor",
+    "_search": "search",
+    "_count": "count",
+    "_includeDeleted": "include_deleted",
+    "_asOf": "as_of",
+}
+_SHAPING: Final = frozenset({"_extend", "_unset", "_empty"})
+"""Parameters that shape the returned objects without selecting any."""
+_UNSUPPORTED: Final = {
+    "_fuzzy": "Use _search; a schema whose configuration.search is hybrid is searched by meaning too.",
+    "_uses": "Filter by the relation itself: relation=<uuid>.",
+    "_relations_contains": "Filter by the relation itself: relation=<uuid>.",
+    "_views": "Ask for a saved view by its own address.",
+    "_aggregations": "POST the aggregation to search/aggregate.",
+    "_updatedSince": "Use _updated[gt].",
+}
+_LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
+_SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
+_MOST_PARAMETERS: Final = 500
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
+_NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
+
+
+def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Query:
+    """The query that the parameters of a URL mean."""
+    controls: dict[str, Any] = {}
+    filters: dict[tuple[str, Operator], list[str]] = {}
+    ignored: list[str] = []
+    for number, (given, value) in enumerate(pairs):
+        if number >= _MOST_PARAMETERS:
+            raise InvalidInput(f"The query has more than {_MOST_PARAMETERS} parameters.")
+        name = _expand_short_name(schema, given)
+        if not name.startswith("_") or name in schema.properties:
+            filters.setdefault(_place(schema, name), []).append(value)
+        elif not _read_control(controls, name, value) and name.partition("[")[0] not in _SHAPING:
+            _refuse_unsupported(name, value)
+            ignored.append(name)
+    conditions = [_condition(resolve_field(schema, name), op, values) for (name, op), values in filters.items()]
+    query = parse_query(schema, controls)
+    if query.filter is not None:
+        conditions.append(query.filter)
+    criteria = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+    return replace(query, filter=criteria, ignored=tuple(ignored))
+
+
+def _expand_short_name(schema: QuerySchema, name: str) -> str:
+    """`_created[gt]` as `@self[created][gt]`; a property of that name comes first."""
+    plain, bracket, rest = name.partition("[")
+    if not plain.startswith("_") or plain in schema.properties:
+        return name
+    if plain == "_ids":
+        return f"{SELF}[id][in]"
+    return f"{SELF}[{plain[1:]}]{bracket}{rest}" if plain[1:] in _SHORT else name
+
+
+def _read_control(controls: dict[str, Any], name: str, value: str) -> bool:
+    """Read one control parameter; False if it is not one. Lists may come in several parts."""
+    plain = name.partition("[")[0]
+    if plain in _CONTROLS:
+        controls[_CONTROLS[plain]] = value
+        return True
+    member = _LISTS.get(plain)
+    if member is None:
+        return False
+    inner: list[str] = _BRACKETS.findall(name)
+    given = _json(name, value) if value.lstrip().startswith(("{", "[")) else None
+    if member == "sort":
+        order = {_sorted_by(inner): value} if inner and inner[0] else _order(name, value if given is None else given)
+        controls.setdefault("sort", {}).update(order)
+    elif member == "facets":
+        controls.setdefault("facets", {}).update(_facets(name, value if given is None else given))
+    elif member == "filter" and given is not None:
+        controls["filter"] = {"$and": [controls["filter"], given]} if "filter" in controls else given
+    else:  # OpenRegister's clients also choose fields with `_filter`
+        controls.setdefault("fields", []).extend(_names(name, value if given is None else given))
+    return True
+
+
+def _names(parameter: str, given: Any) -> list[str]:
+    """Names with commas between them, or in a JSON list."""
+    if isinstance(given, str):
+        return [one.strip() for one in given.split(",") if one.strip()]
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in cast("list[Any]", given)):
+        raise InvalidInput(f"{parameter} must be names.", hint="Write them with commas between them.")
+    return cast("list[str]", given)
+
+
+def _facets(parameter: str, given: Any) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    return dict.fromkeys(_names(parameter, given))
+
+
+def _order(parameter: str, given: Any) -> dict[str, Any]:
+    """An order by name: `-price,name` in one text or a JSON list, or a JSON object with the way of each."""
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    names = _names(parameter, given)
+    return {_sorted_by([one.removeprefix("-")]): "desc" if one.startswith("-") else "asc" for one in names}
+
+
+def _refuse_unsupported(name: str, value: str) -> None:
+    """Refuse an unsupported OpenRegister parameter that selects objects: ignoring it would return wrong ones."""
+    instead = _UNSUPPORTED.get(name.partition("[")[0])
+    if instead is not None and value.lower() not in ("", "0", "false", "no"):
+        raise InvalidInput(f"{name[:80]} is not known here.", hint=instead)
+
+
+def _sorted_by(inner: list[str]) -> str:
+    by = ".".join(inner)
+    return f"{SELF}.{by[1:]}" if by.startswith("_") and by[1:] in _SHORT else by
+
+
+def _json(name: str, value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{name} is not valid JSON.", hint="Write it as JSON, URL-encoded.") from None
+
+
+def _place(schema: QuerySchema, name: str) -> tuple[str, Operator]:
+    """The dotted name and the operator of `a[b][gte]`; a property of exactly that name comes first."""
+    if name in schema.properties:
+        return name, "eq"
+    plain = name.partition("[")[0]
+    inner: list[str] = _BRACKETS.findall(name)
+    op: Operator = "eq"
+    if inner and inner[-1] == "":
+        inner.pop()
+        op = "in"
+    if inner and (found := read_operator(inner[-1])) is not None and ".".join((plain, *inner)) not in schema.properties:
+        op = found
+        inner.pop()
+    return ".".join((plain, *inner)), op
+
+
+def _condition(at: QueryField, op: Operator, values: list[str]) -> Filter:
+    if len(values) == 1 and op == "eq" and values[0] in _NULLS:
+        return build_comparison(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
+    if op in ("in", "nin"):
+        return build_comparison(at, op, values if len(values) > 1 else values[0], text=True)
+    if op in ("eq", "ne") and len(values) > 1:
+        return build_comparison(at, "in" if op == "eq" else "nin", values, text=True)
+    parts = tuple(build_comparison(at, op, value, text=True) for value in values)
+    return parts[0] if len(parts) == 1 else And(parts)

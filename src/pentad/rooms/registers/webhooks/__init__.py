@@ -1,0 +1,1 @@
+"""Webhooks: registered, matched with changes, and delivered."""

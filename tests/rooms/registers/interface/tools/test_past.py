@@ -1,0 +1,57 @@
+"""The past through the tool: history with its provenance, earlier states, and the feed of changes."""
+
+import pytest
+
+from tests.rooms.registers.interface.tools.shelf import Shelf
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.requirement("registers:tools:provenance")
+async def test_history_says_who_did_what_with_which_program_and_why(shelf: Shelf) -> None:
+    made = await shelf.objects("create", data={"title": "One"}, reason="first of its kind")
+    await shelf.objects("update", id=made["id"], data={"title": "Two"})
+    history = (await shelf.objects("history", id=made["id"]))["results"]
+    assert [row["action"] for row in history] == ["update", "create"]
+    first = history[1]
+    assert (first["principal"], first["agent"], first["reason"]) == ("local", "pentad", "first of its kind")
+    assert first["call"]
+    limited = await shelf.objects("history", id=made["id"], limit=1)
+    rest = await shelf.objects("history", id=made["id"], limit=1, cursor=limited["cursor"])
+    assert [row["action"] for row in rest["results"]] == ["create"]
+    assert (await shelf.objects("verify", id=made["id"]))["valid"] is True
+
+
+async def test_the_past_is_read_compared_and_brought_back(shelf: Shelf) -> None:
+    made = await shelf.book("One")
+    await shelf.objects("update", id=made["id"], data={"title": "Two", "pages": 5})
+    then = made["@self"]["updated"]
+    assert (await shelf.objects("get", id=made["id"], as_of=then))["title"] == "One"
+    assert (await shelf.objects("list", as_of=then))["results"][0]["title"] == "One"
+    counted = await shelf.objects("list", as_of=then, aggregate={"metrics": {"pages": {"sum": "pages"}}})
+    assert counted["results"] == [{"pages": None}]
+    compared = await shelf.objects("diff", id=made["id"], version=1)
+    assert {step["path"] for step in compared["patch"]} == {"/title", "/pages"}
+    back = await shelf.objects("revert", id=made["id"], version=1)
+    assert (back["title"], back["@self"]["version"]) == ("One", "3")
+    assert "pages" not in back
+    assert "Say where" in (await shelf.refusal("revert", id=made["id"]))[0]
+
+
+async def test_a_revert_of_a_version_that_moved_on_is_refused(shelf: Shelf):
+    made = await shelf.book("One", pages=1)
+    await shelf.objects("patch", id=made["id"], data={"pages": 2})
+    text, error = await shelf.refusal("revert", id=made["id"], version=1, if_version=1)
+    assert (error["code"], text.partition(" is at ")[2]) == (
+        "version_mismatch", "version 2, not 1. Read it again and repeat the change on what you find.",
+    )  # fmt: skip
+    assert (await shelf.objects("revert", id=made["id"], version=1, if_version=2))["pages"] == 1
+
+
+async def test_the_feed_of_changes_is_gone_on_with(shelf: Shelf) -> None:
+    await shelf.book("One")
+    first = await shelf.objects("changes")
+    assert [row["action"] for row in first["results"]] == ["create"]
+    assert (await shelf.objects("changes", cursor=first["cursor"]))["results"] == []
+    await shelf.book("Two")
+    assert len((await shelf.objects("changes", cursor=first["cursor"]))["results"]) == 1

@@ -1,0 +1,121 @@
+"""Objects written with the tool: one by one, many at once, as a plan, and errors a model can act on."""
+
+import pytest
+
+from tests.rooms.registers.interface.tools.shelf import Shelf
+from tests.rooms.registers.site import Site
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_object_is_made_read_replaced_patched_and_deleted(shelf: Shelf) -> None:
+    made = await shelf.book("One", pages=10)
+    assert made["@self"]["version"] == "1"
+    assert await shelf.objects("get", id=made["id"]) == made
+    replaced = await shelf.objects("update", id=made["id"], data={"title": "Two"}, if_version=1)
+    assert "pages" not in replaced
+    patched = await shelf.objects("patch", id=made["id"], data={"pages": 3})
+    assert (patched["title"], patched["pages"]) == ("Two", 3)
+    stepped = await shelf.objects("patch", id=made["id"], json_patch=[{"op": "remove", "path": "/pages"}])
+    assert "pages" not in stepped
+    text, error = await shelf.refusal("update", id=made["id"], data={"title": "Lost"}, if_version=1)
+    assert error["code"] == "version_mismatch"
+    assert "version" in text
+    assert await shelf.objects("delete", id=made["id"]) == {"deleted": True, "id": made["id"]}
+    back = await shelf.objects("restore", id=made["id"])
+    assert back["title"] == "Two"
+    await shelf.objects("delete", id=made["id"])
+    assert (await shelf.objects("purge", id=made["id"]))["purged"] is True
+    assert (await shelf.refusal("restore", id=made["id"]))[1]["code"] == "not_found"
+
+
+async def test_a_patch_is_one_kind_of_patch(shelf: Shelf):
+    made = await shelf.book("One")
+    text, _ = await shelf.refusal(
+        "patch", id=made["id"], data={"pages": 1}, json_patch=[{"op": "add", "path": "/pages", "value": 2}]
+    )
+    assert text == "A patch is given as data or as json_patch, not as both. Leave one of them out."
+
+
+async def test_an_object_may_come_back_with_its_id_and_without_its_metadata(shelf: Shelf):
+    made = await shelf.book("One", pages=1)
+    seen = await shelf.objects("get", id=made["id"], fields=["title", "pages"])
+    assert set(seen) == {"id", "title", "pages"}
+    for action in ("update", "patch"):
+        same = await shelf.objects(action, id=made["id"], data=seen)
+        assert same["@self"]["version"] == "1"
+    row = {"action": "update", "id": made["id"], "data": seen}
+    assert (await shelf.objects("bulk", operations=[row]))["unchanged"] == 1
+    other = await shelf.objects("patch", id=made["id"], data={"id": "a number of its own"})
+    assert other["id"] == "a number of its own"
+
+
+async def test_what_is_not_deleted_is_not_purged_and_the_error_says_so(shelf: Shelf):
+    made = await shelf.book("One")
+    text, error = await shelf.refusal("purge", id=made["id"])
+    assert error["code"] == "conflict"
+    assert text == f"Object {made['id']} is not deleted. Delete it first; purging cannot be undone."
+
+
+@pytest.mark.requirement("registers:tools:errors")
+async def test_a_validation_error_says_where_what_and_how_to_mend_it(shelf: Shelf) -> None:
+    text, error = await shelf.refusal("create", data={"title": "One", "pages": "12"})
+    assert "/pages" in text
+    (problem,) = error["details"]["problems"]
+    assert (problem["path"], problem["rule"], problem["received"]) == ("/pages", "type", "12")
+    assert problem["patch"] == [{"op": "replace", "path": "/pages", "value": 12}]
+
+
+async def test_a_field_nobody_knows_is_refused_before_anything_is_written(shelf: Shelf):
+    text, _ = await shelf.refusal("create", data={"title": "One"}, fields=["titel"])
+    assert text.startswith("The schema has no property 'titel'. Did you mean 'title'?")
+    assert (await shelf.objects("list"))["total"] == 0
+
+
+async def test_bulk_writes_upsert_and_report_each_row(shelf: Shelf) -> None:
+    first = await shelf.book("One", isbn="111")
+    rows = [
+        {"action": "upsert", "key": ["isbn"], "data": {"title": "One again", "isbn": "111"}},
+        {"action": "upsert", "key": ["isbn"], "data": {"title": "Two", "isbn": "222"}},
+        {"action": "create", "data": {"pages": 5}},
+        {"action": "patch", "id": first["id"], "data": {"pages": 9}},
+    ]
+    partly = await shelf.objects("bulk", operations=rows, atomic=False)
+    assert [row["status"] for row in partly["results"]] == ["updated", "created", "failed", "updated"]
+    assert partly["results"][2]["error"]["code"] == "invalid_input"
+    before = (await shelf.objects("list"))["total"]
+    text, _ = await shelf.refusal("bulk", operations=rows)
+    assert "title" in text
+    assert (await shelf.objects("list"))["total"] == before, "all or nothing"
+
+
+async def test_a_key_makes_a_call_happen_once(shelf: Shelf) -> None:
+    key = f"key-{shelf.register}"
+    first = await shelf.objects("create", data={"title": "One"}, idempotency_key=key)
+    again = await shelf.objects("create", data={"title": "One"}, idempotency_key=key)
+    assert first["id"] == again["id"]
+    assert (await shelf.objects("list"))["total"] == 1
+
+
+async def test_a_plan_is_previewed_committed_and_undone(shelf: Shelf) -> None:
+    made = await shelf.book("One")
+    plan = await shelf.objects("plan", operations=[{"action": "delete", "id": made["id"]}])
+    assert plan["valid"] is True
+    assert (await shelf.objects("list"))["total"] == 1
+    await shelf.objects("commit", plan=plan["id"])
+    assert (await shelf.objects("list"))["total"] == 0
+    await shelf.objects("undo", plan=plan["id"])
+    assert (await shelf.objects("list"))["results"][0]["title"] == "One"
+    assert "Missing required parameter: plan" in (await shelf.refusal("commit"))[0]
+
+
+async def test_an_object_is_locked_and_unlocked(shelf: Shelf, site: Site) -> None:
+    made = await shelf.book("One")
+    locked = await shelf.objects("lock", id=made["id"], seconds=60, reason="import")
+    assert locked["@self"]["locked"]["user"] == "local"
+    path = f"/api/objects/{shelf.register}/{shelf.schema}/{made['id']}"
+    assert (await site.send("PUT", path, {"title": "x"}, who="writer")).status == 423
+    unlocked = await shelf.objects("unlock", id=made["id"])
+    assert "locked" not in unlocked["@self"]
+    report = await shelf.objects("can_delete", id=made["id"])
+    assert report["deletable"] is True
