@@ -56,8 +56,10 @@ class Hit:
 class Features:
     """What the retrieval says about whether the collection knows the answer; input of a calibrated score.
 
-    `bm25_share` is the best lexical score over the highest one these words could reach; `coverage` the share of the
-    question's words, by weight, that the best hit holds; `missing_idf` the weight of the rarest word it lacks.
+    Each feature is of one arm alone, so none depends on how the arms are weighed against each other. `top_cosine` is
+    the highest cosine, `cosine_gap` its lead over the fifth. Of the best document by words, `bm25_share` is the score
+    over the highest one these words could reach, `coverage` the share of the question's words, by weight, that it has,
+    `missing_idf` the weight of the rarest word it lacks. `agreement` says that both arms prefer the same document.
     """
 
     top_cosine: float = 0.0

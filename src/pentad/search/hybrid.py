@@ -207,10 +207,9 @@ def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
     total = scope.total_idf
     if not ranked.documents.size:
         return Features(query_terms=len(scope.terms), missing_idf=max((term.idf for term in scope.terms), default=0.0))
-    top = ranked.documents[:1]
-    held = [bool(given > 0) for given in scope.given.to(top)[:, 0]]
     cosines = np.empty(0) if near is None else near.cosines
     strongest = int(ranked.lexical.argmax())
+    held = [bool(given > 0) for given in scope.given.to(ranked.documents[strongest : strongest + 1])[:, 0]]
     by_words = int(ranked.documents[strongest]) if ranked.lexical[strongest] > 0 else None
     return Features(
         top_cosine=float(cosines[0]) if cosines.size else 0.0,
