@@ -43,13 +43,17 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document that was found, and why. `score` is calibrated (`relevance.py`); the rest is what it is made of."""
+    """A document that was found, and why. `score` is calibrated (`relevance.py`); the rest is what it is made of.
+
+    `lexical` is the BM25F score, `terms` what each stem gave to it, `by_words` the part of `score` that it makes up.
+    """
 
     id: int
     score: float
     lexical: float
     cosine: float | None
     terms: Mapping[str, float]
+    by_words: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ document or question arrives.
 import json
 import secrets
 from collections.abc import Collection as Several
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final
@@ -28,6 +28,7 @@ from pentad.search.files import VectorFiles
 from pentad.search.hybrid import Scope, Vectors, hybrid, lexical
 from pentad.search.relevance import MINILM, CosineScale
 from pentad.search.roster import Rosters
+from pentad.search.searchable import SearchFields
 from pentad.search.text import query_terms, terms
 from pentad.search.vector_query import VectorQuery
 from pentad.search.vectors import VectorStore, check_model, checked
@@ -57,7 +58,7 @@ class Question:
     text: str
     limit: int
     allowed: Allowed | None = None
-    weights: Mapping[str, float] | None = None
+    fields: SearchFields | None = None
     vector: bytes | None = None
     model: Model | None = None
     scale: CosineScale = MINILM
@@ -150,7 +151,7 @@ class Engine:
     def _scope(self, rows: Rows, collection: Collection, question: Question) -> Scope:
         members = self._rosters.members(rows, collection)
         asked = query_terms(question.text)
-        found = self._lexicon.terms(rows, collection, members, asked, question.weights or {})
+        found = self._lexicon.terms(rows, collection, members, asked, question.fields or {})
         return Scope(collection, members, members.mask(question.allowed), found, question.limit)
 
     def _with_vectors(

@@ -20,7 +20,7 @@ from pentad.search.arrays import Mask, Matrix, absent
 from pentad.search.bm25 import Given, Term
 from pentad.search.collection import Collection
 from pentad.search.documents import Features, Hit
-from pentad.search.relevance import MINILM, CosineScale, logistic, logit, logit_of_words, never_rising
+from pentad.search.relevance import MINILM, CosineScale, logistic, logit, logit_of_words, never_rising, part_of_words
 from pentad.search.roster import Members
 from pentad.search.scoring import K1
 from pentad.search.vectors import Near, VectorStore
@@ -190,17 +190,23 @@ def _hits(scope: Scope, ranked: Candidates, scale: CosineScale) -> list[Hit]:
     ranked = ranked.first(scope.limit)
     documents = ranked.documents
     scores = never_rising([logistic(value) for value in _logits(scope, ranked, scale).tolist()])
+    shares = scope.share(ranked.lexical).tolist()
     given = dict(zip((term.text for term in scope.terms), scope.given.to(documents), strict=True))
-    return [
-        Hit(
-            id=int(scope.members.ids[document]),
-            score=scores[place],
-            lexical=float(ranked.lexical[place]),
-            cosine=None if np.isnan(ranked.cosines[place]) else float(ranked.cosines[place]),
-            terms={text: float(values[place]) for text, values in given.items() if values[place] > 0},
+    hits: list[Hit] = []
+    for place, document in enumerate(documents):
+        cosine = None if np.isnan(ranked.cosines[place]) else float(ranked.cosines[place])
+        standard = None if cosine is None else scale.standard(cosine)
+        hits.append(
+            Hit(
+                id=int(scope.members.ids[document]),
+                score=scores[place],
+                lexical=float(ranked.lexical[place]),
+                cosine=cosine,
+                terms={text: float(values[place]) for text, values in given.items() if values[place] > 0},
+                by_words=part_of_words(scores[place], shares[place], standard),
+            )
         )
-        for place, document in enumerate(documents)
-    ]
+    return hits
 
 
 def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:

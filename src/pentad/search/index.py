@@ -7,8 +7,9 @@ not at all. This module is light; what computes is loaded with the first documen
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -20,6 +21,7 @@ from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
 from pentad.search.relevance import MINILM, CosineScale, measure_cosines
+from pentad.search.searchable import Searchable, SearchFields
 
 if TYPE_CHECKING:
     from pentad.search.engine import Allowed, Engine, Model
@@ -71,6 +73,7 @@ class SearchIndex:
         self._last_used = 0.0
         self._questions = LruCache[str, bytes](_REMEMBERED)
         self._scales: dict[str, CosineScale] = {}
+        self._declared: dict[str, Searchable] = {}
         self._supplies: dict[str, Supply] = {}
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
@@ -108,13 +111,12 @@ class SearchIndex:
         *,
         limit: int,
         allowed: "Allowed | None" = None,
-        field_weights: Mapping[str, float] | None = None,
     ) -> Ranking:
         """The best documents for a question; with `allowed`, only ids among these take part at all."""
         from pentad.search.engine import Question
 
         self._used()
-        words = Question(query, limit, allowed, field_weights)
+        words = Question(query, limit, allowed, self._fields(collection))
         before: Scope | None = None
         if self._to_be_embedded(query):
             # A processor each: the question is embedded while its words are looked up.
@@ -127,7 +129,7 @@ class SearchIndex:
         scale = await self._scale() if vector is not None else MINILM
         if scale is None:
             vector, why_not, scale = None, _EMBEDDER_FAILED, MINILM
-        question = Question(query, limit, allowed, field_weights, vector, self._model, scale, why_not)
+        question = replace(words, vector=vector, model=self._model, scale=scale, why_no_vector=why_not)
         ranking = await self._database.read(lambda rows: self._engine.search(rows, collection, question, before))
         self._used()
         return ranking
@@ -153,9 +155,15 @@ class SearchIndex:
 
         return readiness(rows, collection)
 
-    def supply(self, collection: str, supply: Supply) -> None:
-        """Have a collection filled in the background from what a room says it lacks, instead of by `put`."""
-        self._supplies[collection] = supply
+    def declare(self, searchable: Searchable) -> None:
+        """Take a room's declaration: from now on its collections are scored, and filled if it supplies them, by it."""
+        self._declared[searchable.collection] = searchable
+        if searchable.supply is not None:
+            self._supplies[searchable.collection] = searchable.supply
+
+    def _fields(self, collection: str) -> SearchFields:
+        declared = self._declared.get(collection.partition(":")[0])
+        return {} if declared is None else declared.fields
 
     def stir(self, tx: Transaction, collection: str) -> None:
         """Say in a transaction that a supply has more; costs its writer nothing else."""

@@ -16,7 +16,7 @@ from pentad.kernel.ports import Rows
 from pentad.search.arrays import Matrix
 from pentad.search.collection import Collection
 from pentad.search.hybrid import CANDIDATES, logits
-from pentad.search.relevance import MINILM, WORDS_IN_COSINES, CosineScale, logistic
+from pentad.search.relevance import MINILM, CosineScale, logistic, part_of_words
 from pentad.search.roster import Members
 from pentad.search.scoring import WordMatch
 from pentad.search.vectors import VectorStore
@@ -106,14 +106,12 @@ def fused(queries: Sequence[VectorQuery], matches: Mapping[int, WordMatch]) -> d
     scores = np.array([logistic(value) for value in logits(shares, coverage, cosines, scale).tolist()], np.float64)
     order = np.lexsort((-ids, -np.round(scores, _DIGITS)))
     return {
-        int(ids[place]): _split(float(scores[place]), float(shares[place]), float(cosines[place]), scale)
+        int(ids[place]): _fused(float(scores[place]), float(shares[place]), float(cosines[place]), scale)
         for place in order
     }
 
 
-def _split(score: float, share: float, cosine: float, scale: CosineScale) -> Fused:
-    """A score, divided by what words and meaning are in it."""
+def _fused(score: float, share: float, cosine: float, scale: CosineScale) -> Fused:
     if np.isnan(cosine):
         return Fused(score, score, None)
-    words, meaning = WORDS_IN_COSINES * share, max(scale.standard(cosine), 0.0)
-    return Fused(score, score * words / (words + meaning) if words else 0.0, cosine)
+    return Fused(score, part_of_words(score, share, scale.standard(cosine)), cosine)

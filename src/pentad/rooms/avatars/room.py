@@ -11,6 +11,7 @@ from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.settings import AvatarsSettings
 from pentad.rooms.avatars.verbs import VERBS
+from pentad.search.searchable import TEXT, Searchable, SearchField
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -45,6 +46,13 @@ async def fill(avatars: Avatars) -> None:
     await fill_demo(avatars)
 
 
+PASSAGES = Searchable(
+    "avatar",
+    {TEXT: SearchField()},  # headings and text in one: what a heading says is as telling as what stands below it
+    vector_of=(TEXT,),
+    filters=("roles", "year_from", "year_to", "sources"),
+)
+
 ROOM: Room[Avatars] = Room(
     name="avatars",
     title="Avatars",
@@ -58,6 +66,7 @@ ROOM: Room[Avatars] = Room(
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
+    searchable=(PASSAGES,),
     schema="pentad.rooms.avatars.schema",
     pages=pages,
     mounts=mounts,

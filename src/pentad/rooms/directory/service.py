@@ -18,12 +18,11 @@ from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.naming import Naming
 from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
-from pentad.rooms.directory.records.records import COLLECTION, Records
+from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
 from pentad.rooms.directory.records.sync_targets import Peer, PeerGuard
 from pentad.rooms.directory.records.syncs import Remote, Syncs
-from pentad.rooms.directory.search.embedding import supply
 from pentad.rooms.directory.search.query import Filter, Query
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.settings import DirectorySettings
@@ -46,7 +45,6 @@ class Directory:
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
         self.search = RecordSearch(database, platform.search)
-        platform.search.supply(COLLECTION, supply)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pentad.jobs.job import Again, Job, JobRun, Retries
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.registers.following import GUARDS, hears
+from pentad.rooms.registers.query.words import SEARCHABLE
 from pentad.rooms.registers.resources import RESOURCES, listing
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.tools import TOOLS
@@ -70,6 +71,7 @@ ROOM = Room(
     guards=GUARDS,
     hears=hears,
     jobs=JOBS,
+    searchable=(SEARCHABLE,),
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,

@@ -9,9 +9,9 @@ from pentad.kernel.ports import Database, Embedder
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.popularity import Popularity
-from pentad.rooms.directory.records.records import COLLECTION, Records
+from pentad.rooms.directory.records.records import Records
 from pentad.rooms.directory.search import ranking
-from pentad.rooms.directory.search.embedding import supply
+from pentad.rooms.directory.search.embedding import SEARCHABLE
 from pentad.rooms.directory.search.query import Found, asked
 from pentad.rooms.directory.search.service import RecordSearch
 from pentad.search.index import SearchIndex
@@ -37,7 +37,7 @@ class Room:
     def __init__(self, database: Database, stores: Stores, embedder: Embedder | None) -> None:
         self.database = database
         self.index = SearchIndex(database, stores.data / "search", embedder)
-        self.index.supply(COLLECTION, supply)
+        self.index.declare(SEARCHABLE)
         events = Events(database, SystemClock())
         self.popularity = Popularity(database, events)
         self.records = Records(database, SystemClock(), events, self.popularity, self.index)

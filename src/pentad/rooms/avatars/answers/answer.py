@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pentad.rooms.avatars.answers.confidence import Level
-from pentad.rooms.avatars.gate import Reason, Scored
+from pentad.rooms.avatars.search.gate import Reason
+from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.verify import Verdict
 

@@ -15,10 +15,10 @@ from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confiden
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
 from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
 from pentad.rooms.avatars.answers.rendering import rendered
-from pentad.rooms.avatars.gate import Decision, Reason, Retrieved, Scored, decide
 from pentad.rooms.avatars.persona import closest, quoted, silent
-from pentad.rooms.avatars.retrieval import Corpus, Given, check_given, retrieve
 from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
+from pentad.rooms.avatars.search.gate import Decision, Reason, decide
+from pentad.rooms.avatars.search.retrieval import Corpus, Given, Retrieved, Scored, check_given, retrieve
 from pentad.rooms.avatars.verification.drafts import from_reply
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity

@@ -16,6 +16,7 @@ from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
+from pentad.rooms.avatars.corpus.embedding import Vectors
 from pentad.rooms.avatars.corpus.extract.document import Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
 from pentad.rooms.avatars.corpus.file_discovery import FoundFile, document_at, documents_in, sha256_of, size_line
@@ -24,7 +25,6 @@ from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Pr
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
 from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
 from pentad.rooms.avatars.models import Avatar, CorpusDocument
-from pentad.rooms.avatars.vectors import Vectors
 from pentad.search import collection as collections
 from pentad.search.index import SearchIndex
 

@@ -16,12 +16,12 @@ from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.corpus.chunks import SECTION_JOINT, Chunk, windows
+from pentad.rooms.avatars.corpus.embedding import Key, Text
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument
 from pentad.rooms.avatars.corpus.ingest_plan import Origin, Plan, ToRead
 from pentad.rooms.avatars.corpus.sentences import Span
 from pentad.rooms.avatars.corpus.sources import SourceBook
 from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
-from pentad.rooms.avatars.vectors import Key, Text
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 

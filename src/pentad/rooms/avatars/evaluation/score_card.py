@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot, sentences_of
 from pentad.rooms.avatars.calibration.fit import MOST_EXAMPLES, keyword_question, off_topic_questions, sampled
 from pentad.rooms.avatars.evaluation.perturbations import Perturbation, perturbations
-from pentad.rooms.avatars.gate import decide
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.retrieval import retrieve
+from pentad.rooms.avatars.search.gate import decide
+from pentad.rooms.avatars.search.retrieval import retrieve
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.quotes import quotes_in

@@ -55,7 +55,7 @@ CHECK_CITATION: Final = (
 
 async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: str | None) -> FoundPassages:
     """Search an avatar's passages."""
-    from pentad.rooms.avatars.retrieval import retrieve
+    from pentad.rooms.avatars.search.retrieval import retrieve
 
     query = asked(arguments.query, "query")
     avatar = await call.service.open(avatar_id)

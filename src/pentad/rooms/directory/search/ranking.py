@@ -15,11 +15,11 @@ import msgspec
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import FALSE, TRUE, Sql, among, composed, joined, negated
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.index_fields import SEARCHABLE, WORDS, FieldTexts, facts_of
+from pentad.rooms.directory.records.index_fields import FIELDS, WORDS, FieldTexts, facts_of
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
-from pentad.rooms.directory.search.query import Hit, Reason
+from pentad.rooms.directory.search.query import Hit
 from pentad.search.relevance import logistic, logit_of_words
-from pentad.search.scoring import K1, WordMatch, WordScorer, inverse_frequency, saturated, word_lists
+from pentad.search.scoring import K1, Reason, WordMatch, WordScorer, inverse_frequency, reasons, saturated, word_lists
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _NEAR: Final = 200
 _NEVER_COMMON: Final = 50
 _SCORED_AT_ONCE: Final = 500
 _DIGITS: Final = 4
-_PART_WEIGHTS: Final = {"name": 4.0, "classes": 2.0, "description": 1.0, "others": 0.8}
+_PART_WEIGHTS: Final = {part: max(FIELDS[name].weight for name in names) for part, (_, names) in WORDS.parts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Ranking:
         self._worth = {
             word.text: inverse_frequency(known.records, had) for word, had in zip(asked, known.having, strict=True)
         }
-        self._scorer = WordScorer(SEARCHABLE, self._worth)
+        self._scorer = WordScorer(FIELDS, self._worth)
         self._meant = {form: word.text for word in asked for form in word.forms}
         many = min(common, max(_NEVER_COMMON, known.records // 2))
         self._rare = tuple(word for word, had in zip(asked, known.having, strict=True) if 0 < had < many)
@@ -199,15 +199,7 @@ def _near(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float]:
 
 def explained(matched: Matched, score: float, words: float | None = None, cosine: float | None = None) -> Hit:
     """A hit whose reasons add up to its score; `words` is the part that its words have in it, all if not given."""
-    by_words = score if words is None else words
-    total = matched.words.score
-    why = [
-        Reason(name, found, round(given / total * by_words, _DIGITS))
-        for name, (found, given) in matched.words.by_field().items()
-    ]
-    if cosine is not None:
-        why.append(Reason("meaning", (), round(score - by_words, _DIGITS)))
-    why.sort(key=lambda reason: (-reason.contribution, reason.field))
+    why = reasons(matched.words, score, score if words is None else words, has_vector=cosine is not None)
     meaning = None if cosine is None else round(cosine, _DIGITS)
     return Hit(matched.cid, round(sum(reason.contribution for reason in why), _DIGITS), tuple(why), meaning)
 

@@ -42,7 +42,7 @@ from pentad.rooms.registers.query.tree import (
 from pentad.rooms.registers.query.words import searchable_fields
 from pentad.search.documents import Asked
 from pentad.search.index import SearchIndex
-from pentad.search.scoring import SearchField
+from pentad.search.searchable import SearchField
 
 _NO_VECTORS: Final = "No object here has a vector yet."
 

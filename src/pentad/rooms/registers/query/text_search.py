@@ -22,7 +22,8 @@ from pentad.rooms.registers.query.tree import Filter, Found, Query, Scope, Why
 from pentad.rooms.registers.query.words import PrefixText, prefix_text, telling_words
 from pentad.search.documents import Retrieval
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
-from pentad.search.scoring import SearchFields, WordMatch, WordScorer
+from pentad.search.scoring import WordMatch, WordScorer
+from pentad.search.searchable import SearchFields
 
 if TYPE_CHECKING:
     from pentad.search.vector_query import VectorQuery
