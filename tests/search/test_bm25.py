@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.search.bm25 import Field, Given, Term, inverse_frequency, top
-from pentad.search.roster import Members
+from pentad.search.document_table import Members
 from pentad.search.searchable import SearchField
 
 SIZE = 3_000

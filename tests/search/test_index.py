@@ -8,7 +8,7 @@ import pytest
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Database
 from pentad.search.documents import Document
-from pentad.search.hybrid import Scope
+from pentad.search.fusion import Scope
 from pentad.search.index import SearchIndex
 from tests.search.hashing import HashingEmbedder
 from tests.search.opening import SENTENCES, SETS, document, found, put, remove

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from pentad.kernel.ports import Rows
 from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best
 from pentad.search.collection import Collection, field_lengths
-from pentad.search.lists import Lists
-from pentad.search.postings import LONGEST, Postings
-from pentad.search.roster import Members
+from pentad.search.document_table import Members
+from pentad.search.posting_lists import LONGEST, PostingLists, Postings
 from pentad.search.scoring import K1, inverse_frequency
 from pentad.search.searchable import SearchField, SearchFields, field_named
 
@@ -128,7 +127,7 @@ class Lexicon:
     """Looks terms up."""
 
     def __init__(self) -> None:
-        self._lists = Lists()
+        self._lists = PostingLists()
 
     def terms(
         self, rows: Rows, collection: Collection, members: Members, asked: Sequence[str], fields: SearchFields

@@ -25,9 +25,8 @@ from pentad.search.searchable import Searchable, SearchFields
 
 if TYPE_CHECKING:
     from pentad.search.engine import Allowed, Engine, Model
-    from pentad.search.hybrid import Scope
-    from pentad.search.upkeep import Upkeep
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import Scope, VectorQuery
+    from pentad.search.maintenance import Maintenance
 
 T = TypeVar("T")
 
@@ -174,17 +173,17 @@ class SearchIndex:
         """Make the vectors of documents that were put without, or are supplied; how many documents got theirs."""
         done = 0
         while self.embedder is not None and self._model is not None and await self._vectors_work():
-            done += await self._upkeep.embed(self.embedder, None if most is None else most - done)
+            done += await self._maintenance.embed(self.embedder, None if most is None else most - done)
             if most is not None and done >= most:
                 break
-            taken = [await self._upkeep.take_in(*one, self._model) for one in self._supplies.items()]
+            taken = [await self._maintenance.take_in(*one, self._model) for one in self._supplies.items()]
             if not any(taken):
                 break
         return done
 
     async def tidy(self) -> None:
         """Merge small segments, clear away what was dropped, make indexes that are due. Safe at any time."""
-        await self._upkeep.tidy()
+        await self._maintenance.tidy()
 
     def start(self) -> None:
         """Keep the index in order in the background, whenever something changes in any process.
@@ -215,7 +214,7 @@ class SearchIndex:
         from pentad.search.engine import Engine
 
         if self._database.dialect == "sqlite":
-            from pentad.search.files import VectorFiles
+            from pentad.search.vector_files import VectorFiles
 
             return Engine(VectorFiles(self._folder, self._exact_up_to))
         from pentad.search.pgvector import PgVectors
@@ -223,19 +222,14 @@ class SearchIndex:
         return Engine(PgVectors(self._exact_up_to))
 
     @cached_property
-    def _upkeep(self) -> "Upkeep":
-        from pentad.search.upkeep import Upkeep
+    def _maintenance(self) -> "Maintenance":
+        from pentad.search.maintenance import Maintenance
 
-        return Upkeep(self._database, self._engine)
+        return Maintenance(self._database, self._engine)
 
     def _to_be_embedded(self, query: str) -> bool:
         """Whether the vector of a question is still to be made, which takes a while."""
-        return (
-            self.embedder is not None and bool(query.strip()) and self._key(self.embedder, query) not in self._questions
-        )
-
-    def _key(self, embedder: Embedder, query: str) -> str:
-        return f"{embedder.model}\n{query}"
+        return self.embedder is not None and bool(query.strip()) and _key(self.embedder, query) not in self._questions
 
     async def _embedded(self, query: str) -> tuple[bytes | None, str | None]:
         """The vector of a question, or why there is none."""

@@ -23,7 +23,7 @@ from pentad.search.scoring import K1, Reason, WordMatch, WordScorer, inverse_fre
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import VectorQuery
 
 WINDOW: Final = 300
 COMMON: Final = 10_000
@@ -172,7 +172,7 @@ class Head:
     @classmethod
     def of(cls, rows: Rows, plan: Plan, undriven: Plan, ranking: Ranking, query: "VectorQuery") -> "Head":
         """`plan` starts from the rarest filter, `undriven` from the words."""
-        from pentad.search.vector_query import fused
+        from pentad.search.fusion import fused
 
         by_words = ranking.candidates(rows, undriven, 0, WINDOW)
         only_near = sorted(_near(rows, plan, query).keys() - set(by_words))

@@ -19,7 +19,7 @@ from pentad.search.relevance import GOOD_MATCH
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import VectorQuery
 
 
 class RecordSearch:

@@ -26,7 +26,7 @@ from pentad.search.scoring import WordMatch, WordScorer
 from pentad.search.searchable import SearchFields
 
 if TYPE_CHECKING:
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import VectorQuery
 
 WINDOW: Final = 300
 """So many of the best by words are ranked together with what is near."""
@@ -217,7 +217,7 @@ class TextSearch:
         matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
         if not self._searched.queries:
             return self._by_their_words(list(hits.values()), matches)
-        from pentad.search.vector_query import fused
+        from pentad.search.fusion import fused
 
         ranked = fused(self._searched.queries, matches)
         for key, one in ranked.items():

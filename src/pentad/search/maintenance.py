@@ -15,7 +15,7 @@ from pentad.search import segments
 from pentad.search.arrays import Matrix
 from pentad.search.documents import EMBEDDED, Supply
 from pentad.search.engine import Engine, Model
-from pentad.search.files import VectorFiles
+from pentad.search.vector_files import VectorFiles
 from pentad.search.vectors import checked
 
 _TOGETHER: Final = 32
@@ -30,7 +30,7 @@ _ONE_AT_A_TIME: Final = 0x53454152_4348
 """The advisory lock of whoever makes an index."""
 
 
-class Upkeep:
+class Maintenance:
     """The chores of one store."""
 
     def __init__(self, database: Database, engine: Engine) -> None:
