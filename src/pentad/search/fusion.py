@@ -236,7 +236,7 @@ def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A document's score, the part of it that its words and its meaning give, and its cosine if it has a vector."""
+    """A document's score, the part of it that its words give, and its cosine if it has a vector."""
 
     score: float
     words: float
@@ -247,10 +247,6 @@ class Fused:
         if np.isnan(cosine):
             return cls(score, score, None)
         return cls(score, part_of_words(score, share, scale.standard(cosine)), cosine)
-
-    @property
-    def meaning(self) -> float:
-        return self.score - self.words
 
 
 @dataclass(frozen=True, slots=True)

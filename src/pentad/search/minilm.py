@@ -49,10 +49,6 @@ class MiniLM:
             rows += (by_place[place] for place in range(len(ids)))
         return b"".join(rows)
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has, at most 256: what is beyond does not reach its vector."""
-        return [len(ids) for ids in self._tokens(texts)]
-
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._loaded = None

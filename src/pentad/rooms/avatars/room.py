@@ -41,7 +41,7 @@ def pages() -> "Pages[Avatars]":
 
 
 async def fill(avatars: Avatars) -> None:
-    from pentad.rooms.avatars.demo import fill_demo
+    from pentad.rooms.avatars.interface.demo import fill_demo
 
     await fill_demo(avatars)
 

@@ -8,8 +8,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import Answer
 from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
-from pentad.rooms.avatars.answers.drafting.drafter import Prompt
-from pentad.rooms.avatars.answers.drafting.prompt_mode import material
+from pentad.rooms.avatars.answers.drafting.drafter import Prompt, material
 from pentad.rooms.avatars.answers.panel import panel
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.conversation import Turn

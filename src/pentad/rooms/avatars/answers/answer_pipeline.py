@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, runs
+from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, rendered, runs
 from pentad.rooms.avatars.answers.answer_relevance import shows_answer
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
 from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
-from pentad.rooms.avatars.answers.rendering import rendered
 from pentad.rooms.avatars.persona import closest, quoted, silent
 from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.rooms.avatars.answers.answer import Citation, CitationList, runs
-from pentad.rooms.avatars.answers.rendering import rendered
+from pentad.rooms.avatars.answers.answer import Citation, CitationList, rendered, runs
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.retrieval import check_given

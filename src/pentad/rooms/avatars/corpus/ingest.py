@@ -19,8 +19,18 @@ from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
 from pentad.rooms.avatars.corpus.embedding import Vectors
 from pentad.rooms.avatars.corpus.extract.document import Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
-from pentad.rooms.avatars.corpus.file_discovery import FoundFile, document_at, documents_in, sha256_of, size_line
-from pentad.rooms.avatars.corpus.ingest_plan import Hashed, Origin, Plan, ToRead, make_plan
+from pentad.rooms.avatars.corpus.ingest_plan import (
+    FoundFile,
+    Hashed,
+    Origin,
+    Plan,
+    ToRead,
+    document_at,
+    documents_in,
+    make_plan,
+    sha256_of,
+    size_line,
+)
 from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
 from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
