@@ -1,8 +1,7 @@
-"""Which documents a collection has: the rooms' ids by number, how long each field is, and who is gone. Kept in memory,
-by process.
+"""The documents of a collection, in memory: the rooms' ids by number, the length of each field, which are removed.
 
-A search reads the collection's row and brings the table up to that moment by what is new. A search whose moment is
-older than the table sees the table as it was then. Only committed state ever gets in here.
+A search reads the collection's row and advances the table to that version. A search on an older snapshot sees the table
+as it was then. Only committed state ever gets in here.
 """
 
 from collections.abc import Collection as Several
@@ -62,7 +61,7 @@ class Members:
 
 
 class DocumentTables:
-    """The rosters this process has needed lately."""
+    """The tables this process used recently."""
 
     def __init__(self) -> None:
         self._tables = LruCache[int, DocumentTable](_KEPT)
@@ -70,7 +69,7 @@ class DocumentTables:
         self._lock = Lock()
 
     def members(self, rows: Rows, collection: Collection) -> Members:
-        """Who is in the collection at the moment `rows` shows."""
+        """The documents of the collection in the snapshot that `rows` reads."""
         key = collection.number, collection.version
         with self._lock:
             if (ready := self._members.get(key)) is not None:

@@ -18,7 +18,7 @@ class Document:
     """Something to be found. `id` is the room's own number for it.
 
     Words are searched in `fields`: one text, or several by name. Vectors are made of `windows`, pieces short enough for
-    the embedding model; whoever has them already gives them as `vectors`, float32 little-endian, one row a window. A
+    the embedding model. If you have them already, pass them as `vectors`: float32 little-endian, one row per window. A
     document with windows and no vectors is found by its words until its vectors are made in the background.
     """
 

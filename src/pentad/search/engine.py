@@ -133,7 +133,7 @@ class Engine:
         return Ranking(hits, "hybrid", features, idf)
 
     def vector_query(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> VectorQuery | None:
-        """A question put to the vectors of a collection alone; None where it has none that can be compared."""
+        """A question put to the vectors of a collection alone; None if it has none that can be compared."""
         collection = collections.found(rows, name)
         if asked.vector is None or collection is None or not collection.vectors or collection.model != asked.model:
             return None

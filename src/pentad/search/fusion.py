@@ -134,8 +134,8 @@ def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) ->
     pulled = _pulled(query, fused, known)
     second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
     ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)), scale)
-    shown = _with_true_cosines(scope, vectors, query, ranked, known)
-    return _hits(scope, shown, scale), _features(scope, ranked, first)
+    best = _with_true_cosines(scope, vectors, query, ranked, known)
+    return _hits(scope, best, scale), _features(scope, ranked, first)
 
 
 def _fused(scope: Scope, known: Sequence[Near], scale: CosineScale) -> Candidates:
@@ -175,15 +175,15 @@ def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
 def _with_true_cosines(
     scope: Scope, vectors: Vectors, query: Matrix, ranked: Candidates, known: Sequence[Near]
 ) -> Candidates:
-    """The best of a ranking with the cosines of the question as it was asked: those are what a caller is told."""
-    shown = ranked.documents[: scope.limit]
-    order = np.argsort(shown)
-    told = np.full(shown.size, np.nan)
-    for near in (*known, vectors.others(scope, query, shown, *known)):
-        places = np.minimum(np.searchsorted(shown, near.documents, sorter=order), shown.size - 1)
-        there = shown[order[places]] == near.documents
-        told[order[places[there]]] = near.cosines[there]
-    return Candidates(shown, ranked.scores[: scope.limit], ranked.lexical[: scope.limit], told)
+    """The best of a ranking, with the cosines of the question as it was asked instead of those after feedback."""
+    best = ranked.documents[: scope.limit]
+    order = np.argsort(best)
+    cosines = np.full(best.size, np.nan)
+    for near in (*known, vectors.others(scope, query, best, *known)):
+        places = np.minimum(np.searchsorted(best, near.documents, sorter=order), best.size - 1)
+        there = best[order[places]] == near.documents
+        cosines[order[places[there]]] = near.cosines[there]
+    return Candidates(best, ranked.scores[: scope.limit], ranked.lexical[: scope.limit], cosines)
 
 
 def _ranked(scope: Scope, found: Candidates) -> Candidates:

@@ -43,7 +43,7 @@ QUIET_SECONDS: Final = 2.0
 
 _SECONDS_BETWEEN: Final = 1.0
 _SLICE: Final = 8
-"""So many documents are embedded in the background before it is looked again whether somebody is at work."""
+"""Documents embedded in the background before checking again whether the store is in use."""
 _LEFT_OVER: Final = (
     "SELECT number FROM search_collections WHERE name IS NULL UNION ALL SELECT collection FROM search_pending LIMIT 1"
 )
@@ -188,7 +188,7 @@ class SearchIndex:
     def start(self) -> None:
         """Keep the index in order in the background, whenever something changes in any process.
 
-        Vectors are made only while nobody is at work, so that loading much at once is not slowed down by it.
+        Vectors are made only while the store is not in use, so that they do not slow a bulk load down.
         """
         if self._task is None:
             self._task = begun(self._keep_in_order(), "search index")
@@ -275,19 +275,19 @@ class SearchIndex:
         self._last_used = time.monotonic()
 
     def _quiet_in(self) -> float:
-        """Seconds until nobody was at work for long enough, if nobody comes."""
+        """Seconds until the store has been idle for long enough."""
         return max(0.0, self._last_used + self._quiet_seconds - time.monotonic())
 
     async def _keep_in_order(self) -> None:
         changed = asyncio.Event()
         named: set[str] = set()
 
-        def heard(collection: str) -> None:
+        def on_change(collection: str) -> None:
             self._used()
             named.add(collection)
             changed.set()
 
-        end = self._database.listen(CHANGED, heard)
+        end = self._database.listen(CHANGED, on_change)
         try:
             waiting = await self._database.lookup(_LEFT_OVER) is not None or await self._has_more()
             if waiting:

@@ -21,13 +21,13 @@ from pentad.search.vectors import checked
 _TOGETHER: Final = 32
 _TAKEN_IN: Final = 128
 _WORTH_PREPARING: Final = 5_000
-"""Collections of so many vectors have their files written before somebody asks."""
+"""Collections of so many vectors have their files written before the first search."""
 _COMPLETE: Final = (
     "SELECT name FROM search_collections WHERE number = ?"
     " AND NOT EXISTS (SELECT 1 FROM search_pending WHERE collection = number)"
 )
 _ONE_AT_A_TIME: Final = 0x53454152_4348
-"""The advisory lock of whoever makes an index."""
+"""The advisory lock a process holds while it makes an index."""
 
 
 class Maintenance:

@@ -18,7 +18,7 @@ from pentad.search.models.tokens import Tokenizer, open_tokenizer, token_ids
 
 _THREADS: Final = 2
 _ROUND: Final = 64
-"""Texts taken to the threads at once: a caller that gives up is heard between two rounds."""
+"""Texts handed to the threads at once. Between two rounds a cancelled call stops."""
 
 
 class MiniLM:

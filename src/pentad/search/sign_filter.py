@@ -48,7 +48,7 @@ class SignFilter:
         return self._size
 
     def extended(self, rows: Words) -> "SignFilter":
-        """The sieve with further rows; this one stays as it is, for whoever is using it."""
+        """A filter with further rows. This one stays as it is, because searches may be using it."""
         more = SignFilter()
         more._chunks = self._chunks.copy()
         more._size = self._size + rows.shape[0]

@@ -267,7 +267,7 @@ class VectorFiles:
         return _picked(view, places).compared(query, members, None)
 
     def prepare(self, rows: Rows, collection: Collection, members: Members) -> None:
-        """Bring the files up to date before somebody has to wait for it."""
+        """Bring the files up to date before a search has to wait for it."""
         self._view(rows, collection, members)
 
     def sweep(self, kept: set[str]) -> None:

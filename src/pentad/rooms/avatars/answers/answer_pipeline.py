@@ -115,8 +115,8 @@ class AnswerPipeline:
             text = quoted(persona, run, first=not said)
             said.append(Said(text, (citations.cite(run),), "quoted"))
         lead = "" if self._is_direct(plan, sentences) else closest(persona)
-        noted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
-        return Draft(said, citations, sentences, noted, "extractive", lead)
+        counted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
+        return Draft(said, citations, sentences, counted, "extractive", lead)
 
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
@@ -137,9 +137,9 @@ class AnswerPipeline:
                 repaired = []
             checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
         said, citations, sentences = rendered(persona, checked)
-        noted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
+        counted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
         judged = all(each.judged for each in checked if each.verdict == "supported")
-        return Draft(said, citations, sentences, noted, self.mode, judged=judged)
+        return Draft(said, citations, sentences, counted, self.mode, judged=judged)
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
         exact = sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements)

@@ -16,7 +16,7 @@ from pentad.kernel.incidents import put_off
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
-from pentad.rooms.avatars.corpus.embedding import Vectors
+from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
 from pentad.rooms.avatars.corpus.extract.document import Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
 from pentad.rooms.avatars.corpus.ingest_plan import (
@@ -222,7 +222,7 @@ class Ingest:
         if not swap.changes_anything:
             return
         kept = await self._database.read(swap.passages_to_index)
-        vectors = Vectors(self._search.embedder, run.progress)
+        vectors = PassageEmbedder(self._search.embedder, run.progress)
         texts = await asyncio.to_thread(swap.texts, kept)
         await vectors.make(texts)
         if vectors.failure is not None:

@@ -1,4 +1,4 @@
-"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio. Works on the store itself, as its owner."""
+"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio. On the store, as its owner."""
 
 import asyncio
 import json
