@@ -21,11 +21,11 @@ from benchmarks.search.material import DIMENSIONS, Vectors, Words
 from pentad.kernel.ports import Database, Embedder, Rows
 from pentad.net.fetch import HttpFetcher
 from pentad.search import collection as collections
+from pentad.search.document_table import DocumentTables
 from pentad.search.documents import Document, Retrieval
 from pentad.search.embedders import open_embedder
-from pentad.search.files import VectorFiles
 from pentad.search.index import EXACT_UP_TO, SearchIndex
-from pentad.search.roster import Rosters
+from pentad.search.vector_files import VectorFiles
 from pentad.settings.sources import load_settings
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
@@ -146,14 +146,14 @@ class VectorPart:
 
     def __init__(self, store: Store) -> None:
         self._files = VectorFiles(store.files, EXACT_UP_TO)
-        self._rosters = Rosters()
+        self._tables = DocumentTables()
 
     def nearest(self, read: Rows, question: Vectors) -> tuple[float, list[int]]:
         """How many milliseconds it takes to find the nearest ten, and their ids."""
         collection = collections.found(read, _NAME)
         if collection is None:
             raise SystemExit("The collection under measurement is gone.")
-        members = self._rosters.members(read, collection)
+        members = self._tables.members(read, collection)
         start = time.perf_counter()
         near = self._files.nearest(read, collection, members, None, question, 10)
         return (time.perf_counter() - start) * 1e3, members.ids[near.documents].tolist()

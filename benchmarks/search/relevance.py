@@ -17,8 +17,8 @@ from statistics import fmean
 from typing import Any
 
 from pentad.app import App, open_app
-from pentad.rooms.avatars.demo import fill_demo
-from pentad.rooms.avatars.retrieval import retrieve
+from pentad.rooms.avatars.interface.demo import fill_demo
+from pentad.rooms.avatars.search.retrieval import retrieve
 from pentad.rooms.avatars.verification.wording import levelled
 from pentad.search.embedders import Choice
 from pentad.settings.model import SearchSettings, Settings

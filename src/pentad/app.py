@@ -303,6 +303,8 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         stack.push_async_callback(app.close)
         workers = Workers(app.jobs)
         for room in rooms:
+            for searchable in room.searchable:
+                app.search.declare(searchable)
             service = await stack.enter_async_context(room.open(app.platform(room)))
             app.rooms.append(OpenRoom(room, service))
             workers.add(room.jobs, service, room=room.name)

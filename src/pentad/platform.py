@@ -23,6 +23,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
 from pentad.search.index import SearchIndex
+from pentad.search.searchable import Searchable
 from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
@@ -229,6 +230,8 @@ class Room(Generic[S]):
     """The tasks of the room; tools that declare `task` can defer their answer to one."""
     jobs: Sequence[Job[S]] = ()
     """Work that outlasts a request, queued through `Platform.jobs` or on a schedule."""
+    searchable: Sequence[Searchable] = ()
+    """What of the room the shared search finds (`Platform.search`): fields with weights, vectors, filters."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""

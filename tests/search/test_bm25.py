@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.search.bm25 import Field, Given, Term, inverse_frequency, top
-from pentad.search.roster import Members
+from pentad.search.document_table import Members
+from pentad.search.searchable import SearchField
 
 SIZE = 3_000
 
@@ -14,7 +15,7 @@ def term(random: np.random.Generator, number: int, share: float, lengths: np.nda
     """A term that about this share of the documents has."""
     documents = np.flatnonzero(random.random(SIZE) < share).astype(np.int32)
     counts = random.integers(1, 6, documents.size).astype(np.uint8)
-    field = Field(counts, lengths, float(lengths.mean()), 1.0)
+    field = Field(counts, lengths, float(lengths.mean()), SearchField())
     return Term(f"word{number}", inverse_frequency(SIZE, documents.size), documents, field)
 
 

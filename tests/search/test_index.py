@@ -8,7 +8,7 @@ import pytest
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Database
 from pentad.search.documents import Document
-from pentad.search.hybrid import Scope
+from pentad.search.fusion import Scope
 from pentad.search.index import SearchIndex
 from tests.search.hashing import HashingEmbedder
 from tests.search.opening import SENTENCES, SETS, document, found, put, remove
@@ -37,6 +37,21 @@ async def test_words_the_best_hit_lacks_are_told(database: Database, index: Sear
     assert ranking.hits[0].id == 4
     assert ranking.features.missing_idf == pytest.approx(ranking.idf["volcano"])
     assert 0 < ranking.features.coverage < 1
+
+
+async def test_what_words_say_of_a_question_does_not_depend_on_the_vectors(
+    database: Database, index: SearchIndex, stores: Stores
+):
+    """Rooms calibrate on these features: they must not move when words and vectors are weighed differently."""
+    question = "honey volcano"
+    near, far = HashingEmbedder().vectors([question]), HashingEmbedder().vectors(["letters in winter"])
+    documents = [Document(1, "honey from clover", ["x"], far), Document(2, "rain on the strait", ["x"], near)]
+    await database.write(lambda tx: index.put(tx, "shore", documents))
+    both = await index.search("shore", question, limit=2)
+    words = await SearchIndex(database, stores.data / "search").search("shore", question, limit=2)
+    assert [hit.id for hit in both.hits] == [2, 1]
+    for feature in ("bm25_share", "coverage", "missing_idf", "query_terms"):
+        assert getattr(both.features, feature) == pytest.approx(getattr(words.features, feature)), feature
 
 
 async def test_what_a_transaction_undoes_was_never_there(database: Database, index: SearchIndex):

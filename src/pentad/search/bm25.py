@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from pentad.kernel.ports import Rows
 from pentad.search.arrays import Mask, Matrix, Numbers, Scores, absent, best
 from pentad.search.collection import Collection, field_lengths
-from pentad.search.lists import Lists
-from pentad.search.postings import LONGEST, Postings
-from pentad.search.roster import Members
-from pentad.search.scoring import K1, B, inverse_frequency
+from pentad.search.document_table import Members
+from pentad.search.posting_lists import LONGEST, PostingLists, Postings
+from pentad.search.scoring import K1, inverse_frequency
+from pentad.search.searchable import SearchField, SearchFields, field_named
 
 _FREQUENT: Final = 16
 """Before a term that more than one document in so many has, it is looked whether rarer ones have decided already;"""
@@ -36,25 +36,26 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Field:
-    """The occurrences of a term in one field: how often, how long the documents are, what the field weighs."""
+    """The occurrences of a term in one field: how often, how long the documents are, how the field is declared."""
 
     counts: NDArray[np.uint8]
     lengths: NDArray[np.uint16]
     average: float
-    weight: float
+    declared: SearchField
 
     @property
     def most(self) -> float:
         """No frequency is higher: the most occurrences, as if in the shortest document."""
         shortest = int(self.lengths.min(initial=LONGEST))
-        return self.weight * int(self.counts.max(initial=0)) / (1 - B + B * shortest / self.average)
+        b = self.declared.length_matters
+        return self.declared.weight * int(self.counts.max(initial=0)) / (1 - b + b * shortest / self.average)
 
     def frequencies(self, documents: Numbers, places: Places | slice) -> Scores:
         """The weighted, length-normalised frequency at some places of the list."""
         norms = self.lengths.take(documents[places].astype(np.intp), mode="clip").astype(np.float32)
-        norms *= np.float32(B / self.average)
-        norms += np.float32(1 - B)
-        np.divide(np.float32(self.weight) * self.counts[places], norms, out=norms)
+        norms *= np.float32(self.declared.length_matters / self.average)
+        norms += np.float32(1 - self.declared.length_matters)
+        np.divide(np.float32(self.declared.weight) * self.counts[places], norms, out=norms)
         return norms
 
 
@@ -126,17 +127,17 @@ class Lexicon:
     """Looks terms up."""
 
     def __init__(self) -> None:
-        self._lists = Lists()
+        self._lists = PostingLists()
 
     def terms(
-        self, rows: Rows, collection: Collection, members: Members, asked: Sequence[str], weights: Mapping[str, float]
+        self, rows: Rows, collection: Collection, members: Members, asked: Sequence[str], fields: SearchFields
     ) -> list[Term]:
-        """The terms of a question, in its order; a field without a weight has 1."""
+        """The terms of a question, in its order."""
         if not asked:
             return []
         totals = field_lengths(rows, collection)
         lists = self._lists.read(rows, collection, asked)
-        return [_scored(text, lists[text], collection, members, totals, weights) for text in asked]
+        return [_scored(text, lists[text], collection, members, totals, fields) for text in asked]
 
 
 def top(terms: Sequence[Term], members: Members, allowed: Mask | None, count: int) -> Places:
@@ -211,15 +212,14 @@ def _scored(
     collection: Collection,
     members: Members,
     totals: Mapping[str, int],
-    weights: Mapping[str, float],
+    declared: SearchFields,
 ) -> Term:
     fields: list[tuple[Numbers, Field]] = []
     for name, postings in lists.items():
         present = postings if members.present is None else postings.where(members.present[postings.documents])
-        average = max(totals.get(name, 0) / max(collection.documents, 1), 1e-9)
-        fields.append(
-            (present.documents, Field(present.counts, members.lengths[name], average, weights.get(name, 1.0)))
-        )
+        field = field_named(declared, name)
+        average = field.usual_length or max(totals.get(name, 0) / max(collection.documents, 1), 1e-9)
+        fields.append((present.documents, Field(present.counts, members.lengths[name], average, field)))
     documents, frequencies = _summed(fields)
     return Term(text, inverse_frequency(collection.documents, documents.size), documents, frequencies)
 

@@ -112,7 +112,7 @@ def new_segment(collection: Collection) -> int:
 
 
 def drop(tx: Transaction, name: str) -> bool:
-    """Take the name away; nobody finds the collection any more, and the name is free. False if there was none."""
+    """Take the name away: the collection is no longer found, and the name is free. False if there was none."""
     return bool(tx.run("UPDATE search_collections SET name = NULL WHERE name = ?", name))
 
 

@@ -18,7 +18,7 @@ class Document:
     """Something to be found. `id` is the room's own number for it.
 
     Words are searched in `fields`: one text, or several by name. Vectors are made of `windows`, pieces short enough for
-    the embedding model; whoever has them already gives them as `vectors`, float32 little-endian, one row a window. A
+    the embedding model. If you have them already, pass them as `vectors`: float32 little-endian, one row per window. A
     document with windows and no vectors is found by its words until its vectors are made in the background.
     """
 
@@ -43,21 +43,27 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document that was found, and why. `score` is calibrated (`relevance.py`); the rest is what it is made of."""
+    """A document that was found, and why. `score` is calibrated (`relevance.py`); the rest is what it is made of.
+
+    `lexical` is the BM25F score, `terms` what each stem gave to it, `by_words` the part of `score` that it makes up.
+    """
 
     id: int
     score: float
     lexical: float
     cosine: float | None
     terms: Mapping[str, float]
+    by_words: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
     """What the retrieval says about whether the collection knows the answer; input of a calibrated score.
 
-    `bm25_share` is the best lexical score over the highest one these words could reach; `coverage` the share of the
-    question's words, by weight, that the best hit holds; `missing_idf` the weight of the rarest word it lacks.
+    Each feature is of one arm alone, so none depends on how the arms are weighed against each other. `top_cosine` is
+    the highest cosine, `cosine_gap` its lead over the fifth. Of the best document by words, `bm25_share` is the score
+    over the highest one these words could reach, `coverage` the share of the question's words, by weight, that it has,
+    `missing_idf` the weight of the rarest word it lacks. `agreement` says that both arms prefer the same document.
     """
 
     top_cosine: float = 0.0

@@ -7,7 +7,7 @@ document or question arrives.
 import json
 import secrets
 from collections.abc import Collection as Several
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final
@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows, Transaction
 from pentad.search import collection as collections
-from pentad.search import postings
+from pentad.search import posting_lists
 from pentad.search.arrays import Matrix
 from pentad.search.bm25 import Lexicon
 from pentad.search.collection import Collection
+from pentad.search.document_table import DocumentTables
 from pentad.search.documents import Asked, Document, Ranking
-from pentad.search.files import VectorFiles
-from pentad.search.hybrid import Scope, Vectors, hybrid, lexical
+from pentad.search.fusion import Scope, VectorQuery, Vectors, hybrid, lexical
 from pentad.search.relevance import MINILM, CosineScale
-from pentad.search.roster import Rosters
+from pentad.search.searchable import SearchFields
 from pentad.search.text import query_terms, terms
-from pentad.search.vector_query import VectorQuery
+from pentad.search.vector_files import VectorFiles
 from pentad.search.vectors import VectorStore, check_model, checked
 
 Allowed = Several[int] | NDArray[Any]
@@ -57,7 +57,7 @@ class Question:
     text: str
     limit: int
     allowed: Allowed | None = None
-    weights: Mapping[str, float] | None = None
+    fields: SearchFields | None = None
     vector: bytes | None = None
     model: Model | None = None
     scale: CosineScale = MINILM
@@ -69,7 +69,7 @@ class Engine:
 
     def __init__(self, vectors: VectorStore) -> None:
         self.vectors = vectors
-        self._rosters = Rosters()
+        self._tables = DocumentTables()
         self._lexicon = Lexicon()
 
     def put(self, tx: Transaction, name: str, documents: Sequence[Document], model: Model | None) -> None:
@@ -82,8 +82,8 @@ class Engine:
         self._take_out(tx, collection, [document.id for document in latest])
         collection = _changed(collections.made(tx, name))
         numbered = list(enumerate(latest, collection.next_document))
-        for start in range(0, len(latest), postings.MOST_DOCUMENTS):
-            collection = _with_segment(tx, collection, latest[start : start + postings.MOST_DOCUMENTS])
+        for start in range(0, len(latest), posting_lists.MOST_DOCUMENTS):
+            collection = _with_segment(tx, collection, latest[start : start + posting_lists.MOST_DOCUMENTS])
         collections.save(tx, self._with_vectors(tx, collection, numbered, model))
 
     def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
@@ -133,24 +133,24 @@ class Engine:
         return Ranking(hits, "hybrid", features, idf)
 
     def vector_query(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> VectorQuery | None:
-        """A question put to the vectors of a collection alone; None where it has none that can be compared."""
+        """A question put to the vectors of a collection alone; None if it has none that can be compared."""
         collection = collections.found(rows, name)
         if asked.vector is None or collection is None or not collection.vectors or collection.model != asked.model:
             return None
         query = checked(asked.vector, collection.dimensions or 0, 1)[0]
-        members = self._rosters.members(rows, collection)
+        members = self._tables.members(rows, collection)
         return VectorQuery(rows, self.vectors, collection, members, query, asked.scale, up_to)
 
     def prepare(self, rows: Rows, number: int) -> None:
         """Load what questions to a collection will need."""
         collection = collections.numbered(rows, number)
         if collection is not None and collection.vectors and isinstance(self.vectors, VectorFiles):
-            self.vectors.prepare(rows, collection, self._rosters.members(rows, collection))
+            self.vectors.prepare(rows, collection, self._tables.members(rows, collection))
 
     def _scope(self, rows: Rows, collection: Collection, question: Question) -> Scope:
-        members = self._rosters.members(rows, collection)
+        members = self._tables.members(rows, collection)
         asked = query_terms(question.text)
-        found = self._lexicon.terms(rows, collection, members, asked, question.weights or {})
+        found = self._lexicon.terms(rows, collection, members, asked, question.fields or {})
         return Scope(collection, members, members.mask(question.allowed), found, question.limit)
 
     def _with_vectors(
@@ -234,11 +234,11 @@ def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[D
     """Write documents as a segment: their words, who they are, and how long."""
     segment = collections.new_segment(collection)
     by_field = [_terms(document) for document in documents]
-    postings.write(tx, collection, segment, by_field)
+    posting_lists.write(tx, collection, segment, by_field)
     totals: dict[str, int] = {}
     rows: list[tuple[int, int, int, str]] = []
     for number, (document, fields) in enumerate(zip(documents, by_field, strict=True), collection.next_document):
-        lengths = {field: min(len(found), postings.LONGEST) for field, found in fields.items()}
+        lengths = {field: min(len(found), posting_lists.LONGEST) for field, found in fields.items()}
         rows.append((collection.number, document.id, number, _WRITTEN.encode(lengths).decode()))
         for field, length in lengths.items():
             totals[field] = totals.get(field, 0) + length

@@ -7,8 +7,9 @@ not at all. This module is light; what computes is loaded with the first documen
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -20,12 +21,12 @@ from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
 from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
 from pentad.search.relevance import MINILM, CosineScale, measure_cosines
+from pentad.search.searchable import Searchable, SearchFields
 
 if TYPE_CHECKING:
     from pentad.search.engine import Allowed, Engine, Model
-    from pentad.search.hybrid import Scope
-    from pentad.search.upkeep import Upkeep
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import Scope, VectorQuery
+    from pentad.search.maintenance import Maintenance
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ QUIET_SECONDS: Final = 2.0
 
 _SECONDS_BETWEEN: Final = 1.0
 _SLICE: Final = 8
-"""So many documents are embedded in the background before it is looked again whether somebody is at work."""
+"""Documents embedded in the background before checking again whether the store is in use."""
 _LEFT_OVER: Final = (
     "SELECT number FROM search_collections WHERE name IS NULL UNION ALL SELECT collection FROM search_pending LIMIT 1"
 )
@@ -71,6 +72,7 @@ class SearchIndex:
         self._last_used = 0.0
         self._questions = LruCache[str, bytes](_REMEMBERED)
         self._scales: dict[str, CosineScale] = {}
+        self._declared: dict[str, Searchable] = {}
         self._supplies: dict[str, Supply] = {}
         self._has_vectors: bool | None = None
         self._task: asyncio.Task[None] | None = None
@@ -108,13 +110,12 @@ class SearchIndex:
         *,
         limit: int,
         allowed: "Allowed | None" = None,
-        field_weights: Mapping[str, float] | None = None,
     ) -> Ranking:
         """The best documents for a question; with `allowed`, only ids among these take part at all."""
         from pentad.search.engine import Question
 
         self._used()
-        words = Question(query, limit, allowed, field_weights)
+        words = Question(query, limit, allowed, self._fields(collection))
         before: Scope | None = None
         if self._to_be_embedded(query):
             # A processor each: the question is embedded while its words are looked up.
@@ -127,7 +128,7 @@ class SearchIndex:
         scale = await self._scale() if vector is not None else MINILM
         if scale is None:
             vector, why_not, scale = None, _EMBEDDER_FAILED, MINILM
-        question = Question(query, limit, allowed, field_weights, vector, self._model, scale, why_not)
+        question = replace(words, vector=vector, model=self._model, scale=scale, why_no_vector=why_not)
         ranking = await self._database.read(lambda rows: self._engine.search(rows, collection, question, before))
         self._used()
         return ranking
@@ -153,9 +154,15 @@ class SearchIndex:
 
         return readiness(rows, collection)
 
-    def supply(self, collection: str, supply: Supply) -> None:
-        """Have a collection filled in the background from what a room says it lacks, instead of by `put`."""
-        self._supplies[collection] = supply
+    def declare(self, searchable: Searchable) -> None:
+        """Take a room's declaration: from now on its collections are scored, and filled if it supplies them, by it."""
+        self._declared[searchable.collection] = searchable
+        if searchable.supply is not None:
+            self._supplies[searchable.collection] = searchable.supply
+
+    def _fields(self, collection: str) -> SearchFields:
+        declared = self._declared.get(collection.partition(":")[0])
+        return {} if declared is None else declared.fields
 
     def stir(self, tx: Transaction, collection: str) -> None:
         """Say in a transaction that a supply has more; costs its writer nothing else."""
@@ -166,22 +173,22 @@ class SearchIndex:
         """Make the vectors of documents that were put without, or are supplied; how many documents got theirs."""
         done = 0
         while self.embedder is not None and self._model is not None and await self._vectors_work():
-            done += await self._upkeep.embed(self.embedder, None if most is None else most - done)
+            done += await self._maintenance.embed(self.embedder, None if most is None else most - done)
             if most is not None and done >= most:
                 break
-            taken = [await self._upkeep.take_in(*one, self._model) for one in self._supplies.items()]
+            taken = [await self._maintenance.take_in(*one, self._model) for one in self._supplies.items()]
             if not any(taken):
                 break
         return done
 
     async def tidy(self) -> None:
         """Merge small segments, clear away what was dropped, make indexes that are due. Safe at any time."""
-        await self._upkeep.tidy()
+        await self._maintenance.tidy()
 
     def start(self) -> None:
         """Keep the index in order in the background, whenever something changes in any process.
 
-        Vectors are made only while nobody is at work, so that loading much at once is not slowed down by it.
+        Vectors are made only while the store is not in use, so that they do not slow a bulk load down.
         """
         if self._task is None:
             self._task = start_task(self._keep_in_order(), "search index")
@@ -207,7 +214,7 @@ class SearchIndex:
         from pentad.search.engine import Engine
 
         if self._database.dialect == "sqlite":
-            from pentad.search.files import VectorFiles
+            from pentad.search.vector_files import VectorFiles
 
             return Engine(VectorFiles(self._folder, self._exact_up_to))
         from pentad.search.pgvector import PgVectors
@@ -215,19 +222,14 @@ class SearchIndex:
         return Engine(PgVectors(self._exact_up_to))
 
     @cached_property
-    def _upkeep(self) -> "Upkeep":
-        from pentad.search.upkeep import Upkeep
+    def _maintenance(self) -> "Maintenance":
+        from pentad.search.maintenance import Maintenance
 
-        return Upkeep(self._database, self._engine)
+        return Maintenance(self._database, self._engine)
 
     def _to_be_embedded(self, query: str) -> bool:
         """Whether the vector of a question is still to be made, which takes a while."""
-        return (
-            self.embedder is not None and bool(query.strip()) and self._key(self.embedder, query) not in self._questions
-        )
-
-    def _key(self, embedder: Embedder, query: str) -> str:
-        return f"{embedder.model}\n{query}"
+        return self.embedder is not None and bool(query.strip()) and _key(self.embedder, query) not in self._questions
 
     async def _embedded(self, query: str) -> tuple[bytes | None, str | None]:
         """The vector of a question, or why there is none."""
@@ -273,19 +275,19 @@ class SearchIndex:
         self._last_used = time.monotonic()
 
     def _quiet_in(self) -> float:
-        """Seconds until nobody was at work for long enough, if nobody comes."""
+        """Seconds until the store has been idle for long enough."""
         return max(0.0, self._last_used + self._quiet_seconds - time.monotonic())
 
     async def _keep_in_order(self) -> None:
         changed = asyncio.Event()
         named: set[str] = set()
 
-        def heard(collection: str) -> None:
+        def on_change(collection: str) -> None:
             self._used()
             named.add(collection)
             changed.set()
 
-        end = self._database.listen(CHANGED, heard)
+        end = self._database.listen(CHANGED, on_change)
         try:
             waiting = await self._database.lookup(_LEFT_OVER) is not None or await self._has_more()
             if waiting:

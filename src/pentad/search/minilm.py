@@ -18,7 +18,7 @@ from pentad.search.models.tokens import Tokenizer, open_tokenizer, token_ids
 
 _THREADS: Final = 2
 _ROUND: Final = 64
-"""Texts taken to the threads at once: a caller that gives up is heard between two rounds."""
+"""Texts handed to the threads at once. Between two rounds a cancelled call stops."""
 
 
 class MiniLM:
@@ -48,10 +48,6 @@ class MiniLM:
             by_place = dict(zip(order, made, strict=True))
             rows += (by_place[place] for place in range(len(ids)))
         return b"".join(rows)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has, at most 256: what is beyond does not reach its vector."""
-        return [len(ids) for ids in self._tokens(texts)]
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)

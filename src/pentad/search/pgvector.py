@@ -16,7 +16,7 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.search.arrays import Mask, Matrix
 from pentad.search.collection import Collection
-from pentad.search.roster import Members
+from pentad.search.document_table import Members
 from pentad.search.vectors import Near, best_windows
 
 log = logging.getLogger("pentad.search")

@@ -42,6 +42,14 @@ def logit_of_words(share: Number, coverage: Number) -> Number:
     return logit(share, _COSINE_OF_NONE + (_COSINE_OF_ALL - _COSINE_OF_NONE) * coverage)
 
 
+def part_of_words(score: float, share: float, cosine: float | None) -> float:
+    """The part of a score that the words gave; the cosine is on MiniLM's scale, None without a vector."""
+    if cosine is None:
+        return score
+    words = WORDS_IN_COSINES * share
+    return score * words / (words + max(cosine, 0.0)) if words else 0.0
+
+
 def logistic(value: float) -> float:
     if value < -40:
         return 0.0

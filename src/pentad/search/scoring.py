@@ -1,31 +1,18 @@
 """BM25F, the one way words are scored: in every room, on both stores.
 
 A word counts for more the fewer documents have it, in fields with a higher weight and in short fields, and for less
-each further time. A room declares its fields. `WordScorer` scores texts at hand; `bm25.py` does the same over arrays.
+each further time. A room declares its fields (`searchable.py`). `WordScorer` scores texts at hand, `bm25.py` arrays.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
+
+from pentad.search.searchable import SearchFields, field_named
 
 K1: Final = 1.2
-B: Final = 0.75
-
-
-class SearchField(NamedTuple):
-    """A searchable field: what it weighs, its usual length (None: measured on the documents at hand), and how much its
-    length matters (0 to 1)."""
-
-    weight: float = 1.0
-    usual_length: float | None = None
-    length_matters: float = B
-
-
-SearchFields = Mapping[str, SearchField]
-"""What a room declares as searchable, by the field's name."""
-
-_PLAIN: Final = SearchField()
+_DIGITS: Final = 4
 
 
 class Countable(Protocol):
@@ -81,6 +68,30 @@ class WordMatch:
         return fields
 
 
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What one field of a document adds to its score, and for which words; `meaning` stands for the vector."""
+
+    field: str
+    words: tuple[str, ...]
+    contribution: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {"field": self.field, "words": list(self.words), "contribution": self.contribution}
+
+
+def reasons(match: WordMatch, score: float, by_words: float, *, has_vector: bool) -> list[Reason]:
+    """The reasons that a score is made of, the strongest first. `by_words` is the part of it that the words gave."""
+    whole = match.score
+    found = [
+        Reason(name, words, round(given / whole * by_words, _DIGITS))
+        for name, (words, given) in match.by_field().items()
+    ]
+    if has_vector:
+        found.append(Reason("meaning", (), round(score - by_words, _DIGITS)))
+    return sorted(found, key=lambda reason: (-reason.contribution, reason.field))
+
+
 class WordScorer:
     """Scores documents for the words of one question. `worth` is the inverse document frequency of each word."""
 
@@ -98,7 +109,7 @@ class WordScorer:
             for name, text in texts.items():
                 lengths.setdefault(name, []).append(text.length)
         usual = {
-            name: fields.get(name, _PLAIN)._replace(usual_length=max(1.0, sum(found) / len(found)))
+            name: field_named(fields, name)._replace(usual_length=max(1.0, sum(found) / len(found)))
             for name, found in lengths.items()
         }
         worth: dict[str, float] = {}
@@ -122,7 +133,7 @@ class WordScorer:
         return WordMatch(given, self._worth)
 
     def _strength(self, name: str, text: Countable, times: int) -> float:
-        field = self._fields.get(name, _PLAIN)
+        field = field_named(self._fields, name)
         usual = field.usual_length or max(1, text.length)
         return field.weight * times / (1 - field.length_matters + field.length_matters * text.length / usual)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pentad.kernel.ports import Rows, Transaction
 from pentad.search import collection as collections
 from pentad.search.arrays import Mask
-from pentad.search.postings import MOST_DOCUMENTS, halves, insert, insert_lengths
+from pentad.search.posting_lists import MOST_DOCUMENTS, halves, insert, insert_lengths
 
 _TOGETHER: Final = 8
 _TIERS: Final = (16, 128, 1_024, 8_192, 32_768)

@@ -16,7 +16,7 @@ from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Rows, Transaction
 from pentad.search.arrays import Mask, Matrix
 from pentad.search.collection import Collection
-from pentad.search.roster import Members
+from pentad.search.document_table import Members
 
 _SHORTEST: Final = 1e-6
 

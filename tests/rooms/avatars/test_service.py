@@ -9,7 +9,7 @@ from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.corpus.ingest import IngestOptions
-from pentad.rooms.avatars.evaluation.score_card import evaluate
+from pentad.rooms.avatars.evaluation import evaluate
 from pentad.rooms.avatars.interface.presentation import AnswerView, answer_view
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import SearchSettings, Settings

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.search.models.convert import COMPONENTS, COSINES, EXACT_TOLERANCE, check, convert
-from pentad.search.models.graph import exact_graph, integer_graph
-from pentad.search.models.onnx_file import OnnxFile
-from pentad.search.models.quantise import quantised
-from pentad.search.models.safetensors import read_tensors
+from pentad.search.models.convert import COMPONENTS, COSINES, EXACT_TOLERANCE, check, convert, read_tensors
+from pentad.search.models.graph import OnnxFile, exact_graph, integer_graph, quantised
 from pentad.search.models.session import encode, open_session
 from tests.search.models.reference import random_weights, vector
 

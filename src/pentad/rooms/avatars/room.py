@@ -11,6 +11,7 @@ from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.settings import AvatarsSettings
 from pentad.rooms.avatars.verbs import VERBS
+from pentad.search.searchable import TEXT, Searchable, SearchField
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -40,10 +41,17 @@ def pages() -> "Pages[Avatars]":
 
 
 async def fill(avatars: Avatars) -> None:
-    from pentad.rooms.avatars.demo import fill_demo
+    from pentad.rooms.avatars.interface.demo import fill_demo
 
     await fill_demo(avatars)
 
+
+PASSAGES = Searchable(
+    "avatar",
+    {TEXT: SearchField()},  # headings and text in one: what a heading says is as telling as what stands below it
+    vector_of=(TEXT,),
+    filters=("roles", "year_from", "year_to", "sources"),
+)
 
 ROOM: Room[Avatars] = Room(
     name="avatars",
@@ -58,6 +66,7 @@ ROOM: Room[Avatars] = Room(
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
+    searchable=(PASSAGES,),
     schema="pentad.rooms.avatars.schema",
     pages=pages,
     mounts=mounts,

@@ -14,6 +14,7 @@ from pentad.rooms.directory.interface.schema_tools import SCHEMA_TOOLS
 from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many
 from pentad.rooms.directory.records.publications import JOB as PUBLISH
 from pentad.rooms.directory.records.syncs import JOB as SYNC
+from pentad.rooms.directory.search.service import SEARCHABLE
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.verbs import VERBS
@@ -95,6 +96,7 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     jobs=JOBS,
+    searchable=(SEARCHABLE,),
     schema="pentad.rooms.directory.schema",
     mounts=mounts,
     has_port=True,

@@ -22,10 +22,10 @@ from pentad.rooms.directory.records.popularity import Popularity
 from pentad.rooms.directory.records.publications import Publications
 from pentad.rooms.directory.records.referrers import Referrers
 from pentad.rooms.directory.records.routing import Routing
-from pentad.rooms.directory.records.service import COLLECTION, Records
+from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.records.syncs import Peer, PeerGuard, Remote, Syncs
 from pentad.rooms.directory.search.query import Filter, Found, Query
-from pentad.rooms.directory.search.service import RecordSearch, documents_after
+from pentad.rooms.directory.search.service import RecordSearch
 from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.trust.server_key import adopt_key_file, record_ring
 from pentad.rooms.directory.trust.service import Trust
@@ -74,7 +74,6 @@ class Directory:
         self.popularity = Popularity(database, self.events)
         self.records = Records(database, clock, self.events, self.popularity, platform.search)
         self.search = RecordSearch(database, platform.search)
-        platform.search.supply(COLLECTION, documents_after)
         self.referrers = Referrers(database, clock)
         self.naming = Naming(database)
         self.signing_keys = record_ring(database, platform.secret_box, clock)

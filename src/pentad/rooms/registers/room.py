@@ -9,6 +9,7 @@ from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.registers.interface.resources import RESOURCES, listing
 from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_notified
 from pentad.rooms.registers.interface.tools import TOOLS
+from pentad.rooms.registers.query.search_words import SEARCHABLE
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.verbs import VERBS
 from pentad.rooms.registers.webhooks.targets import BODY as WEBHOOK_BODY
@@ -70,6 +71,7 @@ ROOM = Room(
     guards=GUARDS,
     in_audience=may_be_notified,
     jobs=JOBS,
+    searchable=(SEARCHABLE,),
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pentad.app import open_app
-from pentad.rooms.avatars.demo import fill_demo
+from pentad.rooms.avatars.interface.demo import fill_demo
 from pentad.rooms.avatars.service import Avatars
 from pentad.search.models.catalogue import PulledModel
 from pentad.settings.model import SearchSettings, Settings

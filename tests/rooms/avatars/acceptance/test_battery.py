@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pentad.app import open_app
-from pentad.rooms.avatars.demo import write_avatar
+from pentad.rooms.avatars.interface.demo import write_avatar
 from pentad.rooms.avatars.service import Avatars
 from pentad.search.models.catalogue import PulledModel
 from pentad.settings.model import Settings

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
-from pentad.rooms.avatars.demo import AVATARS, FOLDERS, fill_demo, write_avatar
-from pentad.rooms.avatars.demo_avatars.pdf import printed
+from pentad.rooms.avatars.interface.demo import AVATARS, FOLDERS, fill_demo, printed, write_avatar
 from pentad.rooms.avatars.room import ROOM
 from pentad.rooms.avatars.service import Avatars
 

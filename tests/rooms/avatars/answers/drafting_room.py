@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import tool
 from pentad.platform import Platform, Room
-from pentad.rooms.avatars.answers.drafting.client_model import ClientDrafter
-from pentad.rooms.avatars.answers.drafting.drafter import Prompt
+from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter, Prompt
 
 
 @tool("draft_twice", read_only=True)

@@ -8,12 +8,11 @@ import pytest
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import Answer
 from pentad.rooms.avatars.answers.answer_pipeline import AnswerPipeline
-from pentad.rooms.avatars.answers.drafting.drafter import Prompt
-from pentad.rooms.avatars.answers.drafting.prompt_mode import material
+from pentad.rooms.avatars.answers.drafting.drafter import Prompt, material
 from pentad.rooms.avatars.answers.panel import panel
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.retrieval import check_given, retrieve
 from pentad.rooms.avatars.search.conversation import Turn
+from pentad.rooms.avatars.search.retrieval import check_given, retrieve
 from pentad.rooms.avatars.search.routing import redirect, routes
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity

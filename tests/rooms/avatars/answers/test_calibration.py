@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pentad.kernel.ports import Database
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
 from pentad.rooms.avatars.calibration.fit import Example, fit, fitted, keyword_question, off_topic_questions
-from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, read_calibration
+from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, is_current, read_calibration
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.documents import Features, Hit, Ranking
 from pentad.search.index import SearchIndex
@@ -70,8 +70,15 @@ def test_nothing_found_has_no_probability():
 def test_a_calibration_survives_the_store_and_another_model_does_not_take_it():
     made = Calibration(model="m", examples=40)
     assert read_calibration(made.as_text(), "m") == made
+    assert is_current(made.as_text(), "m")
     for text, model in ((made.as_text(), "other"), ("{", "m"), ('{"version":1,"model":"m"}', "m"), (None, "m")):
         assert read_calibration(text, model).examples == 0
+
+
+def test_a_calibration_of_an_older_version_serves_until_the_next_ingest_replaces_it():
+    older = Calibration(model="m", examples=40).as_text().replace('"version":2', '"version":1')
+    assert read_calibration(older, "m").examples == 40
+    assert not is_current(older, "m")
 
 
 def test_a_fit_separates_what_can_be_separated_and_stays_near_its_start():

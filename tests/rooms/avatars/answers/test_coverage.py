@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.coverage import moved, refined
+from pentad.rooms.avatars.search.retrieval import moved, refined
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.minilm import MiniLM
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of

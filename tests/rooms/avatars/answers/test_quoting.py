@@ -6,7 +6,7 @@ import pytest
 
 from pentad.rooms.avatars.answers.drafting.extractive import best_sentences
 from pentad.rooms.avatars.corpus.sentences import sentences
-from pentad.rooms.avatars.gate import Scored
+from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of

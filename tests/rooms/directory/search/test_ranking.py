@@ -9,10 +9,10 @@ from pentad.kernel.ports import Database, Embedder
 from pentad.kernel.principal import LOCAL
 from pentad.rooms.directory.records.events import Events
 from pentad.rooms.directory.records.popularity import Popularity
-from pentad.rooms.directory.records.service import COLLECTION, Records
+from pentad.rooms.directory.records.service import Records
 from pentad.rooms.directory.search import ranking
 from pentad.rooms.directory.search.query import Found, build_query
-from pentad.rooms.directory.search.service import RecordSearch, documents_after
+from pentad.rooms.directory.search.service import SEARCHABLE, RecordSearch
 from pentad.search.index import SearchIndex
 from pentad.search.minilm import MiniLM
 from pentad.search.models.catalogue import PulledModel
@@ -36,7 +36,7 @@ class Room:
     def __init__(self, database: Database, stores: Stores, embedder: Embedder | None) -> None:
         self.database = database
         self.index = SearchIndex(database, stores.data / "search", embedder)
-        self.index.supply(COLLECTION, documents_after)
+        self.index.declare(SEARCHABLE)
         events = Events(database, SystemClock())
         self.popularity = Popularity(database, events)
         self.records = Records(database, SystemClock(), events, self.popularity, self.index)

@@ -1,13 +1,16 @@
 """The answer of an avatar: its statements, citations and confidence, and how the draft was grounded."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pentad.rooms.avatars.answers.confidence import Level
-from pentad.rooms.avatars.gate import Reason, Scored
+from pentad.rooms.avatars.persona import Persona, quoted
+from pentad.rooms.avatars.search.gate import Reason
+from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.verify import Verdict
+from pentad.rooms.avatars.verification.verify import Checked, Verdict
 
 Mode = Literal["extractive", "endpoint", "client"]
 Match = Literal["exact"]
@@ -156,3 +159,33 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
             passage, pages = scored.passage, scored.passage.pages(inside[0].start, inside[0].end)
             found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score))
     return found
+
+
+def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Said], CitationList, list[Sentence]]:
+    """Statements, citations and the cited sentences. Unsupported statements are dropped."""
+    said: list[Said] = []
+    citations = CitationList()
+    used: list[Sentence] = []
+    for each in checked:
+        if each.verdict == "unsupported" or not each.sentences:
+            continue
+        if each.verdict == "unsure":
+            run = runs(each.sentences)[0]
+            statement = Said(quoted(persona, run, first=not said), (citations.cite(run),), "quoted")
+        else:
+            numbers = tuple(dict.fromkeys(citations.cite(run) for run in runs(each.sentences)))
+            statement = Said(_marked(persona, each, numbers), numbers, each.verdict)
+        if statement.text not in [other.text for other in said]:
+            said.append(statement)
+            used += [sentence for sentence in each.sentences if sentence not in used]
+    return said, citations, used
+
+
+def _marked(persona: Persona, checked: Checked, numbers: Sequence[int]) -> str:
+    """The text with citation numbers before the full stop, and a note if somebody else wrote the cited source."""
+    text = " ".join(checked.text.split())
+    marks = "".join(f"[{number}]" for number in numbers)
+    others = not all(persona.is_own(sentence.passage) for sentence in checked.sentences)
+    note = f" (from a source about {persona.name})" if others else ""
+    body, stop = (match[1], match[2]) if (match := re.fullmatch(r"(.*?)([.!?]*)", text, re.DOTALL)) else (text, "")
+    return f"{body}{note} {marks}{stop or '.'}"

@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, runs
+from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, rendered, runs
 from pentad.rooms.avatars.answers.answer_relevance import shows_answer
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
 from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
-from pentad.rooms.avatars.answers.rendering import rendered
-from pentad.rooms.avatars.gate import Decision, Reason, Retrieved, Scored, decide
 from pentad.rooms.avatars.persona import closest, quoted, silent
-from pentad.rooms.avatars.retrieval import Corpus, Given, check_given, retrieve
 from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
+from pentad.rooms.avatars.search.gate import Decision, Reason, decide
+from pentad.rooms.avatars.search.retrieval import Corpus, Given, Retrieved, Scored, check_given, retrieve
 from pentad.rooms.avatars.verification.drafts import from_reply
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -116,8 +115,8 @@ class AnswerPipeline:
             text = quoted(persona, run, first=not said)
             said.append(Said(text, (citations.cite(run),), "quoted"))
         lead = "" if self._is_direct(plan, sentences) else closest(persona)
-        noted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
-        return Draft(said, citations, sentences, noted, "extractive", lead)
+        counted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
+        return Draft(said, citations, sentences, counted, "extractive", lead)
 
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
@@ -138,9 +137,9 @@ class AnswerPipeline:
                 repaired = []
             checked = [*(each for each in checked if each.verdict != "unsupported"), *repaired]
         said, citations, sentences = rendered(persona, checked)
-        noted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
+        counted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
         judged = all(each.judged for each in checked if each.verdict == "supported")
-        return Draft(said, citations, sentences, noted, self.mode, judged=judged)
+        return Draft(said, citations, sentences, counted, self.mode, judged=judged)
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
         exact = sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements)

@@ -17,7 +17,9 @@ from pentad.search.scoring import K1
 
 HYBRID: Final = ("top_cosine", "cosine_gap", "bm25_share", "coverage", "missing_idf", "agreement", "query_terms")
 LEXICAL: Final = ("bm25_share", "coverage", "missing_idf", "query_terms")
-_VERSION: Final = 1
+_VERSION: Final = 2
+_READABLE: Final = (1, _VERSION)
+"""Version 1 was fitted on coverage by the first passage of the ranking; it serves until the next ingest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def read_calibration(text: str | None, model: str | None) -> Calibration:
         return Calibration()
     try:
         stored = cast("dict[str, Any]", json.loads(text))
-        if stored.get("version") != _VERSION or stored.get("model") != model:
+        if stored.get("version") not in _READABLE or stored.get("model") != model:
             return Calibration()
         return Calibration(
             _map(stored["hybrid"]),
@@ -111,8 +113,11 @@ def read_calibration(text: str | None, model: str | None) -> Calibration:
 
 
 def is_current(text: str | None, model: str | None) -> bool:
-    """Whether a stored calibration was made with this embedding model."""
-    return text is not None and json.loads(text).get("model") == model
+    """Whether a stored calibration was made with this embedding model, on today's features."""
+    if text is None:
+        return False
+    stored = json.loads(text)
+    return stored.get("version") == _VERSION and stored.get("model") == model
 
 
 def _map(stored: Mapping[str, Any]) -> LogisticMap:

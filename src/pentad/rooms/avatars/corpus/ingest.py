@@ -16,15 +16,25 @@ from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
+from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
 from pentad.rooms.avatars.corpus.extract.document import Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
-from pentad.rooms.avatars.corpus.file_discovery import FoundFile, document_at, documents_in, sha256_of, size_line
-from pentad.rooms.avatars.corpus.ingest_plan import Hashed, Origin, Plan, ToRead, make_plan
+from pentad.rooms.avatars.corpus.ingest_plan import (
+    FoundFile,
+    Hashed,
+    Origin,
+    Plan,
+    ToRead,
+    document_at,
+    documents_in,
+    make_plan,
+    sha256_of,
+    size_line,
+)
 from pentad.rooms.avatars.corpus.ingest_report import FileLine, IngestReport, Progress, ignore_progress
 from pentad.rooms.avatars.corpus.publish_generation import Draft, GenerationSwap
 from pentad.rooms.avatars.corpus.sources import SourceBook, read_sources, slug
 from pentad.rooms.avatars.models import Avatar, CorpusDocument
-from pentad.rooms.avatars.vectors import Vectors
 from pentad.search import collection as collections
 from pentad.search.index import SearchIndex
 
@@ -212,7 +222,7 @@ class Ingest:
         if not swap.changes_anything:
             return
         kept = await self._database.read(swap.passages_to_index)
-        vectors = Vectors(self._search.embedder, run.progress)
+        vectors = PassageEmbedder(self._search.embedder, run.progress)
         texts = await asyncio.to_thread(swap.texts, kept)
         await vectors.make(texts)
         if vectors.failure is not None:

@@ -16,12 +16,12 @@ from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.corpus.chunks import SECTION_JOINT, Chunk, windows
+from pentad.rooms.avatars.corpus.embedding import Key, PassageText
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument
 from pentad.rooms.avatars.corpus.ingest_plan import Origin, Plan, ToRead
 from pentad.rooms.avatars.corpus.sentences import Span
 from pentad.rooms.avatars.corpus.sources import SourceBook
 from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
-from pentad.rooms.avatars.vectors import Key, Text
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 
@@ -103,7 +103,7 @@ class GenerationSwap:
             return []
         return [passage for document in self._untouched for passage in store.passages_of(rows, document.id)]
 
-    def texts(self, stored: Sequence[Passage]) -> list[Text]:
+    def texts(self, stored: Sequence[Passage]) -> list[PassageText]:
         """The texts to index."""
         new = [
             _text((place, position), chunk.section, *draft.content(chunk))
@@ -112,7 +112,7 @@ class GenerationSwap:
         ]
         return new + [_text((_STORED, one.id), one.section, one.content, one.sentences) for one in stored]
 
-    def run(self, tx: Transaction, texts: Sequence[Text], vectors: Mapping[Key, bytes]) -> int:
+    def run(self, tx: Transaction, texts: Sequence[PassageText], vectors: Mapping[Key, bytes]) -> int:
         """Store everything and return the new generation."""
         before, avatar_id = self._before, self._config.id
         current = store.avatar(tx, avatar_id)
@@ -175,13 +175,13 @@ def remove_avatar(tx: Transaction, search: SearchIndex, avatar: Avatar) -> None:
     resource_updated(tx, f"avatar://{avatar.id}")
 
 
-def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]) -> Text:
+def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]) -> PassageText:
     """A passage as the search indexes it: its headings are among its words, the nearest one precedes each window."""
     parts = windows(content, sentences)
     if not section:
-        return Text(key, content, parts)
+        return PassageText(key, content, parts)
     nearest = section.rpartition(SECTION_JOINT)[2][:_MOST_OF_HEADING]
-    return Text(key, f"{section}\n{content}", [f"{nearest}\n{part}" for part in parts])
+    return PassageText(key, f"{section}\n{content}", [f"{nearest}\n{part}" for part in parts])
 
 
 def _announce(tx: Transaction, avatar_id: str, *, new: bool) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.verify_citation import CheckedCitation
     from pentad.rooms.avatars.answers.verify_response import CheckedDraft
     from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
-    from pentad.rooms.avatars.gate import Retrieved, Scored
     from pentad.rooms.avatars.models import Passage
+    from pentad.rooms.avatars.search.retrieval import Retrieved, Scored
     from pentad.rooms.avatars.search.routing import Route
 
 
@@ -35,6 +35,12 @@ class View(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
+class ReasonView(View):
+    field: Annotated[str, Field(description="section, content, or meaning for the vector.")]
+    words: list[str]
+    contribution: Annotated[float, Field(description="Its part of `raw_score`.")]
+
+
 class PassageView(View):
     content: str
     source: str
@@ -43,6 +49,7 @@ class PassageView(View):
     relevance_score: Annotated[float, Field(description="The same as `score`.")]
     raw_score: Annotated[float, Field(description="The score of the ranking.")]
     cosine: float | None = Said
+    why: Annotated[list[ReasonView], Field(description="The words found in each field, and what they gave.")]
     id: int
     uri: str
     source_id: str
@@ -62,6 +69,7 @@ class FoundPassages(View):
     retrieval: Annotated[str, Field(description="hybrid, or lexical without vectors.")]
     note: str | None = Said
     probability: Annotated[float, Field(description="The probability that the corpus covers the query.")]
+    no_good_match: Annotated[bool | None, Field(description="True if the corpus probably does not cover it.")] = Said
     threshold: Annotated[float, Field(description="The threshold that was applied.")]
     below_threshold: Annotated[int, Field(description="Passages left out because of their score.")]
     best_below: Annotated[float | None, Field(description="The best score among them.")] = Said
@@ -259,25 +267,26 @@ def passages_view(avatar: "AvatarSnapshot", found: "Retrieved", limit: int, thre
     kept = [scored for scored in every if scored.score >= threshold]
     left = [scored.score for scored in every if scored.score < threshold]
     return FoundPassages(
-        passages=[passage_view(avatar.id, scored) for scored in kept],
+        passages=[_passage(avatar.id, scored, found) for scored in kept],
         avatar=avatar.id,
         retrieval=found.retrieval,
         note=found.ranking.lexical_because,
         probability=round(found.probability, 4),
+        no_good_match=found.no_good_match or None,
         threshold=threshold,
         below_threshold=len(left),
         best_below=max(left, default=None),
     )
 
 
-def passage_view(avatar_id: str, scored: "Scored") -> PassageView:
-    """A passage with its scores."""
+def _passage(avatar_id: str, scored: "Scored", found: "Retrieved") -> PassageView:
     cosine = None if scored.cosine is None else round(scored.cosine, 4)
     return PassageView(
         score=scored.score,
         relevance_score=scored.score,
         raw_score=round(scored.raw_score, 4),
         cosine=cosine,
+        why=[ReasonView.model_validate(reason) for reason in found.reasons(scored)],
         **passage_fields(avatar_id, scored.passage),
     )
 

@@ -55,7 +55,7 @@ CHECK_CITATION: Final = (
 
 async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: str | None) -> FoundPassages:
     """Search an avatar's passages."""
-    from pentad.rooms.avatars.retrieval import retrieve
+    from pentad.rooms.avatars.search.retrieval import retrieve
 
     query = asked(arguments.query, "query")
     avatar = await call.service.open(avatar_id)
@@ -73,7 +73,7 @@ async def generate_response(call: Call[Avatars], arguments: GenerateResponse, av
     if arguments.mode == "prompt":
         return await _material(service, avatar, question, turns, given)
     if arguments.mode == "client":
-        from pentad.rooms.avatars.answers.drafting.client_model import ClientDrafter
+        from pentad.rooms.avatars.answers.drafting.drafter import ClientDrafter
 
         pipeline = service.pipeline(avatar, ClientDrafter(call), "client")
     elif arguments.mode != "extractive" and (drafter := service.endpoint_drafter()) is not None:
@@ -120,8 +120,7 @@ async def _material(
 ) -> AnswerView:
     """The material for the caller's model, or the avatar's reply if it has no answer."""
     from pentad.rooms.avatars.answers.answer import Answer
-    from pentad.rooms.avatars.answers.drafting.drafter import SCHEMA
-    from pentad.rooms.avatars.answers.drafting.prompt_mode import material
+    from pentad.rooms.avatars.answers.drafting.drafter import SCHEMA, material
 
     pipeline = service.pipeline(avatar)
     plan = await pipeline.plan(question, turns, given)

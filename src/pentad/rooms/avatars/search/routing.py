@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.avatars.gate import ANSWER_FROM, decide
-from pentad.rooms.avatars.retrieval import Corpus, retrieve
+from pentad.rooms.avatars.search.gate import decide
+from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Corpus, retrieve
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.text import query_terms
 

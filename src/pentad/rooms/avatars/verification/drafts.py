@@ -2,14 +2,54 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json import check_bounds
 from pentad.rooms.avatars.corpus.sentences import sentences
-from pentad.rooms.avatars.verification.citations import MARK, marks_in, without_marks
+from pentad.rooms.avatars.verification.evidence import Sentence
+
+MARK: Final = re.compile(r"\[\s*(S?\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*)\s*\]", re.IGNORECASE)
+_NAME: Final = re.compile(r"S?(\d{1,4})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The cited sentences, and the names that do not exist."""
+
+    sentences: tuple[Sentence, ...]
+    unknown: tuple[str, ...]
+
+
+def resolve(names: Iterable[str], evidence: Mapping[str, Sentence]) -> Resolved:
+    """Look up names such as `S12`; `12` means the same."""
+    found: dict[str, Sentence] = {}
+    unknown: list[str] = []
+    for name in names:
+        match = _NAME.fullmatch(name.strip().strip("[]"))
+        key = f"S{int(match[1])}" if match else name
+        if (sentence := evidence.get(key)) is not None:
+            found[key] = sentence
+        else:
+            unknown.append(name)
+    return Resolved(tuple(found.values()), tuple(unknown))
+
+
+def marks_in(text: str) -> list[str]:
+    """The names in square brackets."""
+    return [part.strip() for group in MARK.findall(text) for part in re.split(r"[,;]", group)]
+
+
+def without_marks(text: str) -> str:
+    """The text without marks."""
+    return re.sub(r"\s+([.,;:!?])", r"\1", " ".join(MARK.sub(" ", text).split()))
+
+
+def by_name(evidence: Sequence[Sentence]) -> dict[str, Sentence]:
+    return {sentence.name: sentence for sentence in evidence}
+
 
 MOST_STATEMENTS: Final = 60
 LONGEST_DRAFT: Final = 40_000

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 from pentad.kernel.cid import canonical_json
 from pentad.rooms.directory.oasf.versions import Family, serving
 from pentad.rooms.directory.search.sort_keys import created_key, version_key
-from pentad.search.scoring import SearchField, SearchFields
+from pentad.search.searchable import SearchField, SearchFields
 from pentad.search.word_table import WordTable
 
 NO_NUMBER: Final = -1
@@ -59,7 +59,7 @@ class FieldTexts(NamedTuple):
     annotations: str
 
 
-SEARCHABLE: Final[SearchFields] = {
+FIELDS: Final[SearchFields] = {
     "name": SearchField(4.0, 3, 0.5),
     "description": SearchField(1.0, 30, 0.5),
     "skills": SearchField(2.0, 12, 0.5),

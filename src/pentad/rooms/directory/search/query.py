@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.search.documents import Retrieval
+from pentad.search.scoring import Reason
 
 LARGEST_LIMIT: Final = 1_000
 DEFAULT_LIMIT: Final = 100
@@ -104,18 +105,6 @@ class Query:
     def order(self) -> Sort:
         """Relevance if there are words and the caller does not name another order."""
         return self.sort or ("relevance" if self.words else "recency")
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """What one field of a record contributes to its score, and by which words."""
-
-    field: str
-    words: tuple[str, ...]
-    contribution: float
-
-    def as_json(self) -> dict[str, Any]:
-        return {"field": self.field, "words": list(self.words), "contribution": self.contribution}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,15 @@ import msgspec
 from pentad.kernel.ports import Dialect, Rows
 from pentad.kernel.sql import FALSE, TRUE, Sql, among, composed, joined, negated
 from pentad.rooms.directory import store
-from pentad.rooms.directory.records.index_fields import SEARCHABLE, WORDS, FieldTexts, indexed_fields
+from pentad.rooms.directory.records.index_fields import FIELDS, WORDS, FieldTexts, indexed_fields
 from pentad.rooms.directory.search.plan import Plan, Source, ids_among, matching
-from pentad.rooms.directory.search.query import Hit, Reason
+from pentad.rooms.directory.search.query import Hit
 from pentad.search.relevance import logistic, logit_of_words
-from pentad.search.scoring import K1, WordMatch, WordScorer, inverse_frequency, saturated, word_lists
+from pentad.search.scoring import K1, Reason, WordMatch, WordScorer, inverse_frequency, reasons, saturated, word_lists
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import VectorQuery
 
 WINDOW: Final = 300
 COMMON: Final = 10_000
@@ -36,7 +36,7 @@ _NEAR: Final = 200
 _NEVER_COMMON: Final = 50
 _SCORED_AT_ONCE: Final = 500
 _DIGITS: Final = 4
-_PART_WEIGHTS: Final = {"name": 4.0, "classes": 2.0, "description": 1.0, "others": 0.8}
+_PART_WEIGHTS: Final = {part: max(FIELDS[name].weight for name in names) for part, (_, names) in WORDS.parts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Ranking:
         self._dialect: Dialect = dialect
         counted = list(zip(words, known.having, strict=True))
         self._weights = {word.text: inverse_frequency(known.records, records) for word, records in counted}
-        self._scorer = WordScorer(SEARCHABLE, self._weights)
+        self._scorer = WordScorer(FIELDS, self._weights)
         self._base_forms = {form: word.text for word in words for form in word.forms}
         many = min(common, max(_NEVER_COMMON, known.records // 2))
         self._rare = tuple(word for word, records in counted if 0 < records < many)
@@ -177,7 +177,7 @@ class Head:
     @classmethod
     def of(cls, rows: Rows, plan: Plan, checks: Plan, ranking: Ranking, query: "VectorQuery") -> "Head":
         """`plan` starts from the rarest filter; `checks` has all filters as conditions, to start from the words."""
-        from pentad.search.vector_query import fused
+        from pentad.search.fusion import fused
 
         by_words = ranking.candidates(rows, checks, 0, WINDOW)
         only_near = sorted(_similar(rows, plan, query).keys() - set(by_words))
@@ -204,15 +204,7 @@ def _similar(rows: Rows, plan: Plan, query: "VectorQuery") -> Mapping[int, float
 
 def explained(matched: Matched, score: float, words: float | None = None, cosine: float | None = None) -> Hit:
     """A hit whose reasons add up to its score. `words` is the part of the score from words, by default all of it."""
-    by_words = score if words is None else words
-    total = matched.words.score
-    why = [
-        Reason(name, found, round(points / total * by_words, _DIGITS))
-        for name, (found, points) in matched.words.by_field().items()
-    ]
-    if cosine is not None:
-        why.append(Reason("meaning", (), round(score - by_words, _DIGITS)))
-    why.sort(key=lambda reason: (-reason.contribution, reason.field))
+    why = reasons(matched.words, score, score if words is None else words, has_vector=cosine is not None)
     meaning = None if cosine is None else round(cosine, _DIGITS)
     return Hit(matched.cid, round(sum(reason.contribution for reason in why), _DIGITS), tuple(why), meaning)
 

@@ -11,17 +11,19 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import Record
+from pentad.rooms.directory.records.index_fields import FIELDS
 from pentad.rooms.directory.records.service import COLLECTION
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, make_plan, page
-from pentad.rooms.directory.search.query import Found, Hit, Query
+from pentad.rooms.directory.search.query import FILTER_ARRAYS, Found, Hit, Query
 from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, asked_words, statistics
 from pentad.search.documents import Asked, Document, Readiness
 from pentad.search.index import SearchIndex
 from pentad.search.relevance import GOOD_MATCH
+from pentad.search.searchable import Searchable
 from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import VectorQuery
 
 
 _LONGEST: Final = 2_000
@@ -220,7 +222,6 @@ class _Pages:
         return hits, count(self.rows, self.plan, self.ranking.source(), conditions)
 
 
-_LONGEST_DESCRIPTION: Final = 900
 _AFTER: Final = "SELECT record, data FROM directory_texts WHERE record > ? ORDER BY record LIMIT ?"
 
 
@@ -237,8 +238,17 @@ def documents_after(rows: Rows, after: int, most: int) -> Sequence[Document]:
 
 
 def embedded_text(data: Mapping[str, Any]) -> str:
-    """The text to embed: name and description. Class captions are left out, because they make unrelated records look
-    alike and correct answers less similar."""
-    name, description = (text if isinstance(text := data.get(key), str) else "" for key in ("name", "description"))
-    own_name = name.rpartition("/")[2].replace("-", " ").replace("_", " ")
-    return ". ".join(part for part in (own_name, description[:_LONGEST_DESCRIPTION]) if part.strip()) or "-"
+    """The text to embed. Only the last part of a name says what the agent does."""
+    texts = {key: value for key, value in data.items() if isinstance(value, str)}
+    name = texts.get("name", "").rpartition("/")[2].replace("-", " ").replace("_", " ")
+    return SEARCHABLE.vector_text({**texts, "name": name})
+
+
+SEARCHABLE: Final = Searchable(
+    COLLECTION,
+    FIELDS,
+    # Class captions are left out: they make unrelated records look alike and correct answers less similar.
+    vector_of=("name", "description"),
+    filters=tuple(FILTER_ARRAYS),
+    supply=documents_after,
+)

@@ -40,7 +40,7 @@ from pentad.rooms.registers.query.search_words import searchable_fields
 from pentad.rooms.registers.query.text_search import SearchSettings
 from pentad.search.documents import Asked
 from pentad.search.index import SearchIndex
-from pentad.search.scoring import SearchField
+from pentad.search.searchable import SearchField
 
 _NO_VECTORS: Final = "No object here has a vector yet."
 

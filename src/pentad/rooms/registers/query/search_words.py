@@ -3,13 +3,19 @@
 from typing import Final, NamedTuple
 
 from pentad.kernel.words import words as cut_words
-from pentad.search.scoring import SearchField, SearchFields
+from pentad.search.searchable import OTHERS, Searchable, SearchField, SearchFields
 from pentad.search.text import STOP_WORDS
 from pentad.search.word_table import Word, WordTable
 
 WORDS: Final = WordTable("object_text", "id", ("text",), longest=200_000, parts={}, prefixes=True)
-NAME: Final = SearchField(3.0)
-"""The weight of the property that names objects; others weigh 1."""
+SEARCHABLE: Final = Searchable(
+    "objects",
+    # The property that objects are named by, whatever it is called, and all others.
+    {"name": SearchField(3.0), OTHERS: SearchField()},
+    vector_of=(OTHERS,),
+    filters=(OTHERS,),
+)
+"""Objects have the properties of their schema, and can be filtered by each of them."""
 
 _MOST_SEARCHED: Final = 32
 _COUNTED: Final = 20_000
@@ -34,8 +40,9 @@ def distinctive_words(search: str) -> tuple[str, ...]:
 
 
 def searchable_fields(name: str | None) -> SearchFields:
-    """The weighted fields: the property that names objects weighs more than others."""
-    return {} if name is None else {name: NAME}
+    """The declared fields, by the names that a schema's properties have."""
+    others = {OTHERS: SEARCHABLE.fields[OTHERS]}
+    return others if name is None else {**others, name: SEARCHABLE.fields["name"]}
 
 
 class PrefixText(NamedTuple):

@@ -21,10 +21,11 @@ from pentad.rooms.registers.query.pagination import read_cursor, write_cursor
 from pentad.rooms.registers.query.search_words import PrefixText, distinctive_words, prefix_text
 from pentad.search.documents import Retrieval
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
-from pentad.search.scoring import SearchFields, WordMatch, WordScorer
+from pentad.search.scoring import WordMatch, WordScorer
+from pentad.search.searchable import SearchFields
 
 if TYPE_CHECKING:
-    from pentad.search.vector_query import VectorQuery
+    from pentad.search.fusion import VectorQuery
 
 WINDOW: Final = 300
 """How many of the best matches by words are ranked together with the nearest ones."""
@@ -219,7 +220,7 @@ class TextSearch:
         matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
         if not self._settings.queries:
             return self._by_their_words(list(hits.values()), matches)
-        from pentad.search.vector_query import fused
+        from pentad.search.fusion import fused
 
         ranked = fused(self._settings.queries, matches)
         for key, one in ranked.items():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.rooms.avatars.corpus.extract.document import Extracted
-from pentad.rooms.avatars.corpus.extract.pages import RawPage, of_pages
+from pentad.rooms.avatars.corpus.extract.pdf import RawPage, of_pages
 
 
 def made(*pages: str | None, labels: tuple[str | None, ...] = ()) -> Extracted:

@@ -1,4 +1,4 @@
-"""The prompts for a language model, the same for every model.
+"""What drafts answers: the port, the prompts (the same for every model), the client's own model, and prompt mode.
 
 Sentences of the corpus are given as named JSON strings, so that nothing in them can pass for an instruction. What the
 model makes of them is checked afterwards in any case.
@@ -7,11 +7,16 @@ model makes of them is checked afterwards in any case.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.call import Call
+from pentad.mcp.client_requests import Sample
+from pentad.mcp.content import Message
+from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona, place
 from pentad.rooms.avatars.search.conversation import Turn
-from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.verify import Checked
 
 MOST_EVIDENCE: Final = 40
@@ -108,3 +113,59 @@ def _material(persona: Persona, question: str, evidence: Sequence[Sentence], tur
         ],
     }
     return json.dumps(given, ensure_ascii=False, indent=1)
+
+
+_MAX_TOKENS: Final = 1_200
+
+
+class ClientDrafter:
+    """Asks the caller's model."""
+
+    def __init__(self, call: Call[Any]) -> None:
+        if not call.client_supports("sampling"):
+            raise InvalidInput(
+                "This client offers no model of its own (the `sampling` capability).",
+                hint="Use mode `prompt`, draft it yourself and pass that to `verify_response`; or mode `extractive`.",
+            )
+        self._call = call
+
+    async def say(self, key: str, prompt: Prompt) -> str:
+        """What the client's model said."""
+        asked = Message.user(prompt.question)
+        sampled = await self._call.sample(key, Sample([asked], _MAX_TOKENS, prompt.system, temperature=0.0))
+        return sampled.text
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A prompt, its named sentences, and the numbers of their passages, in order."""
+
+    prompt: Prompt
+    evidence: Sequence[Sentence]
+    passages: tuple[int, ...]
+
+    def as_text(self) -> str:
+        """The material as one text, for an MCP prompt."""
+        return (
+            f"{self.prompt.system}\n\n{self.prompt.question}\n\nThen pass your JSON to `verify_response` with"
+            f" `passages` {list(self.passages)}, and say only what comes back."
+        )
+
+    def listed(self) -> list[dict[str, str]]:
+        """The sentences by name, with their sources."""
+        return [
+            {
+                "name": sentence.name,
+                "text": sentence.text,
+                "from": place(sentence.passage, sentence.start, sentence.end),
+            }
+            for sentence in self.evidence
+        ]
+
+
+def material(persona: Persona, question: str, passages: Sequence[Passage], turns: Sequence[Turn] = ()) -> Material:
+    """What a caller's own model needs to draft a grounded answer."""
+    evidence = numbered(passages)[:MOST_EVIDENCE]
+    return Material(
+        grounded_prompt(persona, question, evidence, turns), evidence, tuple(passage.id for passage in passages)
+    )

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.avatars.gate import Scored
+from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-from pentad.search.scoring import SearchField, WordScorer, word_lists
+from pentad.search.scoring import WordScorer, word_lists
+from pentad.search.searchable import SearchField
 from pentad.search.text import query_terms, terms
 
 FROM_PASSAGES: Final = 3

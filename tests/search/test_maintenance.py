@@ -7,7 +7,7 @@ import pytest
 
 from pentad.kernel.ports import Database
 from pentad.search import index as index_module
-from pentad.search import postings, segments
+from pentad.search import posting_lists, segments
 from pentad.search.documents import Document
 from pentad.search.index import SearchIndex
 from tests.search.hashing import HashingEmbedder
@@ -128,7 +128,7 @@ async def test_no_more_are_embedded_at_once_than_asked_for(
 async def test_many_documents_at_once_become_several_segments(
     database: Database, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(postings, "MOST_DOCUMENTS", 4)
+    monkeypatch.setattr(posting_lists, "MOST_DOCUMENTS", 4)
     await put(database, index, SENTENCES)
     assert await count(database, "segments") == 2
     assert set(await found(index, "lighthouse copper ships")) == set(SENTENCES)

@@ -1,8 +1,7 @@
-"""Which documents a collection has: the rooms' ids by number, how long each field is, and who is gone. Kept in memory,
-by process.
+"""The documents of a collection, in memory: the rooms' ids by number, the length of each field, which are removed.
 
-A search reads the collection's row and brings the roster up to that moment by what is new. A search whose moment is
-older than the roster sees the roster as it was then. Only committed state ever gets in here.
+A search reads the collection's row and advances the table to that version. A search on an older snapshot sees the table
+as it was then. Only committed state ever gets in here.
 """
 
 from collections.abc import Collection as Several
@@ -28,7 +27,7 @@ Lengths = Mapping[str, NDArray[np.uint16]]
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class DocumentTable:
     """All documents up to a version; `gone` is the version at which each was removed."""
 
     version: int
@@ -61,48 +60,48 @@ class Members:
         return chosen if self.present is None else chosen & self.present
 
 
-class Rosters:
-    """The rosters this process has needed lately."""
+class DocumentTables:
+    """The tables this process used recently."""
 
     def __init__(self) -> None:
-        self._rosters = LruCache[int, Roster](_KEPT)
+        self._tables = LruCache[int, DocumentTable](_KEPT)
         self._members = LruCache[tuple[int, int], Members](_KEPT)
         self._lock = Lock()
 
     def members(self, rows: Rows, collection: Collection) -> Members:
-        """Who is in the collection at the moment `rows` shows."""
+        """The documents of the collection in the snapshot that `rows` reads."""
         key = collection.number, collection.version
         with self._lock:
             if (ready := self._members.get(key)) is not None:
                 return ready
-            roster = self._rosters.get(collection.number)
-        if roster is None or roster.version < collection.version:
-            roster = _advanced(rows, collection, roster)
-        ready = _at(roster, collection)
+            table = self._tables.get(collection.number)
+        if table is None or table.version < collection.version:
+            table = _advanced(rows, collection, table)
+        ready = _at(table, collection)
         with self._lock:
-            known = self._rosters.get(collection.number)
-            if known is None or known.version < roster.version:
-                self._rosters.put(collection.number, roster)
+            known = self._tables.get(collection.number)
+            if known is None or known.version < table.version:
+                self._tables.put(collection.number, table)
             self._members.put(key, ready)
             self._members.drop_where(lambda known, _: known[0] == key[0] and known[1] < key[1])
         return ready
 
 
-def _at(roster: Roster, collection: Collection) -> Members:
+def _at(table: DocumentTable, collection: Collection) -> Members:
     size = collection.next_document
-    if not roster.any_gone:
-        return Members(roster.ids[:size], None, roster.lengths)
-    present = roster.gone[:size] > collection.version
-    return Members(roster.ids[:size], None if present.all() else present, roster.lengths)
+    if not table.any_gone:
+        return Members(table.ids[:size], None, table.lengths)
+    present = table.gone[:size] > collection.version
+    return Members(table.ids[:size], None if present.all() else present, table.lengths)
 
 
-def _advanced(rows: Rows, collection: Collection, roster: Roster | None) -> Roster:
-    """The roster at the moment of `rows`."""
-    known = 0 if roster is None else roster.ids.size
+def _advanced(rows: Rows, collection: Collection, table: DocumentTable | None) -> DocumentTable:
+    """The table at the moment of `rows`."""
+    known = 0 if table is None else table.ids.size
     ids = np.empty(collection.next_document, np.int64)
     gone = np.full(collection.next_document, _NEVER, np.int64)
-    if roster is not None:
-        ids[:known], gone[:known] = roster.ids, roster.gone
+    if table is not None:
+        ids[:known], gone[:known] = table.ids, table.gone
     for first, data in rows.all(
         "SELECT first_document, ids FROM search_segments WHERE collection = ? AND first_document + documents > ?",
         collection.number, known,
@@ -111,23 +110,23 @@ def _advanced(rows: Rows, collection: Collection, roster: Roster | None) -> Rost
         ids[first : first + part.size] = part
     removed = rows.all(
         "SELECT document, version FROM search_removed WHERE collection = ? AND version > ?",
-        collection.number, -1 if roster is None else roster.version,
+        collection.number, -1 if table is None else table.version,
     )  # fmt: skip
     if removed:
         documents, versions = np.array(removed, np.int64).T
         gone[documents] = versions
-    any_gone = bool(removed) or (roster is not None and roster.any_gone)
-    return Roster(collection.version, ids, gone, any_gone, _lengths(rows, collection, roster))
+    any_gone = bool(removed) or (table is not None and table.any_gone)
+    return DocumentTable(collection.version, ids, gone, any_gone, _lengths(rows, collection, table))
 
 
-def _lengths(rows: Rows, collection: Collection, roster: Roster | None) -> Lengths:
+def _lengths(rows: Rows, collection: Collection, table: DocumentTable | None) -> Lengths:
     size = collection.next_document
-    lengths = {} if roster is None else {field: _longer(column, size) for field, column in roster.lengths.items()}
+    lengths = {} if table is None else {field: _longer(column, size) for field, column in table.lengths.items()}
     for first, field, data in rows.all(
         "SELECT s.first_document, l.field, l.lengths FROM search_segments s"
         " JOIN search_lengths l ON l.collection = s.collection AND l.segment = s.segment"
         " WHERE s.collection = ? AND s.first_document + s.documents > ?",
-        collection.number, 0 if roster is None else roster.ids.size,
+        collection.number, 0 if table is None else table.ids.size,
     ):  # fmt: skip
         part = np.frombuffer(data, "<u2")
         if field not in lengths:

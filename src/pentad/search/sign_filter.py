@@ -1,5 +1,5 @@
-"""A sieve over many vectors: only the sign of each number is kept, and vectors that differ from the query in few signs
-are let through to be compared exactly.
+"""A quick filter over many vectors: only the sign of each number is kept, and vectors that differ from the query in few
+signs are passed on to be compared exactly.
 
 Signs lie in columns of 64-bit words, chunk by chunk, so that comparing them is a few passes over memory the processor
 holds close by: about a thirtieth of the time an exact scan takes.
@@ -36,7 +36,7 @@ def signs(vectors: Matrix) -> Words:
     return np.packbits(bits, axis=1).view(np.uint64)
 
 
-class Sieve:
+class SignFilter:
     """The signs of a growing number of vectors."""
 
     def __init__(self) -> None:
@@ -47,9 +47,9 @@ class Sieve:
     def size(self) -> int:
         return self._size
 
-    def extended(self, rows: Words) -> "Sieve":
-        """The sieve with further rows; this one stays as it is, for whoever is using it."""
-        more = Sieve()
+    def extended(self, rows: Words) -> "SignFilter":
+        """A filter with further rows. This one stays as it is, because searches may be using it."""
+        more = SignFilter()
         more._chunks = self._chunks.copy()
         more._size = self._size + rows.shape[0]
         if more._chunks and more._chunks[-1].shape[1] < _CHUNK:

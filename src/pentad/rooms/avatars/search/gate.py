@@ -11,39 +11,14 @@ from typing import Final, Literal
 
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
 from pentad.rooms.avatars.search.time_bounds import later_in
 from pentad.rooms.avatars.verification.wording import levelled
-from pentad.search.documents import Ranking
 
 Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified"]
 
-ANSWER_FROM: Final = 0.5
 OUT_OF_SCOPE_BELOW: Final = 0.15
 _FEW_KNOWN: Final = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A passage with the probability that it bears on the question, and the raw score it was ranked by."""
-
-    passage: Passage
-    score: float
-    raw_score: float
-    cosine: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """What a search in an avatar's corpus found."""
-
-    query: str
-    passages: Sequence[Scored]
-    probability: float
-    ranking: Ranking
-
-    @property
-    def retrieval(self) -> str:
-        return self.ranking.retrieval
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,16 @@
-"""Words and vectors as one ranking of a collection.
+"""Words and vectors as one ranking.
 
-Candidates are the best of each arm; for each, the other arm's true score is computed, and `relevance.py` weighs both. A
-document without a vector is weighed by its words alone. The three best then pull the question towards themselves
-(pseudo-relevance feedback) and the vectors are asked once more, unless one of them has no vector yet. Without vectors
-the words alone decide.
+In a collection, candidates are the best of each arm. For each, the other arm's true score is computed, and
+`relevance.py` weighs both; a document without a vector is weighed by its words alone. The three best then pull the
+question towards themselves (pseudo-relevance feedback) and the vectors are asked once more, unless one of them has no
+vector yet. Without vectors the words decide.
+
+A room that looks words up with SQL (`word_table.py`) puts documents here with windows alone. It asks a `VectorQuery`
+what is near, adds what its words found, and `fused` weighs both in the same way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as Several
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -19,10 +23,10 @@ from pentad.search import bm25
 from pentad.search.arrays import Mask, Matrix, absent
 from pentad.search.bm25 import Given, Term
 from pentad.search.collection import Collection
+from pentad.search.document_table import Members
 from pentad.search.documents import Features, Hit
-from pentad.search.relevance import MINILM, CosineScale, logistic, logit, logit_of_words, never_rising
-from pentad.search.roster import Members
-from pentad.search.scoring import K1
+from pentad.search.relevance import MINILM, CosineScale, logistic, logit, logit_of_words, never_rising, part_of_words
+from pentad.search.scoring import K1, WordMatch
 from pentad.search.vectors import Near, VectorStore
 
 CANDIDATES: Final = 200
@@ -30,6 +34,8 @@ FEEDBACK: Final = 0.4
 FEEDBACK_FROM: Final = 3
 _DIGITS: Final = 6
 """Scores that differ by less are equal, and ids decide."""
+_WIDE: Final = 2_000
+_ALL: Final = 2**62
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -128,8 +134,8 @@ def hybrid(scope: Scope, vectors: Vectors, query: Matrix, scale: CosineScale) ->
     pulled = _pulled(query, fused, known)
     second = vectors.nearest(scope, pulled) if first.again is None else first.again(pulled, scope.candidates)
     ranked = _fused(scope, (second, vectors.others(scope, pulled, scope.by_words, second)), scale)
-    shown = _with_true_cosines(scope, vectors, query, ranked, known)
-    return _hits(scope, shown, scale), _features(scope, ranked, first)
+    best = _with_true_cosines(scope, vectors, query, ranked, known)
+    return _hits(scope, best, scale), _features(scope, ranked, first)
 
 
 def _fused(scope: Scope, known: Sequence[Near], scale: CosineScale) -> Candidates:
@@ -169,15 +175,15 @@ def _pulled(query: Matrix, fused: Candidates, known: Sequence[Near]) -> Matrix:
 def _with_true_cosines(
     scope: Scope, vectors: Vectors, query: Matrix, ranked: Candidates, known: Sequence[Near]
 ) -> Candidates:
-    """The best of a ranking with the cosines of the question as it was asked: those are what a caller is told."""
-    shown = ranked.documents[: scope.limit]
-    order = np.argsort(shown)
-    told = np.full(shown.size, np.nan)
-    for near in (*known, vectors.others(scope, query, shown, *known)):
-        places = np.minimum(np.searchsorted(shown, near.documents, sorter=order), shown.size - 1)
-        there = shown[order[places]] == near.documents
-        told[order[places[there]]] = near.cosines[there]
-    return Candidates(shown, ranked.scores[: scope.limit], ranked.lexical[: scope.limit], told)
+    """The best of a ranking, with the cosines of the question as it was asked instead of those after feedback."""
+    best = ranked.documents[: scope.limit]
+    order = np.argsort(best)
+    cosines = np.full(best.size, np.nan)
+    for near in (*known, vectors.others(scope, query, best, *known)):
+        places = np.minimum(np.searchsorted(best, near.documents, sorter=order), best.size - 1)
+        there = best[order[places]] == near.documents
+        cosines[order[places[there]]] = near.cosines[there]
+    return Candidates(best, ranked.scores[: scope.limit], ranked.lexical[: scope.limit], cosines)
 
 
 def _ranked(scope: Scope, found: Candidates) -> Candidates:
@@ -190,27 +196,32 @@ def _hits(scope: Scope, ranked: Candidates, scale: CosineScale) -> list[Hit]:
     ranked = ranked.first(scope.limit)
     documents = ranked.documents
     scores = never_rising([logistic(value) for value in _logits(scope, ranked, scale).tolist()])
+    shares = scope.share(ranked.lexical).tolist()
     given = dict(zip((term.text for term in scope.terms), scope.given.to(documents), strict=True))
-    return [
-        Hit(
-            id=int(scope.members.ids[document]),
-            score=scores[place],
-            lexical=float(ranked.lexical[place]),
-            cosine=None if np.isnan(ranked.cosines[place]) else float(ranked.cosines[place]),
-            terms={text: float(values[place]) for text, values in given.items() if values[place] > 0},
+    hits: list[Hit] = []
+    for place, document in enumerate(documents):
+        cosine = None if np.isnan(ranked.cosines[place]) else float(ranked.cosines[place])
+        standard = None if cosine is None else scale.standard(cosine)
+        hits.append(
+            Hit(
+                id=int(scope.members.ids[document]),
+                score=scores[place],
+                lexical=float(ranked.lexical[place]),
+                cosine=cosine,
+                terms={text: float(values[place]) for text, values in given.items() if values[place] > 0},
+                by_words=part_of_words(scores[place], shares[place], standard),
+            )
         )
-        for place, document in enumerate(documents)
-    ]
+    return hits
 
 
 def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
     total = scope.total_idf
     if not ranked.documents.size:
         return Features(query_terms=len(scope.terms), missing_idf=max((term.idf for term in scope.terms), default=0.0))
-    top = ranked.documents[:1]
-    held = [bool(given > 0) for given in scope.given.to(top)[:, 0]]
     cosines = np.empty(0) if near is None else near.cosines
     strongest = int(ranked.lexical.argmax())
+    held = [bool(given > 0) for given in scope.given.to(ranked.documents[strongest : strongest + 1])[:, 0]]
     by_words = int(ranked.documents[strongest]) if ranked.lexical[strongest] > 0 else None
     return Features(
         top_cosine=float(cosines[0]) if cosines.size else 0.0,
@@ -221,3 +232,90 @@ def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
         agreement=near is not None and cosines.size > 0 and int(near.documents[0]) == by_words,
         query_terms=len(scope.terms),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A document's score, the part of it that its words give, and its cosine if it has a vector."""
+
+    score: float
+    words: float
+    cosine: float | None
+
+    @classmethod
+    def of(cls, score: float, share: float, cosine: float, scale: CosineScale) -> "Fused":
+        if np.isnan(cosine):
+            return cls(score, score, None)
+        return cls(score, part_of_words(score, share, scale.standard(cosine)), cosine)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """A question, put to a collection at one moment."""
+
+    rows: Rows
+    vectors: VectorStore
+    collection: Collection
+    members: Members
+    query: Matrix
+    scale: CosineScale
+    up_to: int | None = None
+    """Only documents whose id is no larger take part."""
+
+    def nearest(self, most: int = CANDIDATES, allowed: Several[int] | None = None) -> dict[int, float]:
+        """The nearest related documents by id with their cosines, best first; with `allowed`, only these take part."""
+        mask = self.members.mask(allowed)
+        if self.up_to is not None:
+            early = self.members.ids <= self.up_to
+            mask = early if mask is None else mask & early
+        near = self.vectors.nearest(self.rows, self.collection, self.members, mask, self.query, most)
+        ids, least = self.members.ids[near.documents], self.scale.related
+        return {int(id_): float(cosine) for id_, cosine in zip(ids, near.cosines, strict=True) if cosine >= least}
+
+    def nearest_left(
+        self, most: int, many: int, matching: Callable[[int], Several[int]], among: Callable[[list[int]], Several[int]]
+    ) -> dict[int, float]:
+        """The nearest of the documents a room's filters leave: `matching` gives so many of these at most, `among` those
+        of some ids. Up to `many` only they are compared; beyond, the nearest of all are checked first."""
+        allowed = matching(many + 1)
+        if len(allowed) > many:
+            wide = self.nearest(_WIDE)
+            left = set(among(list(wide)))
+            near = {id_: cosine for id_, cosine in wide.items() if id_ in left}
+            if len(wide) < _WIDE or len(near) >= most:  # all that are near were seen, or enough of them
+                return dict(list(near.items())[:most])
+            allowed = matching(_ALL)
+        return self.nearest(most, allowed)
+
+    def cosines(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Those of the documents that have a vector here, and how near they are."""
+        mask = self.members.mask(ids)
+        places = np.empty(0, np.intp) if mask is None else np.flatnonzero(mask)
+        if self.up_to is not None:
+            places = places[self.members.ids[places] <= self.up_to]
+        near = self.vectors.compared(self.rows, self.collection, self.members, self.query, places)
+        return self.members.ids[near.documents], near.cosines
+
+
+def fused(queries: Sequence[VectorQuery], matches: Mapping[int, WordMatch]) -> dict[int, Fused]:
+    """Documents with their scores, best first, the larger id first among equals.
+
+    The queries put one question to several collections that share one numbering of documents. A document with a vector
+    in none of them is weighed by its words alone.
+    """
+    ids = np.array(sorted(matches), np.int64)
+    if not ids.size:
+        return {}
+    shares = np.array([matches[int(id_)].share for id_ in ids])
+    coverage = np.array([matches[int(id_)].coverage for id_ in ids])
+    cosines = np.full(ids.size, np.nan)
+    for query in queries:
+        there, found = query.cosines(ids)
+        cosines[np.searchsorted(ids, there)] = found
+    scale = queries[0].scale if queries else MINILM
+    scores = np.array([logistic(value) for value in logits(shares, coverage, cosines, scale).tolist()], np.float64)
+    order = np.lexsort((-ids, -np.round(scores, _DIGITS)))
+    return {
+        int(ids[place]): Fused.of(float(scores[place]), float(shares[place]), float(cosines[place]), scale)
+        for place in order
+    }

@@ -15,22 +15,22 @@ from pentad.search import segments
 from pentad.search.arrays import Matrix
 from pentad.search.documents import EMBEDDED, Supply
 from pentad.search.engine import Engine, Model
-from pentad.search.files import VectorFiles
+from pentad.search.vector_files import VectorFiles
 from pentad.search.vectors import checked
 
 _TOGETHER: Final = 32
 _TAKEN_IN: Final = 128
 _WORTH_PREPARING: Final = 5_000
-"""Collections of so many vectors have their files written before somebody asks."""
+"""Collections of so many vectors have their files written before the first search."""
 _COMPLETE: Final = (
     "SELECT name FROM search_collections WHERE number = ?"
     " AND NOT EXISTS (SELECT 1 FROM search_pending WHERE collection = number)"
 )
 _ONE_AT_A_TIME: Final = 0x53454152_4348
-"""The advisory lock of whoever makes an index."""
+"""The advisory lock a process holds while it makes an index."""
 
 
-class Upkeep:
+class Maintenance:
     """The chores of one store."""
 
     def __init__(self, database: Database, engine: Engine) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from pentad.kernel.ports import Database
-from pentad.search.folder import Folder
 from pentad.search.index import SearchIndex
+from pentad.search.vector_files import Folder
 from pentad.storage.open import open_database
 from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_copy import save

@@ -12,11 +12,11 @@ _BATCH: Final = 64
 _FLOAT: Final = 4
 
 Key = tuple[int, int]
-"""A document and a passage of it, as the swap counts them."""
+"""A document and a passage of it, as `GenerationSwap` numbers them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PassageText:
     """A passage on its way into the search: the words it is found by, and the windows its vectors are made of."""
 
     key: Key
@@ -24,8 +24,8 @@ class Text:
     windows: Sequence[str]
 
 
-class Vectors:
-    """Makes them. `made` holds the rows of every passage that got all of its own."""
+class PassageEmbedder:
+    """Embeds passages. `made` holds the vectors of each passage whose windows were all embedded."""
 
     def __init__(self, embedder: Embedder | None, progress: Progress) -> None:
         self._embedder = embedder
@@ -37,12 +37,12 @@ class Vectors:
     def made(self) -> Mapping[Key, bytes]:
         return self._made
 
-    async def make(self, texts: Sequence[Text]) -> None:
+    async def make(self, texts: Sequence[PassageText]) -> None:
         """Embed in batches of a fixed size: how a text is batched changes its vector a little."""
         if self._embedder is None:
             return
         done = 0
-        batch: list[Text] = []
+        batch: list[PassageText] = []
         for text in texts:
             batch.append(text)
             if sum(len(one.windows) for one in batch) >= _BATCH:
@@ -55,7 +55,7 @@ class Vectors:
             done += await self._batch(batch)
             self._progress("embedding", done, len(texts))
 
-    async def _batch(self, texts: Sequence[Text]) -> int:
+    async def _batch(self, texts: Sequence[PassageText]) -> int:
         if self._embedder is None:
             return 0
         try:

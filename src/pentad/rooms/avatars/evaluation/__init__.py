@@ -1,1 +1,0 @@
-"""Scores an avatar on its own corpus."""
