@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -207,7 +207,7 @@ class Client:
         return [entry for page in await self.pages(method, key) for entry in page]
 
     @contextlib.asynccontextmanager
-    async def following(self, kinds: tuple[str, ...] = (), uris: tuple[str, ...] = ()) -> AsyncIterator[Exchange]:
+    async def following(self, kinds: tuple[str, ...] = (), uris: tuple[str, ...] = ()) -> AsyncGenerator[Exchange]:
         """Hear of changed lists and updated resources, the way this wire does it."""
         if not self.wire.modern:
             for uri in uris:
@@ -227,7 +227,7 @@ class Client:
             await self.cancel(exchange)
 
     @contextlib.asynccontextmanager
-    async def news(self) -> AsyncIterator[Exchange]:
+    async def news(self) -> AsyncGenerator[Exchange]:
         """What a legacy server says without being asked."""
         raise NotImplementedError
         yield Exchange(None)
@@ -282,7 +282,7 @@ class ConnectionClient(Client):
         self._open.pop(exchange.id, None)
 
     @contextlib.asynccontextmanager
-    async def news(self) -> AsyncIterator[Exchange]:
+    async def news(self) -> AsyncGenerator[Exchange]:
         yield self._news
 
 
@@ -368,7 +368,7 @@ class HttpClient(Client):
         return answer
 
     @contextlib.asynccontextmanager
-    async def news(self) -> AsyncIterator[Exchange]:
+    async def news(self) -> AsyncGenerator[Exchange]:
         answer = await self.get().head()
         exchange = Exchange(None, answer)
         self._pump(answer, exchange)

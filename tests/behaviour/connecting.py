@@ -5,7 +5,7 @@ import contextlib
 import os
 import subprocess
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Protocol
 
@@ -46,7 +46,7 @@ async def connect_http(
 
 
 @contextlib.asynccontextmanager
-async def connected_in_memory(app: App, wire: Wire, capabilities: Object) -> AsyncIterator[ConnectionClient]:
+async def connected_in_memory(app: App, wire: Wire, capabilities: Object) -> AsyncGenerator[ConnectionClient]:
     async def write(message: bytes) -> None:
         client.take(message)
 
@@ -60,7 +60,7 @@ async def connected_in_memory(app: App, wire: Wire, capabilities: Object) -> Asy
 @contextlib.asynccontextmanager
 async def connected_over_stdio(
     child: "subprocess.Popen[bytes]", wire: Wire, capabilities: Object
-) -> AsyncIterator[ConnectionClient]:
+) -> AsyncGenerator[ConnectionClient]:
     assert child.stdin is not None
     assert child.stdout is not None
     loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
 
 
 @contextlib.contextmanager
-def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Iterator["subprocess.Popen[bytes]"]:
+def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Generator["subprocess.Popen[bytes]"]:
     """A real child process that speaks stdio, and ends with its input; with further variables in its environment."""
     with (folder / "log").open("wb") as log:
         child = subprocess.Popen(

@@ -5,7 +5,7 @@ through the protocol: `endings` says how the calls that hang came to an end.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
@@ -379,7 +379,7 @@ async def introduction(call: Call[Lab]) -> str:
 
 
 @asynccontextmanager
-async def open_lab(platform: Platform) -> AsyncIterator[Lab]:
+async def open_lab(platform: Platform) -> AsyncGenerator[Lab]:
     yield Lab(platform.database)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class House:
     @contextlib.asynccontextmanager
     async def client(
         self, wire: Wire, authorization: str, path: str = "/mcp", capabilities: Object | None = None
-    ) -> AsyncIterator[HttpClient]:
+    ) -> AsyncGenerator[HttpClient]:
         client = await connect_http(self.app, wire, capabilities, path=path, authorization=authorization)
         yield client
         await client.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ RECORD: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def opened(stores: Stores, data: Path | None = None, **more: Any) -> AsyncIterator[App]:
+async def opened(stores: Stores, data: Path | None = None, **more: Any) -> AsyncGenerator[App]:
     database = stores.url or f"sqlite:///{stores.data / 'pentad.db'}"
     settings = Settings(data=data or stores.data, database=database, rooms=("agents", "directory"), auth="none", **more)
     async with open_app(settings) as app:

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def opened(data: Path, database: str | None) -> AsyncIterator[World]:
+async def opened(data: Path, database: str | None) -> AsyncGenerator[World]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])

@@ -1,7 +1,7 @@
 """Answers that are handed on while they come: the guards of a fetch, and a limit on silence."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ PATIENCE = 5.0
 
 
 @asynccontextmanager
-async def streaming(**policy: Any) -> AsyncIterator[HttpFetcher]:
+async def streaming(**policy: Any) -> AsyncGenerator[HttpFetcher]:
     fetcher = HttpFetcher(
         FetchPolicy(**{"allow_networks": LOOPBACK, "allow_http": True, **policy}),
         resolver=Names(hidden_example="10.0.0.1"),

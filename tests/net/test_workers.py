@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ async def answers_until(port: int, enough: Callable[[set[int]], bool]) -> set[in
 
 
 @asynccontextmanager
-async def supervised() -> AsyncIterator[tuple[int, asyncio.Event]]:
+async def supervised() -> AsyncGenerator[tuple[int, asyncio.Event]]:
     stopping = asyncio.Event()
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(

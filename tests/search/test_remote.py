@@ -1,7 +1,7 @@
 """An embeddings endpoint over real HTTP: what is asked, what is checked, when it is asked again."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,7 +39,7 @@ class Endpoint:
         self.pauses.append(seconds)
 
     @asynccontextmanager
-    async def open(self, **changes: Any) -> AsyncIterator[RemoteEmbedder]:
+    async def open(self, **changes: Any) -> AsyncGenerator[RemoteEmbedder]:
         fetcher = HttpFetcher()
         try:
             async with answering(self.answer) as port:

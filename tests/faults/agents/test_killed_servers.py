@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ async def test_streams_go_on_without_gap_or_duplicate_however_often_the_server_i
 
 
 @contextlib.contextmanager
-def store(dialect: str) -> Iterator[list[str]]:
+def store(dialect: str) -> Generator[list[str]]:
     """The arguments that name a store."""
     if dialect == "sqlite":
         yield []
@@ -109,7 +109,7 @@ async def check(session: aiohttp.ClientSession, one: Follower) -> None:
 
 
 @asynccontextmanager
-async def serving(arguments: list[str]) -> AsyncIterator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
+async def serving(arguments: list[str]) -> AsyncGenerator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
     """A server over the same store as the one before it; it is killed at the end if it lives."""
     port = free_port()
     command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", "agents"]

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,7 @@ async def open_site(
     models: Path | None = None,
     fetch: FetchPolicy | None = None,
     rooms: tuple[str, ...] = ("registers",),
-) -> AsyncIterator[Site]:
+) -> AsyncGenerator[Site]:
     """A server with the room, a key for each role and, where wanted, the demo's login and a folder of models."""
     settings = Settings(
         data=data, database=database, rooms=rooms, auth=auth, models=models, fetch=fetch or FetchPolicy()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -44,7 +44,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def peer(answer: Answer, dialect: Dialect = "1.0", binding: str = "JSONRPC") -> AsyncIterator[Peer]:
+async def peer(answer: Answer, dialect: Dialect = "1.0", binding: str = "JSONRPC") -> AsyncGenerator[Peer]:
     """JSON-RPC: `answer(method, params, request)` is a result, an error (an exception's arguments) or a response."""
     found: list[Peer] = []
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncIterator[Pair]:
+async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncGenerator[Pair]:
     """Both over real HTTP. The receiver's card, as the sender knows it, takes 64 KiB."""
     port = free_port()
     site = f"http://localhost:{port}"
@@ -102,7 +102,7 @@ async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncIter
 
 
 @asynccontextmanager
-async def listening(app: App, port: int) -> AsyncIterator[None]:
+async def listening(app: App, port: int) -> AsyncGenerator[None]:
     stopping, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
         serve(

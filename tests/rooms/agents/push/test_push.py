@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_address
@@ -42,7 +42,7 @@ def shown(task: Task, event: Event) -> bytes | None:
 
 
 @asynccontextmanager
-async def pushing(stores: Stores, *, private: bool = True, codec: Any = shown, **more: Any) -> AsyncIterator[Tasks]:
+async def pushing(stores: Stores, *, private: bool = True, codec: Any = shown, **more: Any) -> AsyncGenerator[Tasks]:
     """An engine that tells others, in the dialect "1.0"."""
     fetcher = HttpFetcher()
     try:

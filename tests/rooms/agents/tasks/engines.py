@@ -1,6 +1,6 @@
 """Engines over a real store, each as another process would have it, and an agent that does as it is told."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -79,7 +79,7 @@ async def engine(
     database: Database | None = None,
     at_work: bool = True,
     **more: Any,
-) -> AsyncIterator[Tasks]:
+) -> AsyncGenerator[Tasks]:
     """One more process's engine on the store. Unless it is `at_work`, it takes nothing over and tells nobody."""
     database = database or await stores.open(SETS)
     known = {"puppet": hosted(puppet)} if agents is None else agents

@@ -1,7 +1,7 @@
 """A turn has the rights that are left to its caller: when it is resumed, and while it runs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -42,7 +42,7 @@ class House:
         assert await self.database.write(lambda tx: tx.run("UPDATE users SET role = 'reader', scopes = ''")) == 1
 
     @asynccontextmanager
-    async def process(self, *, at_work: bool = True) -> AsyncIterator[Tasks]:
+    async def process(self, *, at_work: bool = True) -> AsyncGenerator[Tasks]:
         async def hanging(turn: Turn) -> str:
             self.turns.append(turn)
             if not turn.resumed:

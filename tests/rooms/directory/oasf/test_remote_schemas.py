@@ -1,7 +1,7 @@
 """An OASF server is asked over its API; a dead, slow or babbling one is an error that says so."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -83,7 +83,7 @@ class Server:
 
 
 @asynccontextmanager
-async def asking(server: Server) -> AsyncIterator[RemoteSchemas]:
+async def asking(server: Server) -> AsyncGenerator[RemoteSchemas]:
     fetcher = HttpFetcher()
     try:
         async with answering(server.handle) as port:

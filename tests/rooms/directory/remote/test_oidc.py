@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ def issuer() -> Iterator[LocalIssuer]:
 @contextlib.asynccontextmanager
 async def tokens_of(
     issuer: str, folder: Path, *, clock: Clock | None = None, token: str = "", **settings: Any
-) -> AsyncIterator[OidcTokens]:
+) -> AsyncGenerator[OidcTokens]:
     port = free_port()
     callback = {"callback_port": port, "redirect_uri": f"http://localhost:{port}/callback"}
     oidc = OidcSettings(issuer=issuer, client_id="pentad", **{**callback, **settings})

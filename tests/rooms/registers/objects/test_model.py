@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +31,7 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
         stack.callback(lambda: runner.run(stores.close()))
 
         @contextlib.asynccontextmanager
-        async def two() -> AsyncIterator[tuple[Registers, Registers]]:
+        async def two() -> AsyncGenerator[tuple[Registers, Registers]]:
             async with opened(stores) as first, opened(stores) as second:
                 yield first, second
 
