@@ -17,7 +17,7 @@ from pentad.access.issuer import TrustedIssuer
 from pentad.access.passwords import Passwords
 from pentad.access.remembered import RememberedCredentials
 from pentad.access.tokens import TokenVerifier
-from pentad.access.users import Users
+from pentad.access.users import User, Users
 from pentad.kernel.errors import PentadError, RateLimited, Unauthenticated, Unavailable
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
@@ -204,7 +204,7 @@ async def test_a_login_verified_while_the_password_changed_is_not_trusted(gate: 
     await users.add("ada", PASSWORD)
     verify = users.verify
 
-    async def verify_then_change(name: str, password: str) -> object:
+    async def verify_then_change(name: str, password: str) -> User | None:
         user = await verify(name, password)
         await users.set_password("ada", "a new password")
         return user
@@ -254,7 +254,7 @@ async def test_an_outage_of_the_store_is_not_held_against_the_user(gate: Gate) -
     await users.add("ada", PASSWORD)
     verify = users.verify
 
-    async def away(name: str, password: str) -> object:
+    async def away(name: str, password: str) -> User | None:
         raise Unavailable("The store is away.")
 
     users.verify = away

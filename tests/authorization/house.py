@@ -174,8 +174,8 @@ KINDS: Final = frozenset(_MAKERS)
 @contextlib.asynccontextmanager
 async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncGenerator[House]:
     """Everything there is, behind credentials, with gRPC on a port of its own; `more` are settings."""
-    limits = Limits(anonymous_per_second=0, logins_per_second=0)
-    fixed = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
+    limits: Any = Limits(anonymous_per_second=0, logins_per_second=0)
+    fixed: dict[str, Any] = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
     async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, open_ports(app):
         roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
         for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):

@@ -116,7 +116,7 @@ class Exchange:
     def __init__(self, request_id: Any, http: HttpAnswer | None = None) -> None:
         self.id = request_id
         self.http = http
-        self.arrived: asyncio.Queue[Object | None] = asyncio.Queue()
+        self.arrived: asyncio.Queue[Any] = asyncio.Queue()  # messages, lists of them in a batch, None at the end
         self._said: list[Object] = []
 
     async def next(self) -> Object:
@@ -272,7 +272,7 @@ class ConnectionClient(Client):
     async def send_other(self, message: Object) -> None:
         await self._write(json.dumps(message).encode())
 
-    async def send_raw(self, line: bytes) -> Object:
+    async def send_raw(self, line: bytes) -> Any:
         """Any bytes as one line, and the next message that answers nobody."""
         await self._write(line)
         return await self._news.next()

@@ -7,13 +7,14 @@ import subprocess
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.http.front import Front
+from pentad.kernel.clock import Clock
 from pentad.settings.model import Settings
 from tests.behaviour.clients import Client, ConnectionClient, HttpClient, Object, Wire
 from tests.conformance.server import REPOSITORY, environment, pentad
@@ -95,8 +96,8 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
     """Opens apps with settings of the test's own; they close with the test."""
     async with contextlib.AsyncExitStack() as stack:
 
-        async def make(*, clock: object = None, **settings: object) -> App:
-            given = {"data": tmp_path, "rooms": (ROOM,), "auth": "none", **settings}
+        async def make(*, clock: Clock | None = None, **settings: Any) -> App:
+            given: dict[str, Any] = {"data": tmp_path, "rooms": (ROOM,), "auth": "none", **settings}
             return await stack.enter_async_context(open_app(Settings(**given), clock=clock))
 
         yield make

@@ -1,6 +1,5 @@
 """Signing keys over whole servers, on both stores: rotated, shared, encrypted, carried by a backup, and taken over."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -28,6 +27,7 @@ from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from pentad.storage.backup import backup, restore
 from pentad.storage.open import locate
+from tests import waiting
 from tests.behaviour.clients import HTTP_MODERN, SESSION
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
@@ -88,9 +88,7 @@ async def sign(app: App, cid: str) -> str:
 
 async def until(app: App, keys: list[str]) -> None:
     """Wait until the server publishes exactly these keys for its cards."""
-    async with asyncio.timeout(10):
-        while [one["kid"] for one in (await get(app, JWKS))["keys"]] != keys:
-            await asyncio.sleep(0.01)
+    await waiting.until(lambda: get(app, JWKS), lambda found: [one["kid"] for one in found["keys"]] == keys)
 
 
 @pytest.mark.requirement("access:signing-keys:rotated", "access:signing-keys:heard")
