@@ -1,7 +1,8 @@
 """Listeners: what they want, what they lose when they do not keep up, and how they end."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
 
 import pytest
 
@@ -9,11 +10,12 @@ from pentad.kernel.errors import Overloaded
 from pentad.mcp.changes import CHANNEL
 from pentad.mcp.messages import SubscriptionFilter
 from pentad.mcp.subscriptions import Change, SubscriptionHub, filter_wants
+from tests.fakes import UnusedDatabase
 
 pytestmark = pytest.mark.anyio
 
 
-class Signals:
+class Signals(UnusedDatabase):
     """The part of a store that carries signals, within one process."""
 
     def __init__(self) -> None:
@@ -57,7 +59,7 @@ async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> N
     ],
 )
 @pytest.mark.requirement("mcp:2026:listen:filter")
-async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, object], heard: list[str]) -> None:
+async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, Any], heard: list[str]) -> None:
     wants = filter_wants(SubscriptionFilter(**wanted))
     payloads = [
         "list tools",
@@ -106,6 +108,7 @@ async def test_an_idle_listener_is_given_occasion_to_show_life() -> None:
     hub, signals = a_hub()
     listener = hub.listen("user:ada", lambda _change: True)
     changes = hub.changes(listener, asyncio.Event(), 0.001)
+    assert isinstance(changes, AsyncGenerator)
     assert await anext(changes) is None
     signals.send("list tools")
     while (change := await anext(changes)) is None:

@@ -54,9 +54,8 @@ async def answering(handler: Any, tls: ssl.SSLContext | None = None) -> AsyncGen
 async def fetching(
     *, hosts: Names | None = None, tls: ssl.SSLContext | None = None, **policy: Any
 ) -> AsyncGenerator[Any]:
-    fetcher = HttpFetcher(
-        FetchPolicy(**{"allow_networks": LOOPBACK, "allow_http": True, **policy}), resolver=hosts or Names(), tls=tls
-    )
+    given: dict[str, Any] = {"allow_networks": LOOPBACK, "allow_http": True, **policy}
+    fetcher = HttpFetcher(FetchPolicy(**given), resolver=hosts or Names(), tls=tls)
     try:
         yield fetcher.fetch
     finally:

@@ -210,7 +210,9 @@ async def test_a_reader_that_stops_reading_is_cut_off():
 
     async with running(endless, write_seconds=0.3) as server:
         peer = await server.connect(HONEST)
-        peer.writer.transport.pause_reading()
+        transport = peer.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
         await asyncio.wait_for(ended.wait(), PATIENCE)
 
 

@@ -13,6 +13,7 @@ import pytest
 from pentad.kernel.errors import Misconfigured
 from pentad.net.listen import bind
 from pentad.net.workers import inherited, supervise
+from tests.waiting import until_true
 
 PATIENCE = 30.0
 HERE = Path(__file__).parent
@@ -61,9 +62,14 @@ async def supervised() -> AsyncGenerator[tuple[int, asyncio.Event]]:
 
 async def gone(pid: int) -> None:
     """Wait until a process that is no child of ours has ended."""
-    async with asyncio.timeout(PATIENCE):
-        while Path(f"/proc/{pid}").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"):
-            await asyncio.sleep(0.02)
+
+    def has_ended() -> bool:
+        try:
+            return " Z " in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    await until_true(has_ended)
 
 
 @pytest.mark.anyio

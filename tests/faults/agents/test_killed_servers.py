@@ -14,6 +14,7 @@ import pytest
 from tests.conformance.server import REPOSITORY, environment, free_port, pentad
 from tests.faults.agents.follower import LOST, Follower, gist, kept, sent, streamed
 from tests.stores import PostgresServer
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -134,11 +135,11 @@ def kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def until_healthy(session: aiohttp.ClientSession, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            assert process.returncode is None, "The server ended while starting."
-            with contextlib.suppress(*LOST):
-                async with session.get("/healthz") as answer:
-                    if answer.status == 200:
-                        return
-            await asyncio.sleep(0.02)  # nothing to wait on yet: the port is not open
+    async def is_healthy() -> bool:
+        assert process.returncode is None, "The server ended while starting."
+        with contextlib.suppress(*LOST):
+            async with session.get("/healthz") as answer:
+                return answer.status == 200
+        return False
+
+    await until(is_healthy)
