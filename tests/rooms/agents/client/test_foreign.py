@@ -138,7 +138,7 @@ async def test_a_broken_stream_without_numbers_asks_how_the_task_stands():
 async def test_a_silent_stream_is_looked_after():
     async def silence(request: web.Request) -> web.StreamResponse:
         response = await streamed(request, frame({"task": TASK}))
-        await asyncio.sleep(2)
+        await asyncio.Event().wait()
         return response
 
     def answer(method: str, params: Any, request: web.Request) -> Any:
@@ -224,7 +224,7 @@ async def test_a_vault_peer_that_tells_late_comers_nothing_is_asked_for_the_task
 
     async def silence(request: web.Request) -> web.StreamResponse:
         response = await streamed(request)
-        await asyncio.sleep(2)
+        await asyncio.Event().wait()
         return response
 
     def answer(method: str, params: Any, request: web.Request) -> Any:

@@ -83,7 +83,8 @@ def test_tokens_are_four_bytes_and_the_smaller_budget_holds():
     items = {"a": text("a" * 9_000)}
     assert planned(items, max_tokens=500).max_bytes == 2_000
     assert planned(items, max_tokens=500, max_bytes=1_000).max_bytes == 1_000
-    for wrong in ({}, {"max_bytes": 10}, {"max_tokens": 1}):
+    wrongs: list[dict[str, Any]] = [{}, {"max_bytes": 10}, {"max_tokens": 1}]
+    for wrong in wrongs:
         with pytest.raises(InvalidInput):
             planned(items, **wrong)
 

@@ -1,6 +1,5 @@
 """Push notifications reach their address: in order, at least once, signed, and only where they may go."""
 
-import asyncio
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -28,6 +27,7 @@ from pentad.rooms.agents.tasks.engine import Tasks
 from tests.receiving import Receiver, receiving
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
 from tests.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 KEY = b"the server's own key"
@@ -60,12 +60,8 @@ def to(receiver: Receiver, **more: Any) -> PushConfig:
 
 async def settled(tasks: Tasks, task_id: str) -> Any:
     """How the first configuration fares, once nothing is due for it."""
-    async with asyncio.timeout(10):
-        while True:
-            if not await _jobs(tasks, task_id, "queued", "running"):
-                found = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task_id))
-                return found[0]
-            await asyncio.sleep(0.01)
+    await until(lambda: _jobs(tasks, task_id, "queued", "running"), lambda due: not due)
+    return (await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task_id)))[0]
 
 
 async def test_every_event_is_told_in_order_with_token_credentials_and_signature(stores: Stores) -> None:
@@ -133,9 +129,9 @@ async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(store
 
 async def _failed(tasks: Tasks, task_id: str, attempt: int = 1) -> None:
     """Waits until that many tries in a row are written down."""
-    async with asyncio.timeout(10):
-        while not any(tried >= attempt for (tried,) in await _jobs(tasks, task_id, "queued", "dead")):
-            await asyncio.sleep(0.01)
+    await until(
+        lambda: _jobs(tasks, task_id, "queued", "dead"), lambda found: any(tried >= attempt for (tried,) in found)
+    )
 
 
 async def _jobs(tasks: Tasks, task_id: str, *states: str) -> list[Any]:
@@ -222,7 +218,9 @@ async def test_tokens_and_credentials_are_encrypted_in_the_store_and_sent_in_the
     async with receiving() as receiver, pushing(stores, secret_box=box) as tasks:
         config = to(receiver, token="hidden-token", scheme="Bearer", credentials="hidden-credentials")
         task = await send(tasks, "hello", push=config)
-        (kept,) = await tasks._log.database.lookup("SELECT config FROM agent_pushes WHERE task = ?", task.id)
+        kept = await tasks._log.database.read(
+            lambda rows: rows.value("SELECT config FROM agent_pushes WHERE task = ?", task.id)
+        )
         assert bytes(kept).startswith(b"sealed1:")
         (told, *_) = await receiver.until(1)
         assert told.headers["x-a2a-notification-token"] == "hidden-token"
@@ -314,7 +312,8 @@ async def test_a_configuration_that_could_never_be_sent_is_refused_when_it_is_se
     stores: Stores, bad: dict[str, str]
 ) -> None:
     async with engine(stores) as tasks:
-        config = PushConfig(**{"url": "https://a.example/", "dialect": "1.0", **bad})
+        given: dict[str, Any] = {"url": "https://a.example/", "dialect": "1.0", **bad}
+        config = PushConfig(**given)
         with pytest.raises((InvalidInput, Forbidden)):
             await send(tasks, "hello", push=config)
         assert (await tasks.list(ADA)).total == 0
@@ -373,11 +372,8 @@ async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
         await database.write(lambda tx: tx.run(lost))
         for word in ("one", "two", "enough"):
             await send(tasks, word, task_id=asked.id, wait=False, caller=caller)
-        async with asyncio.timeout(10):
-            while (one := (await tasks.push.fares(asked.id))[0]).state != "stopped":
-                await asyncio.sleep(0.01)
-            while (await tasks.get(caller, asked.id)).state != "completed":
-                await asyncio.sleep(0.01)
+        (one, *_) = await until(lambda: tasks.push.fares(asked.id), lambda found: found[0].state == "stopped")
+        await until(lambda: tasks.get(caller, asked.id), lambda found: found.state == "completed")
         assert reason in (one.problem or "")
         assert not await _jobs(tasks, asked.id, "queued", "running", "dead"), "no later event makes it due"
         assert len(receiver.requests) == before

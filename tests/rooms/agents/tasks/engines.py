@@ -88,7 +88,7 @@ async def engine(
     tasks = Tasks(database, clock, known, limits, jobs=queue, **more)
     wanted = {TURN, PUSH} if tasks.deliveries is not None else {TURN}
     workers = Workers(queue)
-    workers.add([job for job in jobs_of(lambda tasks: tasks) if job.name in wanted], tasks)
+    workers.add([job for job in jobs_of(_itself) if job.name in wanted], tasks)
     await tasks.open()
     if at_work:
         workers.start()
@@ -100,10 +100,20 @@ async def engine(
         await queue.close()
 
 
+def _itself(tasks: Tasks) -> Tasks:
+    return tasks
+
+
 async def send(tasks: Tasks, text: str, **more: Any) -> Task:
     answer = await tasks.send(more.pop("caller", ADA), more.pop("agent", "puppet"), said(text), dialect="1.0", **more)
     assert isinstance(answer, Task)
     return answer
+
+
+def answer_of(task: Task) -> str:
+    """The text a task ended with, or asks with."""
+    assert task.status_message is not None
+    return task.status_message.text
 
 
 async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Event]:
