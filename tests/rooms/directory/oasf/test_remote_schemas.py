@@ -14,6 +14,7 @@ from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.directory.oasf.remote_schemas import REMEMBERED, SECONDS, RemoteSchemas, normalised
 from pentad.rooms.directory.oasf.schema_source import UnknownVersion
+from tests.fakes import UnusedFetcher
 from tests.net.test_fetch import answering
 from tests.rooms.directory.oasf.samples import sample
 
@@ -123,7 +124,7 @@ async def test_what_is_remembered_is_asked_again_after_a_while():
         def monotonic(self) -> float:
             return self.now_is
 
-    class Answers:
+    class Answers(UnusedFetcher):
         asked = 0
 
         async def fetch(self, url: str, **given: Any) -> Fetched:
