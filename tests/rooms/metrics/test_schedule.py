@@ -6,11 +6,12 @@ from msgspec import structs
 from pentad.jobs.job import Schedule
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.schedule import judged, polls_of
 from tests.rooms.metrics.toys import Toy
 
 
-def info(name, *, ready=True, seconds=None):
+def info(name: str, *, ready: bool = True, seconds: float | None = None) -> Info:
     return structs.replace(Toy().info(), id=name, ready=ready, poll_seconds=seconds)
 
 
@@ -26,19 +27,19 @@ def test_each_collector_is_polled_as_it_says_itself_or_as_the_operator_says():
     ]  # fmt: skip
 
 
-def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog):
+def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog: pytest.LogCaptureFixture):
     assert polls_of(INFOS, {"hots": 60, "amq/Root": 60}) == polls_of(INFOS, {})
     assert "hots. Did you mean 'host'?" in caplog.text
     assert "not set up: amq/Root" in caplog.text
 
 
 @pytest.mark.parametrize("seconds", [-1, "often", float("inf")])
-def test_a_schedule_that_is_no_time_is_refused(seconds):
+def test_a_schedule_that_is_no_time_is_refused(seconds: object):
     with pytest.raises(Misconfigured):
         polls_of(INFOS, {"host": seconds})
 
 
-def test_a_threshold_for_what_is_not_measured_is_said(caplog):
+def test_a_threshold_for_what_is_not_measured_is_said(caplog: pytest.LogCaptureFixture):
     given = {"toy.groups": {"warn": 5}, "toy.gruops": {"warn": 5}}
     assert judged(Catalogue([Toy()]), given) == given
     assert "toy.gruops. Did you mean 'toy.groups'?" in caplog.text
@@ -46,6 +47,6 @@ def test_a_threshold_for_what_is_not_measured_is_said(caplog):
 
 
 @pytest.mark.parametrize("rule", [{"warn": "much"}, {"wran": 5}, 80])
-def test_a_threshold_that_makes_no_sense_is_refused_when_the_room_opens(rule):
+def test_a_threshold_that_makes_no_sense_is_refused_when_the_room_opens(rule: object):
     with pytest.raises(Misconfigured, match="groups"):
         judged(Catalogue([Toy()]), {"toy.groups": rule})
