@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pentad.app import App, open_app
 from pentad.http.application import http_application
@@ -113,7 +113,7 @@ async def open_site(
     data: Path,
     database: str | None = None,
     *,
-    auth: str = "required",
+    auth: Literal["required", "none"] = "required",
     clock: Clock | None = None,
     basic: bool = False,
     models: Path | None = None,

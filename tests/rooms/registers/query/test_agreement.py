@@ -3,6 +3,7 @@
 Here each store is asked some three hundred; `test_dialects.py` asks both the same, and thousands with `make faults`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.registers.query.run import aggregate, count, find, matching_ids
-from pentad.rooms.registers.query.tree import AggregateQuery, Having, Query, Scope
+from pentad.rooms.registers.query.tree import AggregateQuery, Having, Kind, Path, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes
@@ -31,7 +32,9 @@ ASKED = settings(
 @pytest.fixture
 async def room(stores: Stores) -> Database:
     db = await open_room(stores)
-    indexes = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"))
+    indexes: Sequence[tuple[Path, Kind]] = (
+    (("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"),
+)  # fmt: skip
     await db.write(lambda tx: put_indexes(tx, db.dialect, 1, indexes))
     return db
 
