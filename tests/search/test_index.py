@@ -1,12 +1,13 @@
 """What rooms rely on: updates in their transaction, filters before ranking, models never mixed, honest fallbacks."""
 
 import asyncio
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
 
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.search.documents import Document
 from pentad.search.hybrid import Scope
 from pentad.search.index import SearchIndex
@@ -15,6 +16,8 @@ from tests.search.opening import SENTENCES, SETS, document, found, put, remove
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
 
 
 async def test_a_hit_says_why_it_was_found(database: Database, index: SearchIndex):
@@ -42,7 +45,7 @@ async def test_words_the_best_hit_lacks_are_told(database: Database, index: Sear
 async def test_what_a_transaction_undoes_was_never_there(database: Database, index: SearchIndex):
     await put(database, index, {1: SENTENCES[1]})
 
-    def work(tx) -> None:
+    def work(tx: Transaction) -> None:
         index.put(tx, "shore", [document(2, SENTENCES[2], HashingEmbedder())])
         index.remove(tx, "shore", [1])
         raise InvalidInput("No.")
@@ -173,7 +176,7 @@ async def test_what_is_written_while_a_question_is_embedded_is_found(database: D
 
         dialect, write = database.dialect, database.write
 
-        async def read(self, work):
+        async def read(self, work: Callable[[Rows], T]) -> T:
             found = await database.read(work)
             if isinstance(found, Scope):
                 looked_up.set()
@@ -182,7 +185,7 @@ async def test_what_is_written_while_a_question_is_embedded_is_found(database: D
     class Slow(HashingEmbedder):
         """Somebody writes while it works, after the words were looked up."""
 
-        async def embed(self, texts):
+        async def embed(self, texts: Sequence[str]) -> bytes:
             await asyncio.wait_for(looked_up.wait(), 30)
             await put(database, plain, {7: "Ships wait for the tide.", 2: "Nothing floats here any more."})
             return await super().embed(texts)

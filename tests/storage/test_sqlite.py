@@ -20,6 +20,7 @@ from pentad.storage.migration_files import STORAGE
 from pentad.storage.migrations import apply
 from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import prepare_file
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 10.0
@@ -225,7 +226,8 @@ async def test_a_brief_unit_leaves_waiting_for_another_process_to_the_writer(qui
     other = apsw.Connection(str(quick.path))
     other.execute("BEGIN IMMEDIATE")
     waiting = asyncio.ensure_future(quick.write(where, brief=True))
-    await asyncio.sleep(0.05)
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert not waiting.done()
     other.execute("ROLLBACK")
     other.close()
@@ -385,9 +387,7 @@ async def test_the_log_does_not_outgrow_its_bound(db: SqliteDatabase, monkeypatc
 async def test_a_watcher_rests_while_nobody_listens_and_skips_what_it_slept_through(db: SqliteDatabase):
     other = await SqliteDatabase.open(db.path)
     db.listen("news", lambda payload: None)()
-    async with asyncio.timeout(PATIENCE):
-        while db._watcher._wanted.is_set():
-            await asyncio.sleep(0.01)
+    await until_true(lambda: not db._watcher._wanted.is_set())
     await other.write(lambda tx: tx.signal("news", "unheard"))
     heard: list[str] = []
     arrived = asyncio.Event()
@@ -417,8 +417,7 @@ async def test_opening_and_closing_many_times_leaks_nothing(tmp_path: Path):
 
     await once()
     before = await once()
-    for _ in range(20):
-        after = await once()
+    *_, after = [await once() for _ in range(20)]
     assert after == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pentad.db"]
 

@@ -35,7 +35,7 @@ def server(answer: Callable[[dict[str, Any], dict[str, str]], Answer]) -> Genera
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *_: Any) -> None:  # noqa: A002  the base class's name
             return
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
