@@ -32,7 +32,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     async def until(self, count: int) -> list[Received]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.requests) < count:
                 self._more.clear()
                 await self._more.wait()

@@ -192,7 +192,7 @@ async def test_a_change_in_another_process_ends_trust_here(gate: Gate, other: Da
     await authenticator.authenticate(header)
     assert authenticator.known(header, None) is not None
     await ApiKeys(other).revoke(made.key.id)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await heard.wait()
     end()
     assert authenticator.known(header, None) is None
@@ -303,7 +303,7 @@ async def test_any_bytes_are_refused_in_our_own_words(gate: Gate) -> None:
     def search(header: bytes) -> None:
         check = asyncio.run_coroutine_threadsafe(authenticator.authenticate(header), loop)
         with pytest.raises(PentadError):
-            check.result(timeout=5)
+            check.result(timeout=60)
 
     await anyio.to_thread.run_sync(search)
 
@@ -329,7 +329,7 @@ async def test_credentials_of_one_never_yield_another(gate: Gate) -> None:
         header = one[:cut] + other[cut:]
         check = asyncio.run_coroutine_threadsafe(authenticator.authenticate(header), loop)
         try:
-            assert check.result(timeout=5).id == whole[header]
+            assert check.result(timeout=60).id == whole[header]
         except (Unauthenticated, RateLimited):
             assert header not in whole or header.startswith(b"Basic")
 

@@ -119,7 +119,7 @@ def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Generator["
     assert child.stdout is not None
     yield child
     child.stdin.close()
-    code = child.wait(30)
+    code = child.wait(60)
     unread = child.stdout.read().splitlines()
     assert all(b'"method":"notifications/' in line for line in unread), "no answer is left unread at the end"
     child.stdout.close()

@@ -132,7 +132,7 @@ def test_spoiled_lines_of_a_connection_are_answered_properly(target: Target, fir
             await connection.receive(attack.body.replace(b"\n", b" "))
         await connection.close(grace_seconds=5)
 
-    target.runner.run(asyncio.wait_for(converse(), 10))
+    target.runner.run(asyncio.wait_for(converse(), 60))
     for message in written:
         said: Any = json.loads(message)
         assert complaint_about_message(said, refused=False) is None, message

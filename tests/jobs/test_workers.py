@@ -270,7 +270,7 @@ async def test_a_process_that_ends_in_order_leaves_its_jobs_at_once(stores: Stor
 
     async with process(await stores.open(SETS), [Job("t.a", stuck)]) as leaving:
         await enqueue(leaving, "t.a")
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), 60)
     async with process(await stores.open(SETS), [Job("t.a", handler)]) as heir:
         await until(lambda: rows(heir), lambda found: not found)
     assert ran == [1], "the attempt that was cut short does not count"
@@ -289,11 +289,11 @@ async def test_a_process_that_was_only_slow_stops_what_another_has_taken_over(st
 
     async with process(await stores.open(SETS), [Job("t.a", stuck)]) as slow:
         await enqueue(slow, "t.a")
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), 60)
         await slow.database.write(
             lambda tx: tx.run("UPDATE jobs SET worker = 'another', lease = lease + 1, name = 't.b'")
         )
-        await asyncio.wait_for(stopped.wait(), 10)
+        await asyncio.wait_for(stopped.wait(), 60)
 
 
 async def test_callers_can_wait_for_a_job_in_any_process(stores: Stores):

@@ -99,7 +99,7 @@ async def test_changes_end_when_the_server_stops() -> None:
 
     signals.send("list tools")
     signals.send("list prompts")
-    await asyncio.wait_for(follow(), 5)
+    await asyncio.wait_for(follow(), 60)
     assert seen == ["tools", "prompts"]
 
 

@@ -10,7 +10,7 @@ from pentad.kernel.limits import Limits
 from pentad.net.forwarded import TrustedProxies
 from pentad.net.server import NO_PROXIES, serve
 
-PATIENCE = 8.0
+PATIENCE = 60.0
 HONEST = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 
 

@@ -13,7 +13,7 @@ from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from tests.net.test_fetch import LOOPBACK, Names, answering, echo
 
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from pentad.net.listen import bind
 from pentad.net.workers import inherited, supervise
 from tests.waiting import until_true
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 HERE = Path(__file__).parent
 WORKER = HERE / "worker_app.py"
 

@@ -186,7 +186,7 @@ async def test_what_is_written_while_a_question_is_embedded_is_found(database: D
         """Somebody writes while it works, after the words were looked up."""
 
         async def embed(self, texts: Sequence[str]) -> bytes:
-            await asyncio.wait_for(looked_up.wait(), 30)
+            await asyncio.wait_for(looked_up.wait(), 60)
             await put(database, plain, {7: "Ships wait for the tide.", 2: "Nothing floats here any more."})
             return await super().embed(texts)
 

@@ -11,7 +11,7 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 async def tables(db: Database) -> None:

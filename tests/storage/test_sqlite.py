@@ -23,7 +23,7 @@ from pentad.storage.sqlite_connection import prepare_file
 from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 CHILD = """
 import asyncio, sys

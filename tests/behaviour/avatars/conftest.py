@@ -71,7 +71,7 @@ def avatar_child(home: Path, *command: str, **environ: str) -> Generator["subpro
         yield child
     finally:
         child.stdin.close()
-        code = child.wait(30)
+        code = child.wait(60)
         rest = child.stdout.read()
         child.stdout.close()
     assert rest == b"", "nothing is left unsaid at the end"

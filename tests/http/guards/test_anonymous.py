@@ -200,6 +200,6 @@ async def test_an_answer_that_has_begun_takes_no_place(server: Server) -> None:
         await asyncio.Event().wait()
 
     sending = asyncio.ensure_future(left_by(place, slow_reader)({"type": "http.response.start"}))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await lane.enter()
     sending.cancel()

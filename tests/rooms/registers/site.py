@@ -56,7 +56,7 @@ class Site:
         end = self.app.database.listen("settled", lambda _: told.set())
         try:
             await self.app.database.write(lambda tx: tx.signal("settled"))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await told.wait()
         finally:
             end()

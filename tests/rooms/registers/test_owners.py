@@ -157,7 +157,7 @@ async def times_told(site: Site, place: str, made: Object, watched: Object, chan
     try:
         for change in changes:
             await site.send("PUT", f"/api{place}/{made['id']}", change)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (payload := await heard.get()).startswith(f"resource openregister://queries/{marker['id']}"):
                     told.append(payload)
     finally:

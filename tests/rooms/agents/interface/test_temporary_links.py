@@ -114,7 +114,7 @@ async def listening(app: App, port: int) -> AsyncGenerator[None]:
             grace_seconds=1,
         )
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await ready
     yield
     stopping.set()

@@ -148,7 +148,7 @@ async def test_a_canceled_task_stays_canceled_and_its_agent_is_told(stores: Stor
     async with engine(stores, {"stubborn": hosted(stubborn)}) as tasks:
         task = await send(tasks, "go", agent="stubborn", wait=False)
         assert (await tasks.cancel(ADA, task.id)).state == "canceled"
-        await asyncio.wait_for(told.wait(), 10)
+        await asyncio.wait_for(told.wait(), 60)
         with pytest.raises(Conflict) as refused:
             await tasks.cancel(ADA, task.id)
         assert refused.value.details["reason"] == "not-cancelable"
@@ -162,7 +162,7 @@ async def test_a_waiting_send_ends_when_somebody_cancels(stores: Stores) -> None
         while not (found := (await tasks.list(ADA)).tasks):
             await asyncio.sleep(0)
         await tasks.cancel(ADA, found[0].id)
-        assert (await asyncio.wait_for(waiting, 10)).state == "canceled"
+        assert (await asyncio.wait_for(waiting, 60)).state == "canceled"
 
 
 async def test_tasks_are_known_to_their_owner_only(stores: Stores) -> None:
@@ -354,7 +354,7 @@ async def test_a_send_that_is_given_up_stops_an_agent_that_no_task_was_stored_fo
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 60)
         assert not tasks._log.runs
 
 
