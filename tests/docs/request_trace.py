@@ -15,11 +15,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.behaviour.clients import HTTP_MODERN, HttpClient
-from tests.behaviour.connecting import connect_http
-
 from pentad.app import App, open_app
 from pentad.settings.model import Settings
+from tests.behaviour.clients import HTTP_MODERN, HttpClient
+from tests.behaviour.connecting import connect_http
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 AVATAR = Path(__file__).resolve().parents[2] / "docs_src" / "avatars" / "ida-brandt"
@@ -38,7 +37,10 @@ RECORD = {
 }
 SETUP: list[tuple[str, dict[str, Any]]] = [
     ("registers", {"action": "create", "data": {"slug": "city", "title": "City"}}),
-    ("schemas", {"action": "create", "data": {"slug": "tree", "title": "Tree", "properties": {"kind": {"type": "string"}}}}),
+    (
+        "schemas",
+        {"action": "create", "data": {"slug": "tree", "title": "Tree", "properties": {"kind": {"type": "string"}}}},
+    ),
 ]
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "directory": ("agntcy_dir_push_record", {"record_json": json.dumps(RECORD)}),
