@@ -20,7 +20,7 @@ test: .venv/.dev .venv/.models ## set up and run the tests
 
 coverage: .venv/.dev .venv/.models ## the same tests, and the share of branches they reach in their own process
 	@mkdir -p .cache/coverage
-	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop" \
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop" -o timeout=300 \
 		--cov --cov-report=json:.cache/coverage/report.json --cov-fail-under=90
 	@$(BIN)/python -c 'import json; totals = json.load(open(".cache/coverage/report.json"))["totals"]; \
 		print("Branches reached: %(covered_branches)d of %(num_branches)d; lines and branches: %(percent_covered).1f %%." \

@@ -30,8 +30,8 @@ from tests.rooms.agents.interface.conftest import HERE, Caller
 pytestmark = pytest.mark.anyio
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
-TEXT = "Ünïcode and plain words. " * 110_000
-NUMBERS = {"rows": [[9007199254740993 + n, 42.0, 42] for n in range(90_000)]}
+TEXT = "Ünïcode and plain words. " * 190_000
+NUMBERS = {"rows": [[9007199254740993 + n, 42.0, 42] for n in range(5_000)]}
 CONTEXT = {
     "items": {
         "report": {"mediaType": "text/plain", "content": f"{TEXT}{SECRET}"},
