@@ -2,6 +2,7 @@
 
 import os
 import signal
+from typing import Any
 
 import hypothesis
 import pytest
@@ -31,7 +32,7 @@ def pytest_configure() -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A property that names its number of examples has that many only where there is time for them."""
-    tried = getattr(item, "obj", None)
+    tried: Any = getattr(item, "obj", None)
     asked = getattr(tried, "_hypothesis_internal_use_settings", None)
     if not IS_LONG and asked is not None and asked.max_examples > FEW:
         tried._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=FEW)

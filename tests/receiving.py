@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +32,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     async def until(self, count: int) -> list[Received]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.requests) < count:
                 self._more.clear()
                 await self._more.wait()
@@ -56,7 +56,7 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(answer: Callable[[int], str] | None = None) -> AsyncIterator[Receiver]:
+async def receiving(answer: Callable[[int], str] | None = None) -> AsyncGenerator[Receiver]:
     """A receiver on this machine while the block runs."""
     receiver = Receiver() if answer is None else Receiver(answer)
     server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)

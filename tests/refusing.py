@@ -1,7 +1,7 @@
 """Stores that fail on purpose while they are open: they refuse to write, or a page of them is damaged."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from pentad.storage.sqlite import SqliteDatabase
 
 
 @contextlib.contextmanager
-def read_only(db: Database) -> Iterator[None]:
+def read_only(db: Database) -> Generator[None]:
     """No statement of anybody changes anything."""
     _refuse(db, "on")
     try:
@@ -20,7 +20,7 @@ def read_only(db: Database) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def full(db: SqliteDatabase) -> Iterator[None]:
+def full(db: SqliteDatabase) -> Generator[None]:
     """There is no room for one more page."""
     connection = db._writer._connection
     size = connection.pragma("page_count")

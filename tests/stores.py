@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ class PostgresServer:
         return self.url(name)
 
     @contextlib.contextmanager
-    def empty_database(self) -> Iterator[str]:
+    def empty_database(self) -> Generator[str]:
         """The URL of an empty database, used again afterwards: emptying one is ten times cheaper than making one."""
         url = self.take()
         try:
@@ -201,15 +201,16 @@ class LentStores(Stores):
         super().__init__(None, data)
         self._server = server
         self._sets: Sets = ()
+        self._lent: str | None = None
 
     @property
     def url(self) -> str:
-        if self._url is None:
-            self._url = self._server.take(self._sets)
-        return self._url
+        if self._lent is None:
+            self._lent = self._server.take(self._sets)
+        return self._lent
 
     async def open(self, sets: Sequence[MigrationSet] = (STORAGE,)) -> Database:
-        first = self._url is None
+        first = self._lent is None
         if first:
             self._sets = tuple(sets)
         db = await super().open(sets)
@@ -219,8 +220,8 @@ class LentStores(Stores):
 
     async def close(self) -> None:
         await super().close()
-        if self._url is not None:
-            self._server.give_back(self._url, self._sets)
+        if self._lent is not None:
+            self._server.give_back(self._lent, self._sets)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

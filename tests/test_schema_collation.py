@@ -1,5 +1,7 @@
 """Text sorts by bytes on PostgreSQL too, whatever the database's own collation is."""
 
+from pathlib import Path
+
 import pytest
 
 from pentad.app import migration_sets
@@ -12,7 +14,7 @@ LEDGER = "schema_migrations"
 
 
 @pytest.mark.anyio
-async def test_every_text_column_of_pentad_sorts_by_bytes(postgres_server: PostgresServer, tmp_path):
+async def test_every_text_column_of_pentad_sorts_by_bytes(postgres_server: PostgresServer, tmp_path: Path):
     with postgres_server.empty_database() as url:
         database = await open_database(url, tmp_path)
         try:

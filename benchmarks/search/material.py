@@ -88,5 +88,5 @@ class Words:
         return " ".join(next(self.passages(number + 10**9, 1)).split()[:8])
 
 
-def _unit(rows: Vectors) -> Vectors:
+def _unit(rows: "np.ndarray[Any, np.dtype[Any]]") -> Vectors:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)

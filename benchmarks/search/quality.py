@@ -125,7 +125,7 @@ async def _dense(
     found: dict[str, list[str]] = {}
     for query, text in judged.queries.items():
         cosines = matrix @ np.frombuffer(await embedder.embed([text]), "<f4")
-        found[query] = [names[place] for place in np.argsort(-cosines, kind="stable")[:DEPTH]]
+        found[query] = [names[int(place)] for place in np.argsort(-cosines, kind="stable")[:DEPTH]]
     return found
 
 

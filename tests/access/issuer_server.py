@@ -1,7 +1,7 @@
 """A real HTTP server on this machine that plays an issuer: it serves documents by path and notes what was asked."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -39,7 +39,7 @@ class IssuerServer:
 
 
 @asynccontextmanager
-async def issuer_server() -> AsyncIterator[IssuerServer]:
+async def issuer_server() -> AsyncGenerator[IssuerServer]:
     """The server, while the block runs."""
     made = IssuerServer()
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)

@@ -10,6 +10,7 @@ from joserfc.jwk import ECKey, OctKey, RSAKey
 
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ports import Fetched
+from tests.fakes import UnusedFetcher
 
 ISSUER = "https://login.example"
 AUDIENCE = "https://pentad.example/mcp"
@@ -42,7 +43,7 @@ def key_set(*keys: Any) -> bytes:
     return json.dumps({"keys": [key.as_dict(private=False) for key in keys]}).encode()
 
 
-class ServedKeys:
+class ServedKeys(UnusedFetcher):
     """A fetcher that serves one body and counts how often it was asked."""
 
     def __init__(self, body: bytes) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -15,8 +15,10 @@ from pentad.access.audit import BATCH, LONGEST_TEXT, PRUNED_AT_ONCE, AuditEntry,
 from pentad.access.call_totals import BOUNDS_US, grouped
 from pentad.kernel.errors import Unavailable
 from pentad.kernel.ids import uuid7
-from pentad.kernel.ports import Database, Row, Rows, Transaction, Value
+from pentad.kernel.ports import Database, Dialect, Row, Rows, Transaction, Value
 from tests.access.clocks import TurnedClock
+from tests.fakes import UnusedDatabase
+from tests.waiting import until_true
 
 T = TypeVar("T")
 
@@ -26,7 +28,7 @@ def entry(number: int = 0, **changes: object) -> AuditEntry:
     return made._replace(**changes)
 
 
-class ShakyStore:
+class ShakyStore(UnusedDatabase):
     """A real store behind a line that fails when told to, before the work or after its commit."""
 
     def __init__(self, db: Database) -> None:
@@ -35,7 +37,7 @@ class ShakyStore:
         self.tried = asyncio.Event()
 
     @property
-    def dialect(self) -> str:
+    def dialect(self) -> Dialect:
         return self._db.dialect
 
     async def read(self, work: Callable[[Rows], T]) -> T:
@@ -78,7 +80,7 @@ async def test_filters_narrow_what_is_read(db: Database) -> None:
     trail.record(entry(3, room="metrics", tool="show"))
     await trail.flush()
 
-    async def seen(**filters: str | float) -> list[str]:
+    async def seen(**filters: Any) -> list[str]:
         return [one.request_id for one in await trail.recent(**filters)]
 
     assert await seen(principal="key:k") == ["2"]
@@ -180,7 +182,7 @@ async def test_started_it_stores_by_itself_and_stopped_it_stores_the_rest(db: Da
     trail.start()
     for number in range(BATCH):
         trail.record(entry(number))
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await store.tried.wait()
     assert [total.calls for total in await trail.totals()] == [BATCH]
     trail.record(entry(BATCH))
@@ -196,7 +198,7 @@ async def test_it_outlives_an_outage_while_started(db: Database) -> None:
     trail.start()
     for number in range(BATCH):
         trail.record(entry(number))
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await shaky.tried.wait()
     shaky.failing = None
     await trail.stop()
@@ -264,16 +266,14 @@ async def test_a_trail_that_waits_says_so_once_and_when_it_is_over(
     trail.start()
     for _ in range(5):
         shaky.tried.clear()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await shaky.tried.wait()
     shaky.failing = None
-    async with asyncio.timeout(10):
-        while trail.waiting() or len(caplog.records) < 2:
-            await asyncio.sleep(0.001)
+    await until_true(lambda: not trail.waiting() and len(caplog.records) >= 2)
     await trail.stop()
     waits, over = caplog.records
     assert (waits.levelname, over.levelname) == ("WARNING", "INFO")
-    assert waits.incident == over.incident
+    assert vars(waits)["incident"] == vars(over)["incident"]
 
 
 @pytest.mark.anyio
@@ -283,5 +283,5 @@ async def test_entries_that_are_dropped_are_told(db: Database, caplog: pytest.Lo
     for number in range(10):
         trail.record(entry(number))
     (line,) = caplog.records
-    assert line.dropped == 1
+    assert vars(line)["dropped"] == 1
     assert trail.dropped == 8

@@ -1,7 +1,7 @@
 """Each failed login is told, and nobody fills the log or the trail by failing."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -24,7 +24,7 @@ class Told:
 
 
 @pytest.fixture
-async def told() -> Iterator[Told]:
+async def told() -> AsyncIterator[Told]:
     made = Told()
     yield made
     made.reports.close()

@@ -151,7 +151,7 @@ async def test_no_schedule_over_several_processes_passes_the_allowance(tmp_path:
     @settings(max_examples=40, deadline=None)
     @given(st.builds(Allowance, st.floats(0.5, 200), st.integers(1, 60)), STEPS)
     def search(allowance: Allowance, steps: list[tuple[int, int, float]]) -> None:
-        asyncio.run_coroutine_threadsafe(scenario(allowance, steps), loop).result(timeout=20)
+        asyncio.run_coroutine_threadsafe(scenario(allowance, steps), loop).result(timeout=60)
 
     await asyncio.to_thread(search)
     await db.close()

@@ -69,7 +69,7 @@ async def test_a_rotation_is_heard_in_other_processes(db: Database, other: Datab
     async with following(ring(other), heard.put_nowait):
         await ring(db, "records").rotate()
         rotated = await ring(db).rotate()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while [one.public for one in await heard.get()] != [one.public for one in rotated]:
                 pass
 

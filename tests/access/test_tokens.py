@@ -283,8 +283,9 @@ def test_a_public_key_is_no_shared_secret() -> None:
     ],
 )
 def test_unsafe_settings_are_refused_when_they_are_read(settings: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"issuer": ISSUER, "audiences": (AUDIENCE,), "jwks_url": JWKS_URL, **settings}
     with pytest.raises(Misconfigured):
-        TrustedIssuer(**{"issuer": ISSUER, "audiences": (AUDIENCE,), "jwks_url": JWKS_URL, **settings})
+        TrustedIssuer(**given)
 
 
 @given(st.text(max_size=300) | st.binary(max_size=60).map(lambda noise: f"{segment({'alg': 'RS256'})}.{noise.hex()}.x"))

@@ -1,7 +1,7 @@
 """An agent's side of the wire, written by the test: every request is kept, every answer is what the test says."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,7 +71,7 @@ def events(*frames: str) -> Answer:
 
 
 @asynccontextmanager
-async def agent(answer: Answer, **paths: Answer) -> AsyncIterator[AgentServer]:
+async def agent(answer: Answer, **paths: Answer) -> AsyncGenerator[AgentServer]:
     """An agent that gives `answer` to everything, and another one on the paths named."""
     server = AgentServer("")
 

@@ -154,17 +154,18 @@ def test_what_the_original_takes_by_mistake_is_refused_strictly(members: dict[st
 
 
 def test_a_card_is_made_by_python_names_too():
-    made = AgentCard(
-        schema_version="1.0",
-        human_readable_id="acme/echo",
-        agent_version="1",
-        name="Echo",
-        description="Says it again.",
-        url="https://agent.example/",
-        provider={"name": "Acme"},
-        capabilities=AgentCapabilities(a2a_version="1.0"),
-        auth_schemes=[{"scheme": "none"}],
-    )
+    by_python_names: dict[str, Any] = {
+        "schema_version": "1.0",
+        "human_readable_id": "acme/echo",
+        "agent_version": "1",
+        "name": "Echo",
+        "description": "Says it again.",
+        "url": "https://agent.example/",
+        "provider": {"name": "Acme"},
+        "capabilities": AgentCapabilities.model_validate({"a2a_version": "1.0"}),
+        "auth_schemes": [{"scheme": "none"}],
+    }
+    made = AgentCard(**by_python_names)
     assert made.model_dump(by_alias=True)["capabilities"]["a2aVersion"] == "1.0"
 
 

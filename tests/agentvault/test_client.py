@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from pydantic import HttpUrl
 
 from pentad.agentvault import (
     A2AConnectionError,
@@ -52,7 +53,7 @@ async def test_a_task_is_started_with_all_kinds_of_parts_and_exact_numbers():
         role="user",
         parts=[
             TextPart(content="hi"),
-            FilePart(url="https://files.example/a.txt", media_type="text/plain", filename="a.txt"),
+            FilePart(url=HttpUrl("https://files.example/a.txt"), mediaType="text/plain", filename="a.txt"),
             DataPart(content={"big": 2**53 + 1, "none": None}),
         ],
         metadata={"client_request_id": "r1", "none": None},
@@ -230,7 +231,7 @@ async def test_a_message_that_is_too_large_for_the_agent_is_refused_with_what_to
 @pytest.mark.anyio
 async def test_an_agent_that_does_not_answer_in_time_is_given_up():
     async def never(request: web.Request) -> web.Response:
-        await asyncio.sleep(5)
+        await asyncio.Event().wait()
         return web.Response()
 
     from tests.net.test_fetch import answering

@@ -33,6 +33,7 @@ from pentad.kernel.principal import LOCAL
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.rooms.agents.context.cases import DOCUMENT as PAYLOAD
+from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -128,9 +129,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     async with open_app(Settings(data=tmp_path, rooms=("agents",), auth="none", port=0)) as app:
         server = uvicorn.Server(uvicorn.Config(front_of(app), port=0, log_level="error", lifespan="off"))
         serving = asyncio.create_task(server.serve())
-        async with asyncio.timeout(10):
-            while not server.started:
-                await asyncio.sleep(0.01)
+        await until_true(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
         url = f"http://localhost:{port}/agents/echo/agent-card.json"
         card = await agent_card_utils.fetch_agent_card_from_url(url)
@@ -202,9 +201,9 @@ async def test_a_message_without_context_is_an_ordinary_message(site: Site) -> N
 async def test_a_later_message_carries_context_too(site: Site) -> None:
     async with AgentVaultClient() as client:
         task_id = await client.initiate_task(site.card, asking("ask"), site.keys)
-        async with asyncio.timeout(10):
-            while (await client.get_task_status(site.card, task_id, site.keys)).state != "INPUT_REQUIRED":
-                await asyncio.sleep(0.01)
+        await until(
+            lambda: client.get_task_status(site.card, task_id, site.keys), lambda task: task.state == "INPUT_REQUIRED"
+        )
         assert await client.send_message(site.card, task_id, asking("done"), site.keys, mcp_context=PAYLOAD)
 
     assert await site.context_of(task_id, 1) == PAYLOAD

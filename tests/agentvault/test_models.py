@@ -106,8 +106,8 @@ def test_what_has_no_metadata_has_no_context(message: Any):
 
 
 def test_a_file_keeps_the_type_it_is_given_by_either_name():
-    by_name = FilePart(url="https://a.example/f", media_type="text/csv")
-    by_alias = FilePart(url="https://a.example/f", mediaType="text/csv")
+    by_name = FilePart.model_validate({"url": "https://a.example/f", "media_type": "text/csv"})
+    by_alias = FilePart.model_validate({"url": "https://a.example/f", "mediaType": "text/csv"})
     assert by_name == by_alias
     assert by_name.model_dump(mode="json", by_alias=True) == {
         "type": "file",

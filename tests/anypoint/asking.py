@@ -1,6 +1,6 @@
 """A fake platform and an engine that asks it, over real HTTP; what tests and benchmarks of the collectors share."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -14,8 +14,10 @@ from tests.anypoint.logins import APPS, USERS
 from tests.anypoint.server import Platform, serving
 from tests.room_settings import room_settings
 
-APP: Final = dict(zip(("anypoint_client_id", "anypoint_client_secret"), next(iter(APPS.items())), strict=True))
-USER: Final = dict(zip(("anypoint_username", "anypoint_password"), next(iter(USERS.items())), strict=True))
+_CLIENT_ID, _CLIENT_SECRET = next(iter(APPS.items()))
+_USERNAME, _PASSWORD = next(iter(USERS.items()))
+APP: Final[dict[str, str]] = {"anypoint_client_id": _CLIENT_ID, "anypoint_client_secret": _CLIENT_SECRET}
+USER: Final[dict[str, str]] = {"anypoint_username": _USERNAME, "anypoint_password": _PASSWORD}
 
 
 class Asking:
@@ -25,7 +27,7 @@ class Asking:
         self.engine = engine
         self.platform = platform
 
-    async def ask(self, collector: str, keys: str | None = None, **more: Any) -> Answer:
+    async def ask(self, collector: str, keys: str | Iterable[str] = (), **more: Any) -> Answer:
         info = self.engine.catalogue.find(collector).info()
         return await self.engine.answer(collector, build_query(info, self.engine.clock, keys=keys, **more))
 
@@ -36,7 +38,7 @@ async def asking(
 ) -> AsyncGenerator[Asking]:
     """The platform started, and an engine with these settings; by default a connected app and the top group."""
     async with serving(platform) if url is None else _elsewhere(platform, url):
-        given = {
+        given: dict[str, Any] = {
             "anypoint_url": platform.url,
             "anypoint_org": platform.world.root,
             **(APP if settings is None else settings),

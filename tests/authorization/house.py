@@ -3,7 +3,7 @@
 import base64
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -174,10 +174,10 @@ KINDS: Final = frozenset(_MAKERS)
 
 
 @contextlib.asynccontextmanager
-async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncIterator[House]:
+async def open_house(folder: Path, database: str | None, **more: Any) -> AsyncGenerator[House]:
     """Everything there is, behind credentials, with gRPC on a port of its own; `more` are settings."""
-    limits = Limits(anonymous_per_second=0, logins_per_second=0)
-    fixed = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
+    limits: Any = Limits(anonymous_per_second=0, logins_per_second=0)
+    fixed: dict[str, Any] = {"data": folder, "database": database, "grpc_port": free_port(), "models": folder / "none"}
     async with open_app(Settings(**{**fixed, "limits": limits, **more})) as app, open_ports(app):
         roles = {"reader": "reader", "writer": "writer", "admin": "admin"}
         for name in ("reader", "writer", "admin", "mate", "outsider", "outmate"):

@@ -139,7 +139,7 @@ class Probe:
                 "many-many": channel.stream_stream,
             }[shape]
             request: Any = b"" if shape.startswith("one") else iter([b""])
-            call = make(name)(request, metadata=metadata, timeout=20)
+            call: Any = make(name)(request, metadata=metadata, timeout=20)
             try:
                 if shape.endswith("one"):
                     await call

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.anyio
 
 with (Path(__file__).parent / "matrix.toml").open("rb") as file:
     _TABLE: Final[dict[str, Any]] = tomllib.load(file)
-PATTERNS: Final = {name: dict(zip(CALLERS, text.split(), strict=True)) for name, text in _TABLE["patterns"].items()}
+PATTERNS: Final[dict[str, dict[str, str]]] = {
+    name: dict(zip(CALLERS, text.split(), strict=True)) for name, text in _TABLE["patterns"].items()
+}
 ROWS: Final[dict[str, dict[str, Any]]] = {row["subject"]: row for row in _TABLE["row"]}
 
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -116,7 +116,7 @@ class Exchange:
     def __init__(self, request_id: Any, http: HttpAnswer | None = None) -> None:
         self.id = request_id
         self.http = http
-        self.arrived: asyncio.Queue[Object | None] = asyncio.Queue()
+        self.arrived: asyncio.Queue[Any] = asyncio.Queue()  # messages, lists of them in a batch, None at the end
         self._said: list[Object] = []
 
     async def next(self) -> Object:
@@ -207,7 +207,7 @@ class Client:
         return [entry for page in await self.pages(method, key) for entry in page]
 
     @contextlib.asynccontextmanager
-    async def following(self, kinds: tuple[str, ...] = (), uris: tuple[str, ...] = ()) -> AsyncIterator[Exchange]:
+    async def following(self, kinds: tuple[str, ...] = (), uris: tuple[str, ...] = ()) -> AsyncGenerator[Exchange]:
         """Hear of changed lists and updated resources, the way this wire does it."""
         if not self.wire.modern:
             for uri in uris:
@@ -227,7 +227,7 @@ class Client:
             await self.cancel(exchange)
 
     @contextlib.asynccontextmanager
-    async def news(self) -> AsyncIterator[Exchange]:
+    async def news(self) -> AsyncGenerator[Exchange]:
         """What a legacy server says without being asked."""
         raise NotImplementedError
         yield Exchange(None)
@@ -272,7 +272,7 @@ class ConnectionClient(Client):
     async def send_other(self, message: Object) -> None:
         await self._write(json.dumps(message).encode())
 
-    async def send_raw(self, line: bytes) -> Object:
+    async def send_raw(self, line: bytes) -> Any:
         """Any bytes as one line, and the next message that answers nobody."""
         await self._write(line)
         return await self._news.next()
@@ -282,7 +282,7 @@ class ConnectionClient(Client):
         self._open.pop(exchange.id, None)
 
     @contextlib.asynccontextmanager
-    async def news(self) -> AsyncIterator[Exchange]:
+    async def news(self) -> AsyncGenerator[Exchange]:
         yield self._news
 
 
@@ -368,7 +368,7 @@ class HttpClient(Client):
         return answer
 
     @contextlib.asynccontextmanager
-    async def news(self) -> AsyncIterator[Exchange]:
+    async def news(self) -> AsyncGenerator[Exchange]:
         answer = await self.get().head()
         exchange = Exchange(None, answer)
         self._pump(answer, exchange)

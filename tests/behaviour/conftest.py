@@ -53,10 +53,11 @@ def wire(request: pytest.FixtureRequest) -> Wire:
 @pytest.fixture
 async def connect(wire: Wire, lab: App, request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
     """Makes clients on the test's wire and takes them down in the end."""
+    test_wire = wire
     async with contextlib.AsyncExitStack() as stack:
 
-        async def make(other: Wire | None = None, capabilities: Object | None = None) -> Client:
-            chosen = other or wire
+        async def make(wire: Wire | None = None, capabilities: Object | None = None) -> Client:
+            chosen = wire or test_wire
             if chosen.http:
                 client = await connect_http(lab, chosen, capabilities)
                 stack.push_async_callback(client.close)

@@ -5,15 +5,16 @@ import contextlib
 import os
 import subprocess
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.http.front import Front
+from pentad.kernel.clock import Clock
 from pentad.settings.model import Settings
 from tests.behaviour.clients import Client, ConnectionClient, HttpClient, Object, Wire
 from tests.conformance.server import REPOSITORY, environment, pentad
@@ -46,7 +47,7 @@ async def connect_http(
 
 
 @contextlib.asynccontextmanager
-async def connected_in_memory(app: App, wire: Wire, capabilities: Object) -> AsyncIterator[ConnectionClient]:
+async def connected_in_memory(app: App, wire: Wire, capabilities: Object) -> AsyncGenerator[ConnectionClient]:
     async def write(message: bytes) -> None:
         client.take(message)
 
@@ -60,7 +61,7 @@ async def connected_in_memory(app: App, wire: Wire, capabilities: Object) -> Asy
 @contextlib.asynccontextmanager
 async def connected_over_stdio(
     child: "subprocess.Popen[bytes]", wire: Wire, capabilities: Object
-) -> AsyncIterator[ConnectionClient]:
+) -> AsyncGenerator[ConnectionClient]:
     assert child.stdin is not None
     assert child.stdout is not None
     loop = asyncio.get_running_loop()
@@ -95,15 +96,15 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
     """Opens apps with settings of the test's own; they close with the test."""
     async with contextlib.AsyncExitStack() as stack:
 
-        async def make(*, clock: object = None, **settings: object) -> App:
-            given = {"data": tmp_path, "rooms": (ROOM,), "auth": "none", **settings}
+        async def make(*, clock: Clock | None = None, **settings: Any) -> App:
+            given: dict[str, Any] = {"data": tmp_path, "rooms": (ROOM,), "auth": "none", **settings}
             return await stack.enter_async_context(open_app(Settings(**given), clock=clock))
 
         yield make
 
 
 @contextlib.contextmanager
-def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Iterator["subprocess.Popen[bytes]"]:
+def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Generator["subprocess.Popen[bytes]"]:
     """A real child process that speaks stdio, and ends with its input; with further variables in its environment."""
     with (folder / "log").open("wb") as log:
         child = subprocess.Popen(
@@ -118,7 +119,7 @@ def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Iterator["s
     assert child.stdout is not None
     yield child
     child.stdin.close()
-    code = child.wait(30)
+    code = child.wait(60)
     unread = child.stdout.read().splitlines()
     assert all(b'"method":"notifications/' in line for line in unread), "no answer is left unread at the end"
     child.stdout.close()

@@ -5,7 +5,7 @@ The child over stdio works on the same store, so what one process has made vecto
 
 import contextlib
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 from pentad.app import App, open_app
@@ -23,20 +23,20 @@ WAYS = (
 
 
 @contextlib.asynccontextmanager
-async def app_with_model(home: Path, room: str, model: PulledModel) -> AsyncIterator[App]:
+async def app_with_model(home: Path, room: str, model: PulledModel) -> AsyncGenerator[App]:
     settings = Settings(data=home / "data", rooms=(room,), auth="none", models=model.folder.parent)
     async with open_app(settings) as app:
         yield app
 
 
 @contextlib.contextmanager
-def child_with_model(home: Path, room: str, model: PulledModel) -> Iterator["subprocess.Popen[bytes]"]:
+def child_with_model(home: Path, room: str, model: PulledModel) -> Generator["subprocess.Popen[bytes]"]:
     with stdio_child(home, room, PENTAD_MODELS=str(model.folder.parent)) as child:
         yield child
 
 
 @contextlib.asynccontextmanager
-async def connected(app: App, child: "subprocess.Popen[bytes]", wire: Wire) -> AsyncIterator[Client]:
+async def connected(app: App, child: "subprocess.Popen[bytes]", wire: Wire) -> AsyncGenerator[Client]:
     """A client on one of the ways."""
     if wire.http:
         client = await connect_http(app, wire)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
-PATIENCE: Final = 5.0
+PATIENCE: Final = 60.0
 
 
 class Asgi(Protocol):

@@ -1,7 +1,7 @@
 """A room whose work outlasts its calls: a kitchen where orders are tasks, for the core's side of the extension."""
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -115,7 +115,7 @@ async def happen(arguments: Happening, call: Call[Kitchen]) -> None:
 
 
 @asynccontextmanager
-async def open_kitchen(_platform: Platform) -> AsyncIterator[Kitchen]:
+async def open_kitchen(_platform: Platform) -> AsyncGenerator[Kitchen]:
     yield Kitchen()
 
 

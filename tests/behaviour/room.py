@@ -5,22 +5,23 @@ through the protocol: `endings` says how the calls that hang came to an end.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database
 from pentad.mcp.arguments import Arguments
-from pentad.mcp.call import LOG_LEVELS, Call
+from pentad.mcp.call import Call, LogLevel
 from pentad.mcp.changes import ListKind, list_changed, resource_updated
 from pentad.mcp.content import Annotations, Audio, Contents, Embedded, Icon, Image, Link, Message, Text
 from pentad.mcp.declarations import ResourcePage, ToolResult, prompt, resource, tool
 from pentad.platform import Platform, Room
 from tests.behaviour.asking_tools import ASKING, Person
+from tests.waiting import until_true
 
 CANARY: Final = "canary-7f3a"
 NOTES: Final = ("alpha", "beta", "gamma", "delta", "epsilon")
@@ -187,7 +188,7 @@ async def count(arguments: Steps, call: Call[Lab]) -> str:
 @tool("chatter", read_only=True)
 async def chatter(call: Call[Lab]) -> str:
     """Logs one line at every level."""
-    for level in LOG_LEVELS:
+    for level in get_args(LogLevel):
         await call.log(level, {"said": level}, "lab")
     return "chattered"
 
@@ -222,8 +223,7 @@ async def late() -> str:
 async def heavy(arguments: Key, call: Call[Lab]) -> str:
     """Says that it has begun, then works until the note of that name appears."""
     await call.progress(0)
-    while arguments.key not in call.service.notes:
-        await asyncio.sleep(0.001)
+    await until_true(lambda: arguments.key in call.service.notes)
     return "done"
 
 
@@ -232,8 +232,7 @@ async def gate(arguments: Key, call: Call[Lab]) -> str:
     """Reports progress, cuts its stream, and ends when the note of that name appears."""
     await call.progress(1)
     await call.peer.close_stream()
-    while arguments.key not in call.service.notes:
-        await asyncio.sleep(0.01)
+    await until_true(lambda: arguments.key in call.service.notes)
     await call.progress(2)
     return "through"
 
@@ -379,7 +378,7 @@ async def introduction(call: Call[Lab]) -> str:
 
 
 @asynccontextmanager
-async def open_lab(platform: Platform) -> AsyncIterator[Lab]:
+async def open_lab(platform: Platform) -> AsyncGenerator[Lab]:
     yield Lab(platform.database)
 
 

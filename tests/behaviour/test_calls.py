@@ -263,7 +263,7 @@ async def test_trace_context_may_come_in_a_header(make_app: AppMaker, wire: Wire
 @pytest.mark.requirement("mcp:http:headers")
 async def test_a_tool_may_read_the_headers_of_its_request(make_app: AppMaker, wire: Wire) -> None:
     app = await make_app()
-    client = await connect_http(app, wire, **{"x-lab": "open"})
+    client = await connect_http(app, wire, None, **{"x-lab": "open"})
     assert json.loads((await client.call("whoami")).text)["header"] == "open"
     without = await connect_http(app, wire)
     assert json.loads((await without.call("whoami")).text)["header"] is None

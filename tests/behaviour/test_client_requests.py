@@ -1,5 +1,6 @@
 """Questions to the client: the same tools ask in both eras, by a request or by an answer that asks back."""
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tests.behaviour.clients import (
     SESSION,
     STATELESS,
     Client,
+    ConnectionClient,
+    HttpClient,
     Object,
     Reply,
     Wire,
@@ -324,13 +327,12 @@ async def test_a_state_fits_every_key_of_its_user_and_no_other_principal(make_ap
 async def test_an_answer_nobody_asked_for_changes_nothing(connect: Connect) -> None:
     client = await connect(capabilities=ALL_CAPABILITIES)
     message = {"jsonrpc": "2.0", "id": "never-asked", "result": {}}
-    if client.wire.http:
+    if isinstance(client, HttpClient):
         answer = client.post(message)
         assert (await answer.json())["error"]["code"] == -32600
         assert answer.status == 400
     else:
-        import json
-
+        assert isinstance(client, ConnectionClient)
         pong = b'{"jsonrpc":"2.0","id":"after","method":"ping"}'
         await client._write(json.dumps(message).encode())
         said = await client.send_raw(pong)

@@ -1,10 +1,9 @@
 """Things belong to the user, whichever credential made them; a confined key has only its own; operators say why."""
 
-import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.behaviour.clients import HTTP_MODERN, SESSION, HttpClient, Object, Wi
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
 from tests.stores import PostgresServer
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +52,7 @@ class House:
     @contextlib.asynccontextmanager
     async def client(
         self, wire: Wire, authorization: str, path: str = "/mcp", capabilities: Object | None = None
-    ) -> AsyncIterator[HttpClient]:
+    ) -> AsyncGenerator[HttpClient]:
         client = await connect_http(self.app, wire, capabilities, path=path, authorization=authorization)
         yield client
         await client.close()
@@ -98,10 +98,10 @@ async def test_what_an_agent_asks_is_answered_with_another_key_of_the_user_and_w
                 assert (await stranger.request(method, params)).error["code"] == -32602
     async with house.client(HTTP_MODERN, await house.key("ada"), capabilities=TAKES_TASKS) as second:
         assert "result" in (await second.request("tasks/update", answer)).final
-        async with asyncio.timeout(10):
-            while (done := (await second.request("tasks/get", {"taskId": task})).result)["status"] != "completed":
-                await asyncio.sleep(0.01)
-        assert done["result"]["structuredContent"]["text"] == "Good night"
+        done = await until(
+            lambda: second.request("tasks/get", {"taskId": task}), lambda found: found.result["status"] == "completed"
+        )
+        assert done.result["result"]["structuredContent"]["text"] == "Good night"
 
 
 @pytest.mark.requirement("access:key:own-only")

@@ -13,6 +13,8 @@ from tests.behaviour.clients import (
     STATELESS,
     STDIO,
     STDIO_MODERN,
+    ConnectionClient,
+    HttpClient,
     Wire,
     wire_name,
 )
@@ -158,6 +160,7 @@ async def test_only_what_is_there_is_claimed(connect: Connect, wire: Wire) -> No
     if wire.modern:
         claimed = (await client.request("server/discover")).result["capabilities"]
     else:
+        assert isinstance(client, HttpClient | ConnectionClient)
         claimed = client.server["capabilities"]
     assert claimed["tools"] == {"listChanged": True}
     assert claimed["prompts"] == {"listChanged": True}

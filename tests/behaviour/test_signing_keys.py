@@ -1,8 +1,7 @@
 """Signing keys over whole servers, on both stores: rotated, shared, encrypted, carried by a backup, and taken over."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from pentad.storage.backup import backup, restore
 from pentad.storage.open import locate
+from tests import waiting
 from tests.behaviour.clients import HTTP_MODERN, SESSION
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
@@ -54,7 +54,7 @@ RECORD: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def opened(stores: Stores, data: Path | None = None, **more: Any) -> AsyncIterator[App]:
+async def opened(stores: Stores, data: Path | None = None, **more: Any) -> AsyncGenerator[App]:
     database = stores.url or f"sqlite:///{stores.data / 'pentad.db'}"
     settings = Settings(data=data or stores.data, database=database, rooms=("agents", "directory"), auth="none", **more)
     async with open_app(settings) as app:
@@ -88,9 +88,7 @@ async def sign(app: App, cid: str) -> str:
 
 async def until(app: App, keys: list[str]) -> None:
     """Wait until the server publishes exactly these keys for its cards."""
-    async with asyncio.timeout(10):
-        while [one["kid"] for one in (await get(app, JWKS))["keys"]] != keys:
-            await asyncio.sleep(0.01)
+    await waiting.until(lambda: get(app, JWKS), lambda found: [one["kid"] for one in found["keys"]] == keys)
 
 
 @pytest.mark.requirement("access:signing-keys:rotated", "access:signing-keys:heard")

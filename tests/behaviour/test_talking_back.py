@@ -20,6 +20,7 @@ from tests.behaviour.clients import (
     wire_name,
 )
 from tests.behaviour.connecting import AppMaker, Connect, connect_http
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -122,10 +123,8 @@ async def test_an_unknown_log_level_is_refused_with_the_known_ones(connect: Conn
 
 async def ended(client: Client, key: str) -> str:
     """How the hanging call ended, once it has."""
-    async with asyncio.timeout(5):
-        while (ending := (await client.call("endings", {"key": key})).text) == "running":
-            await asyncio.sleep(0.005)
-    return ending
+    found = await until(lambda: client.call("endings", {"key": key}), lambda found: found.text != "running")
+    return found.text
 
 
 @pytest.mark.parametrize("wire", [MEMORY, STDIO, SESSION, MEMORY_MODERN, STDIO_MODERN, HTTP_MODERN], ids=wire_name)

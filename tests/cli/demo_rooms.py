@@ -1,6 +1,6 @@
 """Two rooms for the demo: one that fills itself, one that cannot."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class RoomWithDemo(Room[list[str]]):
 
 
 @asynccontextmanager
-async def _open(_platform: Platform) -> AsyncIterator[list[str]]:
+async def _open(_platform: Platform) -> AsyncGenerator[list[str]]:
     yield []
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -43,7 +43,7 @@ def run(
 
 
 @contextlib.contextmanager
-def _logging_kept() -> Iterator[None]:
+def _logging_kept() -> Generator[None]:
     """A command that serves configures logging for its whole process; here it is a guest."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -129,7 +129,7 @@ class Child:
 
 
 @contextlib.contextmanager
-def child(*args: str, home: Path, **environ: str) -> Iterator[Child]:
+def child(*args: str, home: Path, **environ: str) -> Generator[Child]:
     """A command running until the block ends."""
     started = Child(args, home, environ)
     try:

@@ -4,6 +4,7 @@ import json
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tomlkit
@@ -46,7 +47,7 @@ def run_install(*args: str) -> str:
     return result.stdout
 
 
-def content(path: Path) -> dict[str, object]:
+def content(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
     return tomlkit.parse(text).unwrap() if path.suffix == ".toml" else parse(text, comments=True).value
 

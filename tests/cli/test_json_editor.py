@@ -52,7 +52,7 @@ def written(draw: st.DrawFn, value: Any) -> str:
 
 @given(st.data())
 def test_the_change_happens_and_nothing_else_does(data: st.DataObject) -> None:
-    document = data.draw(documents)
+    document: dict[str, Any] = data.draw(documents)
     text = data.draw(written(document))
     edited = JsonEditor(comments=True).with_member(text, PATH, ENTRY)
     before = document.get("mcpServers", {})
@@ -64,7 +64,7 @@ def test_the_change_happens_and_nothing_else_does(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_list_gains_its_element_once(data: st.DataObject) -> None:
-    document = data.draw(st.lists(values, max_size=3).map(lambda items: {"inputs": items, "x": 1}))
+    document: dict[str, Any] = data.draw(st.lists(values, max_size=3).map(lambda items: {"inputs": items, "x": 1}))
     text = data.draw(written(document))
     edited = JsonEditor(comments=True).with_element(text, ("inputs",), {"id": "mine"})
     assert parse(edited, comments=True).value == {**document, "inputs": [*document["inputs"], {"id": "mine"}]}

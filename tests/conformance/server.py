@@ -7,11 +7,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFORMANCE_ROOM = "tests.conformance.room:ROOM"
@@ -78,21 +79,19 @@ def serving(rooms: str = CONFORMANCE_ROOM, arguments: Sequence[str] = ()) -> Gen
 
 
 def _wait_until_healthy(served: Served) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
+    def is_healthy() -> bool:
         if served.process.poll() is not None:
             raise RuntimeError(f"The server ended with {served.process.returncode}:\n{served.logged()}")
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=1)
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=1)
             connection.request("GET", "/healthz")
-            status = connection.getresponse().status
-            connection.close()
+            return connection.getresponse().status == http.HTTPStatus.OK
         except OSError:
-            time.sleep(0.02)  # nothing to wait on yet: the port is not open
-            continue
-        if status == http.HTTPStatus.OK:
-            return
-    raise RuntimeError(f"The server was not healthy after {_START_SECONDS} s:\n{served.logged()}")
+            return False
+        finally:
+            connection.close()
+
+    wait_until(is_healthy, "The server did not become healthy.")
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:

@@ -1,7 +1,7 @@
 """A room with a page of every sort: one that lists, one with a parameter, a live chart, and some that go wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
@@ -70,7 +70,7 @@ PAGES: Pages[list[str]] = Pages(
 
 
 @asynccontextmanager
-async def open_show(_platform: Platform) -> AsyncIterator[list[str]]:
+async def open_show(_platform: Platform) -> AsyncGenerator[list[str]]:
     yield ["lamp", "chair", "a&b <c>"]
 
 

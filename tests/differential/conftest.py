@@ -2,7 +2,6 @@
 
 import socket
 import subprocess
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from tests.conformance.server import free_port, serving
 from tests.conformance.wire import Wire
 from tests.interop.environments import sdk_python
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +32,12 @@ def twin() -> Generator[Wire]:
 
 
 def _wait_until_open(port: int, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
+    def is_open() -> bool:
+        assert process.poll() is None, "The twin ended while starting."
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            time.sleep(0.05)  # nothing to wait on yet: the port is not open
-        else:
-            return
-    raise RuntimeError("The twin did not start.")
+            return False
+        return True
+
+    wait_until(is_open, "The twin did not start.")

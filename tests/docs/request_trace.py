@@ -9,7 +9,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -65,7 +65,7 @@ class Trace:
             self._files.add(frame.f_code.co_filename)
 
     @contextmanager
-    def recording(self) -> Iterator[set[str]]:
+    def recording(self) -> Generator[set[str]]:
         self._files = files = set[str]()
         yield files
         self._files = None

@@ -1,6 +1,5 @@
 """The room of the page, built as a package and installed, has everything a room of Pentad's own has."""
 
-import asyncio
 import shutil
 import subprocess
 import sys
@@ -16,9 +15,10 @@ from pentad.settings.catalogue import list_settings
 from pentad.settings.model import Settings
 from pentad.settings.sources import load_settings
 from tests.behaviour.connecting import front_of
-from tests.cli.processes import PATIENCE, child, run
+from tests.cli.processes import child, run
 from tests.console.conftest import Browser
 from tests.docs.conftest import SOURCE
+from tests.waiting import until
 
 PAGE = SOURCE.parent / "docs" / "write-a-room.md"
 FILES = ("notes_room.py", "notes_pages.py", "notes_plugin.py")
@@ -103,9 +103,10 @@ async def test_its_job_runs_and_its_setting_reaches_it(tmp_path: Path) -> None:
     settings = Settings(
         data=tmp_path, rooms=("notes",), auth="none", room_tables={"notes": {"welcome": "Good morning"}}
     )
-    async with open_app(settings) as app, app.client() as client, asyncio.timeout(PATIENCE):
-        while (await client.call_tool("list_notes"))["structuredContent"] != {"names": ["welcome"]}:
-            await asyncio.sleep(0.01)
+    async with open_app(settings) as app, app.client() as client:
+        await until(
+            lambda: client.call_tool("list_notes"), lambda found: found["structuredContent"] == {"names": ["welcome"]}
+        )
         read = await client.request("resources/read", {"uri": "notes://welcome"})
         assert read["contents"][0]["text"] == "Good morning"
 

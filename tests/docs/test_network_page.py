@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_the_page_lists_real_settings_with_their_real_defaults() -> None:
 
 def test_the_snippets_are_settings_that_load() -> None:
     for snippet in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL):
-        given = {
+        given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in tomllib.loads(snippet).items()
         }
         assert checked(Settings(**given))

@@ -22,9 +22,9 @@ class _File(apsw.VFSFile):
         super().xWrite(data, offset)
         self._disk.written(self._name, ("write", offset, bytes(data)))
 
-    def xTruncate(self, size: int) -> None:  # noqa: N802  SQLite's name
-        super().xTruncate(size)
-        self._disk.written(self._name, ("truncate", size, b""))
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802  SQLite's name
+        super().xTruncate(newsize)
+        self._disk.written(self._name, ("truncate", newsize, b""))
 
     def xSync(self, flags: int) -> None:  # noqa: N802  SQLite's name
         self._disk.before_sync()

@@ -26,6 +26,7 @@ from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
 from tests.conformance.server import REPOSITORY, environment, free_port, pentad
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -209,11 +210,10 @@ def serving(settings: Settings) -> Generator[int]:
             stderr=sink,
         )
     try:
-        deadline = time.monotonic() + PATIENCE
-        while b"Pentad is ready" not in log.read_bytes():
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < deadline
-            time.sleep(0.05)  # there is nothing to wait on before the server listens
+        wait_until(
+            lambda: b"Pentad is ready" in log.read_bytes() or process.poll() is not None, "The server did not start."
+        )
+        assert process.poll() is None, log.read_text(encoding="utf-8")
         yield port
     finally:
         process.terminate()

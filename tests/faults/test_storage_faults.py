@@ -20,6 +20,7 @@ from pentad.storage.postgres import PostgresDatabase
 from pentad.storage.sqlite import SqliteDatabase
 from tests.faults.broken_disks import FailingDisk, ForgetfulDisk
 from tests.stores import PostgresServer
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]
 PATIENCE = 20.0
@@ -96,6 +97,7 @@ async def test_whichever_write_fails_nothing_is_half_and_the_store_recovers(
     tmp_path: Path, error: type[Exception], syncs: bool, filler: int
 ):
     n, fired = 0, True
+    acked = set[int]()
     while fired:
         n += 1
         disk = FailingDisk(f"failing-{n}", lambda: error("on purpose"), syncs=syncs)
@@ -266,10 +268,12 @@ async def restarts(server: PostgresServer) -> None:
         await progress(moved)
     stopping.set()
     await asyncio.gather(*clients)
-    async with asyncio.timeout(PATIENCE):
-        while not heard.is_set():  # the listener comes back by itself; until then a signal may go unheard
-            await db.write(lambda tx: tx.signal("back"))
-            await asyncio.sleep(0.05)
+
+    async def is_heard() -> bool:
+        await db.write(lambda tx: tx.signal("back"))
+        return heard.is_set()
+
+    await until(is_heard)  # the listener comes back by itself; until then a signal may go unheard
     kept = {row[0] for row in await db.read(lambda rows: rows.all("SELECT id FROM a"))}
     assert acked <= kept
     assert acked

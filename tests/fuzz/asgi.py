@@ -54,7 +54,7 @@ async def exchange(app: Asgi, attack: Attack, *, patience: float = 0.05) -> Repl
         "server": ("127.0.0.1", 8700),
         "state": {},
     }
-    await asyncio.wait_for(app(scope, receive, send), 10)
+    await asyncio.wait_for(app(scope, receive, send), 60)
     assert len(started) == 1, f"{len(started)} answers to one request"
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in started[0]["headers"]}
     return Reply(started[0]["status"], headers, b"".join(chunks), finished.is_set())

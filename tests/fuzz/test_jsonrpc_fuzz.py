@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pentad.app import App, open_app
@@ -25,6 +25,7 @@ from tests.conformance.server import CONFORMANCE_ROOM
 from tests.fuzz.asgi import Asgi, exchange
 from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks
 from tests.fuzz.verdict import complaint, complaint_about_message
+from tests.health_checks import ALL_HEALTH_CHECKS
 
 LONG = os.environ.get("PENTAD_FUZZ") == "long"
 CASES = 20_000 if LONG else 1000
@@ -35,7 +36,7 @@ fuzzing = settings(
     derandomize=not LONG,
     database=None,
     print_blob=LONG,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=ALL_HEALTH_CHECKS,
 )
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.interop] if LONG else []
 
@@ -131,7 +132,7 @@ def test_spoiled_lines_of_a_connection_are_answered_properly(target: Target, fir
             await connection.receive(attack.body.replace(b"\n", b" "))
         await connection.close(grace_seconds=5)
 
-    target.runner.run(asyncio.wait_for(converse(), 10))
+    target.runner.run(asyncio.wait_for(converse(), 60))
     for message in written:
         said: Any = json.loads(message)
         assert complaint_about_message(said, refused=False) is None, message

@@ -1,7 +1,7 @@
 """A room with an application of its own, which tells who called, at which path, with what."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from pentad.kernel.errors import Conflict, PentadError
@@ -41,7 +41,7 @@ def mounts(_service: None, _context: MountContext) -> Sequence[Mount]:
 
 
 @asynccontextmanager
-async def open_hall(_platform: Platform) -> AsyncIterator[None]:
+async def open_hall(_platform: Platform) -> AsyncGenerator[None]:
     yield None
 
 

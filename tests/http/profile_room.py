@@ -1,6 +1,6 @@
 """A room with an MCP endpoint of its own making, paths every origin may call, and a route that describes itself."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from pydantic import BaseModel, Field
@@ -59,7 +59,7 @@ def mounts(_service: None, context: MountContext) -> Sequence[Mount]:
 
 
 @asynccontextmanager
-async def open_echo(_platform: Platform) -> AsyncIterator[None]:
+async def open_echo(_platform: Platform) -> AsyncGenerator[None]:
     yield None
 
 

@@ -1,6 +1,6 @@
 """A room with ordinary HTTP routes: one that answers, one that refuses, one that crashes, and a sick one."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -58,7 +58,7 @@ def mounts(_service: None, _context: MountContext) -> Sequence[Mount]:
 
 
 @asynccontextmanager
-async def open_pages(_platform: Platform) -> AsyncIterator[None]:
+async def open_pages(_platform: Platform) -> AsyncGenerator[None]:
     yield None
 
 

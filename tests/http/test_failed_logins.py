@@ -4,12 +4,15 @@ import base64
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pentad.access import passwords
 from pentad.access.failed_logins import PAIR_ALLOWED
+from pentad.access.passwords import HashCost
 from pentad.access.tokens import TokenVerifier
 from pentad.app import App, open_app
 from pentad.http.front import Front
@@ -48,6 +51,12 @@ async def ask(front: Front, path: str, authorization: str, client: str) -> HttpA
     answer = send(front, verb, target, sent, b"{}" if verb == "POST" else b"", client)
     await answer.body()
     return answer
+
+
+@pytest.fixture(autouse=True)
+def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests guess a hundred times; what one guess costs is tested elsewhere."""
+    monkeypatch.setattr(passwords, "HashCost", partial(HashCost, memory_kib=8, passes=1))
 
 
 @pytest.fixture

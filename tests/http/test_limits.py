@@ -1,6 +1,7 @@
 """Sizes, rates and places: what is refused, by which status, and what the caller is told to do."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from pentad.kernel.limits import Limits
 from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Wire, wire_name
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import AppMaker, connect_http, front_of
-from tests.behaviour.http_wire import send
+from tests.behaviour.http_wire import HttpAnswer, send
 
 pytestmark = pytest.mark.anyio
 
@@ -101,13 +102,13 @@ async def test_a_principal_over_its_rate_is_told_when_to_come_back(make_app: App
     tokens = [(await app.api_keys.create(f"key {n}", scopes=["*:read"])).token for n in (1, 2)]
     mine, other = [await connect_http(app, wire, authorization=f"Bearer {token}") for token in tokens]
     message = mine.message("tools/list", {}, 1, None)
-    statuses = []
+    answers: list[tuple[HttpAnswer, Any]] = []
     for _ in range(4):
         answer = mine.post(message, mine.headers(message))
-        body = await answer.json()
-        statuses.append(answer.status)
-    assert statuses == [200, 200, 200, 429]
-    assert int(answer.headers["retry-after"]) >= 1
+        answers.append((answer, await answer.json()))
+    assert [answer.status for answer, _ in answers] == [200, 200, 200, 429]
+    refused, body = answers[-1]
+    assert int(refused.headers["retry-after"]) >= 1
     assert body["error"]["code"] == "rate_limited"
     assert (await other.request("tools/list")).result["tools"], "the allowance is one's own"
     clock.pass_seconds(2)

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.limits import Limits
 from pentad.mcp.changes import list_changed
-from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Exchange, HttpClient, Wire, wire_name
+from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Exchange, HttpClient, Object, Wire, wire_name
 from tests.behaviour.connecting import AppMaker, connect_http
 from tests.behaviour.room import ROOM as LAB
 from tests.http.conftest import Closed
@@ -44,7 +44,7 @@ async def test_a_tool_is_listed_only_to_who_may_call_it(closed: Closed, role: st
 async def test_prompts_and_resources_are_listed_only_to_who_may_read_them(
     closed: Closed, method: str, key: str, wire: Wire
 ) -> None:
-    seen: dict[str, list[object]] = {}
+    seen: dict[str, list[Object]] = {}
     for role in ("reader", "pages only"):
         client = await client_of(closed, role, wire)
         seen[role] = await client.everything(method, key)

@@ -32,7 +32,8 @@ async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Open
     async with AsyncExitStack() as stack:
 
         async def make(*, clock: TurnedClock | None = None, **settings: Any) -> App:
-            given = {"data": tmp_path_factory.mktemp("pages"), "rooms": (LAB,), "limits": UNHURRIED, **settings}
+            data = tmp_path_factory.mktemp("pages")
+            given: dict[str, Any] = {"data": data, "rooms": (LAB,), "limits": UNHURRIED, **settings}
             return await stack.enter_async_context(open_app(Settings(**given), clock=clock))
 
         yield make

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def opened(data: Path, database: str | None) -> AsyncIterator[World]:
+async def opened(data: Path, database: str | None) -> AsyncGenerator[World]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -268,13 +268,14 @@ async def test_a_full_disk_makes_the_server_degraded_and_it_recovers_by_itself(
 
     assert (await ready())[1]["status"] == "ok"
     with full(app.database):  # type: ignore[arg-type]
+        told: Any = None
         for _ in range(26):
             answer = await write()
             told = await answer.json()
             assert (answer.status, told["details"]["reason"]) == (503, "disk-full")
             assert "the disk is full" in told["message"]
         lines = [record for record in caplog.records if record.name == "pentad.storage.health"]
-        assert [record.incident for record in lines] == [told["details"]["incident"]]
+        assert [vars(record)["incident"] for record in lines] == [told["details"]["incident"]]
         status, state = await ready()
         assert (status, state["status"]) == (200, "degraded"), "what can still read is not taken out of service"
         assert state["store"]["troubles"][0]["details"]["reason"] == "disk-full"

@@ -47,7 +47,9 @@ async def test_a_delivery_is_signed_as_standard_webhooks_says(fetcher: HttpFetch
         ("302 Found\r\nLocation: /elsewhere", "The address redirects; a delivery is not sent elsewhere.", False, 0.0),
     ],
 )
-async def test_what_a_receiver_answers_is_understood(fetcher: HttpFetcher, answer, problem, is_gone, pause):
+async def test_what_a_receiver_answers_is_understood(
+    fetcher: HttpFetcher, answer: str, problem: str, is_gone: bool, pause: float
+):
     async with receiving(lambda number: answer if number == 0 else "200 OK") as receiver:
         attempt = await deliver(fetcher, SystemClock(), Message(receiver.url, "m1", b"{}", b"key"))
         assert (attempt.problem, attempt.is_gone, attempt.retry_after) == (problem, is_gone, pause)

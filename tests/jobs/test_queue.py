@@ -7,6 +7,7 @@ import pytest
 from pentad.jobs.job import Again, LeaseLost
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.errors import NotFound
+from pentad.kernel.ports import Transaction
 from tests.jobs.working import SETS, TurnedClock, claim, die, enqueue, rows
 from tests.stores import Stores
 
@@ -27,7 +28,7 @@ async def queue(stores: Stores, clock: TurnedClock) -> AsyncIterator[JobQueue]:
 
 @pytest.mark.requirement("jobs:outbox")
 async def test_a_job_is_queued_with_the_transaction_or_not_at_all(queue: JobQueue):
-    def work(tx):
+    def work(tx: Transaction) -> None:
         queue.enqueue(tx, "t.a", {"n": 1})
         raise RuntimeError("undone")
 

@@ -67,7 +67,8 @@ class World:
         return job is not None and job.state == "running" and job.worker == process and latest is run
 
     async def step(self, kind: str, *given: Any) -> None:
-        await getattr(self, f"do_{kind}", self.end)(*((kind, *given) if not hasattr(self, f"do_{kind}") else given))
+        do = getattr(self, f"do_{kind}", None)
+        await (self.end(kind, *given) if do is None else do(*given))
 
     async def do_enqueue(self, process: int, key: str, delay: float) -> None:
         self.number += 1

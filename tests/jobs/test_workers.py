@@ -11,8 +11,9 @@ from pentad.jobs.job import Again, GiveUp, Job, JobRun, Retries, RetryLater, Sch
 from pentad.jobs.queue import CHANNEL, JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.errors import Misconfigured, Unavailable
-from tests.jobs.working import SETS, TurnedClock, claim, die, enqueue, process, rows, until
+from tests.jobs.working import SETS, TurnedClock, claim, die, enqueue, process, rows
 from tests.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +103,7 @@ async def test_a_handler_says_when_to_try_again_and_what_counts(stores: Stores):
         await enqueue(queue, "t.a")
         for number in (1, 2, 1):
             await until(lambda: rows(queue), lambda found, n=number: found[0][2:4] == ("queued", n))
-            (due,) = await queue.database.lookup("SELECT run_at FROM jobs")
+            due = await queue.database.read(lambda rows: rows.value("SELECT run_at FROM jobs"))
             assert due > clock.now() + 900
             await turn(queue, clock, 5_000)
         await until(lambda: rows(queue), lambda found: not found)
@@ -124,7 +125,7 @@ async def test_a_handler_that_answers_again_runs_again_with_its_payload(stores: 
 
 async def test_a_job_that_takes_too_long_has_failed(stores: Stores):
     async def handler(_service: Any, run: JobRun) -> None:
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     async with process(await stores.open(SETS), [Job("t.a", handler, retry=Retries(1), timeout=0.01)]) as queue:
         await enqueue(queue, "t.a")
@@ -148,7 +149,7 @@ async def test_a_schedule_runs_in_one_process_and_again_when_it_is_due(stores: S
     ):
         for number in (1, 2, 3):
             await until(lambda: _rested(one), lambda count, n=number: count and len(ran) == n)
-            (due,) = await one.database.lookup("SELECT run_at FROM jobs")
+            due = await one.database.read(lambda rows: rows.value("SELECT run_at FROM jobs"))
             assert 50 < due - clock.now() <= 63
             await turn(one, clock, 70)
         await until(lambda: _rested(one), lambda count: count and len(ran) == 4)
@@ -244,8 +245,7 @@ async def test_the_heartbeat_rests_when_nothing_is_held_and_comes_back(stores: S
     queue = JobQueue(await stores.open(SETS), TurnedClock())
 
     async def beats() -> int:
-        (count,) = await queue.database.lookup("SELECT count(*) FROM job_workers")
-        return count
+        return await queue.database.read(lambda rows: rows.value("SELECT count(*) FROM job_workers"))
 
     for _ in range(2):
         await enqueue(queue, "t.a")
@@ -263,14 +263,14 @@ async def test_a_process_that_ends_in_order_leaves_its_jobs_at_once(stores: Stor
 
     async def stuck(_service: Any, run: JobRun) -> None:
         began.set()
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     async def handler(_service: Any, run: JobRun) -> None:
         ran.append(run.attempt)
 
     async with process(await stores.open(SETS), [Job("t.a", stuck)]) as leaving:
         await enqueue(leaving, "t.a")
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), 60)
     async with process(await stores.open(SETS), [Job("t.a", handler)]) as heir:
         await until(lambda: rows(heir), lambda found: not found)
     assert ran == [1], "the attempt that was cut short does not count"
@@ -282,18 +282,18 @@ async def test_a_process_that_was_only_slow_stops_what_another_has_taken_over(st
     async def stuck(_service: Any, run: JobRun) -> None:
         began.set()
         try:
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             stopped.set()
             raise
 
     async with process(await stores.open(SETS), [Job("t.a", stuck)]) as slow:
         await enqueue(slow, "t.a")
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), 60)
         await slow.database.write(
             lambda tx: tx.run("UPDATE jobs SET worker = 'another', lease = lease + 1, name = 't.b'")
         )
-        await asyncio.wait_for(stopped.wait(), 10)
+        await asyncio.wait_for(stopped.wait(), 60)
 
 
 async def test_callers_can_wait_for_a_job_in_any_process(stores: Stores):

@@ -1,7 +1,7 @@
 """A queue and its workers over a real store, each as another process would have them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ class TurnedClock(SystemClock):
 
 
 @asynccontextmanager
-async def working(queue: JobQueue, jobs: Sequence[Job[Any]], service: Any = None) -> AsyncIterator[Workers]:
+async def working(queue: JobQueue, jobs: Sequence[Job[Any]], service: Any = None) -> AsyncGenerator[Workers]:
     """Workers of a process; schedules begin at once."""
     workers = Workers(queue, first_seconds=0.0)
     workers.add(jobs, service)
@@ -43,7 +43,7 @@ async def working(queue: JobQueue, jobs: Sequence[Job[Any]], service: Any = None
 @asynccontextmanager
 async def process(
     database: Database, jobs: Sequence[Job[Any]] = (), clock: Clock | None = None
-) -> AsyncIterator[JobQueue]:
+) -> AsyncGenerator[JobQueue]:
     """A process with its own queue and workers."""
     queue = JobQueue(database, clock or SystemClock())
     async with working(queue, jobs):
@@ -63,14 +63,6 @@ async def rows(queue: JobQueue) -> list[tuple[Any, ...]]:
     return await queue.database.read(
         lambda rows: rows.all("SELECT name, key, state, attempt, error FROM jobs ORDER BY id")
     )
-
-
-async def until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool] = bool) -> Any:
-    """What `look` finds once that holds."""
-    async with asyncio.timeout(15):
-        while not holds(found := await look()):
-            await asyncio.sleep(0.01)
-    return found
 
 
 async def die(queue: JobQueue) -> None:

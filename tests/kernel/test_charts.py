@@ -26,14 +26,14 @@ def test_a_chart_for_terminals_has_its_scale_and_its_times():
 
 
 @pytest.mark.parametrize(("value", "scale"), [(5.0, ("5 B", "0 B")), (0.0, ("1 B", "0 B")), (-3.0, ("0 B", "-3 B"))])
-def test_a_value_that_does_not_change_is_drawn_beside_zero(value, scale):
+def test_a_value_that_does_not_change_is_drawn_beside_zero(value: float, scale: tuple[str, str]):
     lines = text_chart("x", [(1_700_000_000, value), (1_700_000_030, value)], height=3, unit="By").splitlines()
     assert (lines[1].split(" |")[0].strip(), lines[3].split(" |")[0].strip()) == scale
     assert lines[-1].split() == ["2023-11-14", "22:13:20", "2023-11-14", "22:13:50"]
 
 
 @given(VALUES)
-def test_a_chart_for_terminals_never_falls_over(values):
+def test_a_chart_for_terminals_never_falls_over(values: list[float | None]):
     points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]
     for plain in (True, False):
         text = text_chart("t", points, plain=plain)
@@ -45,12 +45,12 @@ def test_an_svg_breaks_its_line_at_a_gap_and_escapes_its_texts():
     points = [(0.0, 1.0), (60.0, 2.0), (120.0, None), (180.0, 3.0), (240.0, 1.0)]
     drawn = ET.fromstring(svg_chart(Chart("<b>&", [Series("a<b", points)], "%")))
     lines = [element for element in drawn.iter() if element.tag.endswith("polyline")]
-    assert [len(line.get("points").split()) for line in lines] == [2, 2]
+    assert [len(line.get("points", "").split()) for line in lines] == [2, 2]
     assert drawn[0].text == "<b>&"
 
 
 @given(VALUES)
-def test_an_svg_is_well_formed_and_stays_within_its_frame(values):
+def test_an_svg_is_well_formed_and_stays_within_its_frame(values: list[float | None]):
     points = [(1_700_000_000.0 + number, value) for number, value in enumerate(values)]
     drawn = ET.fromstring(svg_chart(Chart("t", [Series("a", points)]), width=600, height=200))
     for element in drawn.iter():
@@ -65,5 +65,5 @@ def test_an_svg_is_well_formed_and_stays_within_its_frame(values):
     (1536, "By", "1.5 KiB"), (12, "By", "12 B"), (0.12345, "s", "0.1235 s"), (1234567, None, "1,234,567"),
     (50, "%", "50%"),
 ])  # fmt: skip
-def test_numbers_are_format_number(value, unit, text):
+def test_numbers_are_format_number(value: float, unit: str | None, text: str):
     assert format_number(value, unit) == text

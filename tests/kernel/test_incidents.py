@@ -47,9 +47,9 @@ def test_a_storm_of_one_cause_is_one_line_whose_number_everybody_gets(
     known = Incidents(LOG, every=60, clock=clock)
     numbers = {known.note("full", "The disk is full", reason="full") for _ in range(26)}
     (line,) = lines(caplog)
-    assert numbers == {line.incident}
-    assert line.reason == "full"
-    assert line.incident in line.getMessage()
+    assert numbers == {vars(line)["incident"]}
+    assert vars(line)["reason"] == "full"
+    assert vars(line)["incident"] in line.getMessage()
 
 
 @pytest.mark.requirement("incidents:storm")
@@ -64,7 +64,7 @@ def test_what_goes_on_is_told_again_with_how_often_it_happened(
     assert [getattr(line, "times", None) for line in lines(caplog)] == [None, 6, 6]
     known.over("full", "It works again.")
     last = lines(caplog)[-1]
-    assert (last.incident, last.times, last.seconds) == (number, 14, 130.0)
+    assert (vars(last)["incident"], vars(last)["times"], vars(last)["seconds"]) == (number, 14, 130.0)
 
 
 def test_what_comes_back_after_a_pause_is_another_incident(caplog: pytest.LogCaptureFixture, clock: Ticking) -> None:
@@ -80,7 +80,7 @@ def test_what_comes_back_after_a_pause_is_another_incident(caplog: pytest.LogCap
 def test_many_causes_at_once_do_not_flood_the_log(caplog: pytest.LogCaptureFixture, clock: Ticking) -> None:
     known = Incidents(LOG, every=60, most=5, clock=clock)
     numbers = [known.note(f"host {n}", f"Host {n} is refused") for n in range(500)]
-    told = [line.incident for line in lines(caplog)]
+    told = [vars(line)["incident"] for line in lines(caplog)]
     assert len(told) == 6
     assert set(numbers) == set(told), "every number is in the log"
     clock.at += 61
@@ -94,7 +94,7 @@ def test_who_asked_is_in_the_line(caplog: pytest.LogCaptureFixture) -> None:
         Incidents(LOG).note("x", "It failed")
     finally:
         request_mark.reset(mark)
-    assert lines(caplog)[0].principal == "user:ada"
+    assert vars(lines(caplog)[0])["principal"] == "user:ada"
 
 
 @pytest.mark.requirement("incidents:one-numbering")
@@ -132,7 +132,7 @@ def test_an_unforeseen_failure_keeps_its_traceback_in_the_log(caplog: pytest.Log
     assert "canary" not in made.sentence()
     assert made.sentence().count(made.incident or "?") == 1
     (line,) = lines(caplog)
-    assert line.incident == made.incident
+    assert vars(line)["incident"] == made.incident
     assert "canary" in caplog.text
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -103,7 +104,7 @@ def test_half_a_surrogate_pair_is_refused():
 
 
 def test_endless_nesting_is_refused():
-    deep: list[object] = []
+    deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(LimitExceeded):

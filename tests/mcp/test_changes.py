@@ -1,18 +1,19 @@
 """Listeners: what they want, what they lose when they do not keep up, and how they end."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
 from pentad.kernel.errors import Overloaded
 from pentad.mcp.changes import Change, SubscriptionHub, matches_filter
 from pentad.mcp.messages import SubscriptionFilter
+from tests.fakes import UnusedDatabase
 
 pytestmark = pytest.mark.anyio
 
 
-class Signals:
+class Signals(UnusedDatabase):
     """The part of a store that carries signals, within one process."""
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ async def test_changes_end_when_the_server_stops() -> None:
 
     signals.send("list tools")
     signals.send("list prompts")
-    await asyncio.wait_for(follow(), 5)
+    await asyncio.wait_for(follow(), 60)
     assert seen == ["tools", "prompts"]
 
 
@@ -105,6 +106,7 @@ async def test_an_idle_listener_is_given_occasion_to_show_life() -> None:
     hub, signals = a_hub()
     listener = hub.add("user:ada", lambda _change: True)
     changes = hub.changes(listener, asyncio.Event(), 0.001)
+    assert isinstance(changes, AsyncGenerator)
     assert await anext(changes) is None
     signals.send("list tools")
     while (change := await anext(changes)) is None:

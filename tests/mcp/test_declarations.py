@@ -30,7 +30,7 @@ async def undocumented(arguments: Words) -> str:
     return arguments.text
 
 
-async def untyped(arguments) -> str:
+async def untyped(arguments) -> str:  # pyright: ignore[reportMissingParameterType]
     """Untyped."""
     return str(arguments)
 
@@ -179,7 +179,7 @@ def test_one_typed_function_is_a_complete_tool() -> None:
     assert declared.output_schema is not None
     assert declared.output_schema["properties"]["words"]["description"] == "How many."
     with pytest.raises(dataclasses.FrozenInstanceError):
-        declared.name = "other"
+        declared.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(

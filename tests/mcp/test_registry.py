@@ -1,6 +1,6 @@
 """The union of rooms: names are unique, nothing is claimed that is not there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ INFO = ServerInfo("pentad", "1", "Pentad", "For tests.")
 
 
 @asynccontextmanager
-async def nothing(_platform: Platform) -> Any:
+async def nothing(_platform: Platform) -> AsyncGenerator[None]:
     yield None
 
 

@@ -26,7 +26,7 @@ async def a_session(database: Database, clock: TurnedClock) -> Session:
 
 
 async def followed(log: StreamLog, session: str, stream: str, after: int) -> list[int]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return [event.seq async for event in log.follow(session, stream, after) if event is not None]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ from pentad.kernel.limits import Limits
 from pentad.net.forwarded import TrustedProxies
 from pentad.net.server import NO_PROXIES, serve
 
-PATIENCE = 8.0
+PATIENCE = 60.0
 HONEST = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 
 
@@ -75,7 +75,7 @@ async def running(
     write_seconds: float = 5.0,
     proxies: TrustedProxies = NO_PROXIES,
     **limits: Any,
-) -> AsyncIterator[Running]:
+) -> AsyncGenerator[Running]:
     stopping = asyncio.Event()
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(

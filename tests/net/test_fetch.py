@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import json
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -36,7 +36,7 @@ class Names:
 
 
 @asynccontextmanager
-async def answering(handler: Any, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+async def answering(handler: Any, tls: ssl.SSLContext | None = None) -> AsyncGenerator[int]:
     """A web server whose every path is answered by `handler`; the port it listens on."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
@@ -53,10 +53,9 @@ async def answering(handler: Any, tls: ssl.SSLContext | None = None) -> AsyncIte
 @asynccontextmanager
 async def fetching(
     *, hosts: Names | None = None, tls: ssl.SSLContext | None = None, **policy: Any
-) -> AsyncIterator[Any]:
-    fetcher = HttpFetcher(
-        FetchPolicy(**{"allow_networks": LOOPBACK, "allow_http": True, **policy}), resolver=hosts or Names(), tls=tls
-    )
+) -> AsyncGenerator[Any]:
+    given: dict[str, Any] = {"allow_networks": LOOPBACK, "allow_http": True, **policy}
+    fetcher = HttpFetcher(FetchPolicy(**given), resolver=hosts or Names(), tls=tls)
     try:
         yield fetcher.fetch
     finally:

@@ -55,7 +55,7 @@ async def attempt(url: str, connections: Connections, names: ChangingNames) -> P
 
 
 def hosts_that_are_private() -> st.SearchStrategy[str]:
-    v4 = st.one_of([st.ip_addresses(network=network) for network in PRIVATE_V4])
+    v4 = st.one_of([st.ip_addresses(network=network) for network in PRIVATE_V4]).map(str).map(IPv4Address)
     return v4.flatmap(
         lambda address: (
             ipv4_spellings(address)

@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -210,7 +210,7 @@ async def test_a_reader_that_stops_reading_is_cut_off():
 
     async with running(endless, write_seconds=0.3) as server:
         peer = await server.connect(HONEST)
-        peer.writer.transport.pause_reading()
+        cast("asyncio.Transport", peer.writer.transport).pause_reading()
         await asyncio.wait_for(ended.wait(), PATIENCE)
 
 

@@ -1,7 +1,7 @@
 """Answers that are handed on while they come: the guards of a fetch, and a limit on silence."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,15 +13,13 @@ from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from tests.net.test_fetch import LOOPBACK, Names, answering, echo
 
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 @asynccontextmanager
-async def streaming(**policy: Any) -> AsyncIterator[HttpFetcher]:
-    fetcher = HttpFetcher(
-        FetchPolicy(**{"allow_networks": LOOPBACK, "allow_http": True, **policy}),
-        resolver=Names(hidden_example="10.0.0.1"),
-    )
+async def streaming(**policy: Any) -> AsyncGenerator[HttpFetcher]:
+    given: dict[str, Any] = {"allow_networks": LOOPBACK, "allow_http": True, **policy}
+    fetcher = HttpFetcher(FetchPolicy(**given), resolver=Names(hidden_example="10.0.0.1"))
     try:
         yield fetcher
     finally:
@@ -78,7 +76,7 @@ async def test_a_silent_stream_ends_with_an_error():
     async def handler(request: web.Request) -> web.StreamResponse:
         response = await begun(request)
         await response.write(b"one")
-        await asyncio.sleep(PATIENCE)
+        await asyncio.Event().wait()
         return response
 
     async with (
@@ -112,7 +110,7 @@ async def test_a_stream_that_breaks_off_says_so():
 @pytest.mark.anyio
 async def test_an_answer_that_does_not_begin_in_time_is_given_up():
     async def handler(request: web.Request) -> web.Response:
-        await asyncio.sleep(PATIENCE)
+        await asyncio.Event().wait()
         return web.Response()
 
     async with answering(handler) as port, streaming() as fetcher:
@@ -181,7 +179,7 @@ async def test_open_streams_never_keep_a_fetch_waiting():
             return web.Response(text="done")
         response = await begun(request)
         await response.write(b"one")
-        await asyncio.sleep(PATIENCE)
+        await asyncio.Event().wait()
         return response
 
     async with (
@@ -201,7 +199,7 @@ async def test_a_stream_left_early_frees_its_connection():
     async def handler(request: web.Request) -> web.StreamResponse:
         response = await begun(request)
         await response.write(b"one")
-        await asyncio.sleep(PATIENCE)
+        await asyncio.Event().wait()
         return response
 
     async with answering(handler) as port, streaming(connections=1) as fetcher:

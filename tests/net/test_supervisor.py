@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,8 +13,9 @@ import pytest
 from pentad.kernel.errors import Misconfigured
 from pentad.net.listen import bind
 from pentad.net.supervisor import inherited, supervise
+from tests.waiting import until_true
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 HERE = Path(__file__).parent
 WORKER = HERE / "worker_app.py"
 
@@ -39,7 +40,7 @@ async def answers_until(port: int, enough: Callable[[set[int]], bool]) -> set[in
 
 
 @asynccontextmanager
-async def supervised() -> AsyncIterator[tuple[int, asyncio.Event]]:
+async def supervised() -> AsyncGenerator[tuple[int, asyncio.Event]]:
     stopping = asyncio.Event()
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
@@ -61,9 +62,14 @@ async def supervised() -> AsyncIterator[tuple[int, asyncio.Event]]:
 
 async def gone(pid: int) -> None:
     """Wait until a process that is no child of ours has ended."""
-    async with asyncio.timeout(PATIENCE):
-        while Path(f"/proc/{pid}").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"):
-            await asyncio.sleep(0.02)
+
+    def has_ended() -> bool:
+        try:
+            return " Z " in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    await until_true(has_ended)
 
 
 @pytest.mark.anyio

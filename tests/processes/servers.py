@@ -3,13 +3,13 @@
 import signal
 import subprocess
 import tempfile
-import time
 from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
 from tests.conformance.server import REPOSITORY, environment, free_port, pentad
 from tests.conformance.wire import Wire
+from tests.waiting import wait_until
 
 ROOM = "tests.behaviour.room:ROOM"
 _PATIENCE = 60.0
@@ -42,19 +42,19 @@ class Server:
 
     def wait_until_ready(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline:
-            assert self._process.poll() is None, self._log.read_text(encoding="utf-8")
-            connection = HTTPConnection("127.0.0.1", self.port, timeout=5)
-            try:
-                connection.request("GET", "/readyz")
-                if connection.getresponse().status == 200:
-                    return
-            except OSError:
-                time.sleep(0.02)  # nothing to wait on yet: the port is not open
-            finally:
-                connection.close()
-        raise AssertionError(self._log.read_text(encoding="utf-8"))
+        wait_until(self._is_ready, f"not ready: {self._log}")
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self._log.read_text(encoding="utf-8")
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
 
     def kill(self) -> None:
         """End it as a power cut would, without a chance to say good-bye."""

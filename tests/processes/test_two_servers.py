@@ -2,14 +2,13 @@
 
 import json
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from tests.conformance.wire import Event, Modern, Session, Wire
 from tests.processes.servers import Pair
+from tests.waiting import wait_until
 
 ASKS = {"elicitation": {}, "sampling": {}, "roots": {}}
 
@@ -24,20 +23,13 @@ def can_resume(session: Session, event_id: str | None) -> bool:
         return stream.status == 200 and any("result" in event.data for event in stream.events())
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.mark.requirement("mcp:sessions:any-process")
 def test_a_session_made_on_one_is_served_by_the_other(pair: Pair) -> None:
     session = Session.start(pair.a.wire)
     there = through(session, pair.b.wire)
     assert there.tool("echo", {"text": "hi"}).result["content"][0]["text"] == "hi"
     assert there.call("logging/setLevel", {"level": "emergency"}).result == {}
-    eventually(lambda: len(session.tool("chatter").notifications) == 1)
+    wait_until(lambda: len(session.tool("chatter").notifications) == 1, "the level is not known there")
 
 
 @pytest.mark.requirement("mcp:sessions:delete-everywhere")
@@ -46,7 +38,7 @@ def test_a_session_ended_on_one_is_gone_from_the_other_at_once(pair: Pair) -> No
     there = through(session, pair.b.wire)
     assert there.call("ping").status == 200
     assert session.end().status in (200, 204)
-    eventually(lambda: there.call("ping").status == 404)
+    wait_until(lambda: there.call("ping").status == 404, "the end is not known there")
     assert session.call("ping").status == 404
 
 
@@ -122,7 +114,7 @@ def test_a_session_survives_the_death_of_the_server_that_made_it(pair: Pair) -> 
     session = Session.start(pair.a.wire)
     events = session.tool("count", {"steps": 2}, meta={"progressToken": 1}).events
     there = through(session, pair.b.wire)
-    eventually(lambda: can_resume(there, events[0].id))
+    wait_until(lambda: can_resume(there, events[0].id), "the stream cannot be resumed there")
     pair.a.kill()
     assert there.tool("echo", {"text": "alive"}).result["content"][0]["text"] == "alive"
     with there.listen(events[0].id) as resumed:

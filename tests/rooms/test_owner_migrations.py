@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pentad.app import CORE_SETS
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Dialect, Transaction
 from pentad.rooms.agents.store import decode_caller
 from pentad.storage.migrations import MigrationSet
 from pentad.storage.sql_text import split_statements
@@ -22,7 +22,7 @@ ROOMS = (
 OLD = ["key:aaaa", "Laptop", ["*:read"], "key"]
 
 
-def _step(package: str, name: str, dialect: str) -> list[str]:
+def _step(package: str, name: str, dialect: Dialect) -> list[str]:
     folder = Path(str(files(package)))
     [found] = [one for one in (folder / f"{name}.sql", folder / f"{name}.{dialect}.sql") if one.exists()]
     return list(split_statements(found.read_text(encoding="utf-8"), dialect))

@@ -79,9 +79,8 @@ class Oracle:
         having = {term: sum(term in one for one in held) for term in query_terms(query)}
         return {term: math.log(1 + (len(held) - count + 0.5) / (count + 0.5)) for term, count in having.items()}
 
-    def _logit(self, query: str, number: int, words: float, cosine: float | None) -> float:
+    def _logit(self, idf: Mapping[str, float], number: int, words: float, cosine: float | None) -> float:
         """What a document is ranked by: words and cosine, or words alone without a vector."""
-        idf = self._idf(query)
         total = sum(idf.values())
         share = words / ((K1 + 1) * total) if total else 0.0
         held = {term for text in self.texts[number].values() for term in terms(text)}
@@ -92,7 +91,8 @@ class Oracle:
     def _shown(
         self, query: str, ranked: list[int], scores: dict[int, float], cosines: dict[int, float]
     ) -> list[tuple[int, float]]:
-        each = [1 / (1 + math.exp(-self._logit(query, n, scores[n], cosines.get(n)))) for n in ranked]
+        idf = self._idf(query)
+        each = [1 / (1 + math.exp(-self._logit(idf, n, scores[n], cosines.get(n)))) for n in ranked]
         return list(zip(ranked, never_rising(each), strict=True))
 
     def _best(self, number: int, asked: np.ndarray, embedder: HashingEmbedder) -> tuple[float, np.ndarray]:
@@ -112,5 +112,6 @@ class Oracle:
         cosines = {n: self._best(n, asked, embedder)[0] for n in scores if self.windows[n]}
         nearest = sorted(cosines, key=lambda n: (-cosines[n], n))[:count]
         union = sorted({*matching[:count], *nearest})
-        logits = {n: self._logit(query, n, scores[n], cosines.get(n)) for n in union}
+        idf = self._idf(query)
+        logits = {n: self._logit(idf, n, scores[n], cosines.get(n)) for n in union}
         return sorted(union, key=lambda n: (-round(logits[n], 6), n))

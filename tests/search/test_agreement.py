@@ -1,17 +1,18 @@
 """Both stores give what the plain arithmetic gives, whatever was put, replaced, removed, merged or dropped before."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import Database, Transaction
 from pentad.search.documents import Document, Ranking
 from pentad.search.index import SearchIndex
 from pentad.search.searchable import Searchable, SearchField
@@ -25,6 +26,10 @@ from tests.stores import PostgresServer
 _WORDS = "harbour ship copper grain bees hive honey rain lamp keeper letter winter the of and running runs ran"
 WORDS = _WORDS.split()
 EMBEDDER = HashingEmbedder()
+
+Fields = str | dict[str, str]
+Question = tuple[str, int, frozenset[int] | None, dict[str, float]]
+"""The query, the limit, the ids that are allowed, and the weights of the fields."""
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 numbers = st.integers(1, 14)
@@ -54,7 +59,7 @@ class Both:
     sides: list[Side]
     names: Iterator[str] = field(default_factory=lambda: (f"example-{number}" for number in range(100_000)))
 
-    def write(self, change) -> None:
+    def write(self, change: Callable[[SearchIndex, Transaction], object]) -> None:
         for side in self.sides:
             self.portal.call(side.database.write, lambda tx, side=side: change(side.index, tx))
 
@@ -66,7 +71,7 @@ class Both:
         for side in self.sides:
             self.portal.call(side.index.embed_pending)
 
-    def search(self, name: str, question) -> list[Ranking]:
+    def search(self, name: str, question: Question) -> list[Ranking]:
         query, limit, allowed, weights = question
 
         async def asked(index: SearchIndex) -> Ranking:
@@ -95,7 +100,7 @@ def both(postgres_server: PostgresServer) -> Iterator[Both]:
             portal.call(side.database.close)
 
 
-def check(both: Both, name: str, oracle: Oracle, question) -> None:
+def check(both: Both, name: str, oracle: Oracle, question: Question) -> None:
     query, limit, allowed, weights = question
     rankings = both.search(name, question)
     hybrid = any(oracle.windows.values())
@@ -114,18 +119,18 @@ def check(both: Both, name: str, oracle: Oracle, question) -> None:
     assert here.idf == there.idf
 
 
-def made(number: int, text, windows: list[str], ready: bool) -> Document:
+def made(number: int, text: Fields, windows: list[str], ready: bool) -> Document:
     vectors = EMBEDDER.vectors(windows) if ready and windows else None
     return Document(number, text, windows, vectors)
 
 
-def known(text) -> dict[str, str]:
+def known(text: Fields) -> dict[str, str]:
     return {"": text} if isinstance(text, str) else text
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, max_size=10), questions)
-def test_any_history_is_searched_alike_on_both_stores(both: Both, history, question):
+def test_any_history_is_searched_alike_on_both_stores(both: Both, history: list[tuple[str, Any]], question: Question):
     name, oracle = next(both.names), Oracle()
     for kind, detail in history:
         if kind == "put":

@@ -1,12 +1,13 @@
 """What rooms rely on: updates in their transaction, filters before ranking, models never mixed, honest fallbacks."""
 
 import asyncio
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
 
 import pytest
 
 from pentad.kernel.errors import Conflict, InvalidInput
-from pentad.kernel.ports import Database
+from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.search.documents import Document
 from pentad.search.fusion import Scope
 from pentad.search.index import SearchIndex
@@ -15,6 +16,8 @@ from tests.search.opening import SENTENCES, SETS, document, found, put, remove
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
 
 
 async def test_a_hit_says_why_it_was_found(database: Database, index: SearchIndex):
@@ -57,7 +60,7 @@ async def test_what_words_say_of_a_question_does_not_depend_on_the_vectors(
 async def test_what_a_transaction_undoes_was_never_there(database: Database, index: SearchIndex):
     await put(database, index, {1: SENTENCES[1]})
 
-    def work(tx) -> None:
+    def work(tx: Transaction) -> None:
         index.put(tx, "shore", [document(2, SENTENCES[2], HashingEmbedder())])
         index.remove(tx, "shore", [1])
         raise InvalidInput("No.")
@@ -188,7 +191,7 @@ async def test_what_is_written_while_a_question_is_embedded_is_found(database: D
 
         dialect, write = database.dialect, database.write
 
-        async def read(self, work):
+        async def read(self, work: Callable[[Rows], T]) -> T:
             found = await database.read(work)
             if isinstance(found, Scope):
                 looked_up.set()
@@ -197,8 +200,8 @@ async def test_what_is_written_while_a_question_is_embedded_is_found(database: D
     class Slow(HashingEmbedder):
         """Somebody writes while it works, after the words were looked up."""
 
-        async def embed(self, texts):
-            await asyncio.wait_for(looked_up.wait(), 30)
+        async def embed(self, texts: Sequence[str]) -> bytes:
+            await asyncio.wait_for(looked_up.wait(), 60)
             await put(database, plain, {7: "Ships wait for the tide.", 2: "Nothing floats here any more."})
             return await super().embed(texts)
 

@@ -1,7 +1,5 @@
 """Chores: merging, clearing away, vectors that come later, indexes for large collections."""
 
-import asyncio
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from pentad.search.index import SearchIndex
 from tests.search.hashing import HashingEmbedder
 from tests.search.opening import SENTENCES, found, put, remove
 from tests.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 TABLES = ("collections", "fields", "documents", "segments", "lengths", "postings", "removed", "vectors", "pending")
@@ -87,13 +86,14 @@ async def test_what_waits_is_embedded_and_merged_in_the_background(
     await put(database, index, {0: "left over"}, with_vectors=False)
     index.start()
     try:
-        async with asyncio.timeout(30):
-            while await count(database, "pending"):
-                await asyncio.sleep(0.01)
-            for number in range(1, 12):
-                await put(database, index, {number: f"ship {number}"}, with_vectors=False)
-            while await count(database, "pending") or await count(database, "segments") > 8:
-                await asyncio.sleep(0.01)
+        await until(lambda: count(database, "pending"), lambda waiting: waiting == 0)
+        for number in range(1, 12):
+            await put(database, index, {number: f"ship {number}"}, with_vectors=False)
+
+        async def is_tidy() -> bool:
+            return await count(database, "pending") == 0 and await count(database, "segments") <= 8
+
+        await until(is_tidy)
     finally:
         await index.stop()
 
@@ -107,9 +107,7 @@ async def test_nothing_is_embedded_in_the_background_while_somebody_is_at_work(
     try:
         for number in range(20):
             await put(database, index, {number: f"ship {number}"}, with_vectors=False)
-        async with asyncio.timeout(30):
-            while await count(database, "segments") > 8:
-                await asyncio.sleep(0.01)
+        await until(lambda: count(database, "segments"), lambda segments: segments <= 8)
         assert await count(database, "pending") == 20
         assert embedder.asked == []
     finally:
@@ -161,8 +159,8 @@ async def test_a_large_collection_is_searched_almost_exactly(database: Database,
     documents = [Document(number, "", ["x"], row.tobytes()) for number, row in enumerate(vectors)]
     await database.write(lambda tx: sieved.put(tx, "large", documents))
     await sieved.tidy()
+    names = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'search_vectors_of_%'"
     if database.dialect == "postgres":
-        names = "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'search_vectors_of_%'"
         assert await database.read(lambda rows: rows.value(names)) == 1
     same = 0
     for turn in range(20):

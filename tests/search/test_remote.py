@@ -1,7 +1,7 @@
 """An embeddings endpoint over real HTTP: what is asked, what is checked, when it is asked again."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,11 +39,12 @@ class Endpoint:
         self.pauses.append(seconds)
 
     @asynccontextmanager
-    async def open(self, **changes: Any) -> AsyncIterator[RemoteEmbedder]:
+    async def open(self, **changes: Any) -> AsyncGenerator[RemoteEmbedder]:
         fetcher = HttpFetcher()
         try:
             async with answering(self.answer) as port:
-                given = {"url": f"http://127.0.0.1:{port}/v1", "model": "small", "dimensions": 3, "key": KEY, **changes}
+                url = f"http://127.0.0.1:{port}/v1"
+                given: dict[str, Any] = {"url": url, "model": "small", "dimensions": 3, "key": KEY, **changes}
                 yield RemoteEmbedder(RemoteModel(**given), fetcher, pause=self.pause)
         finally:
             await fetcher.close()
@@ -107,7 +108,7 @@ async def test_patience_ends_and_the_error_says_when_to_come_back():
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])
-async def test_a_refusal_is_not_repeated_and_never_shows_the_key(status):
+async def test_a_refusal_is_not_repeated_and_never_shows_the_key(status: int):
     endpoint = Endpoint(refusal(status, "The model\ndoes not exist"))
     async with endpoint.open() as embedder:
         with pytest.raises(Misconfigured, match="The model does not exist") as refused:
@@ -132,7 +133,7 @@ async def test_vectors_of_other_dimensions_are_refused():
         '{"data": [{"embedding": [1, 0, 0]}, {"embedding": [1, 0, 0]}]}', '{"data": [3]}',
     ],
 )  # fmt: skip
-async def test_an_answer_that_is_none_is_refused_in_clear_words(body):
+async def test_an_answer_that_is_none_is_refused_in_clear_words(body: str):
     endpoint = Endpoint(web.Response(text=body, content_type="application/json"))
     async with endpoint.open() as embedder:
         with pytest.raises(Unavailable, match="embeddings endpoint"):

@@ -66,7 +66,9 @@ def _lose_head(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [shutil.rmtree, _cut, _lengthen, _lose_one, _damage_head, _lose_head])
-async def test_harmed_files_are_mended(database: Database, index: SearchIndex, stores: Stores, harm: Callable):
+async def test_harmed_files_are_mended(
+    database: Database, index: SearchIndex, stores: Stores, harm: Callable[[Path], object]
+):
     folder = stores.data / "search"
     await put(database, index, SENTENCES)
     expected = await index.search("shore", "copper ships", limit=6)

@@ -11,7 +11,7 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 async def tables(db: Database) -> None:
@@ -164,6 +164,7 @@ async def test_computed_values_have_the_same_types(store: Database):
         "SELECT count(*), sum(number), avg(number), max(id), sum(flag), EXISTS (SELECT 1 FROM things), "
         "min(weight), sum(number) = 4 FROM things"
     )
+    assert row is not None
     assert row == (1, 4, 4.0, "a", 1, 1, None, 1)
     assert [type(value) for value in row] == [int, int, float, str, int, int, type(None), int]
 

@@ -17,6 +17,7 @@ from pentad.storage.migrations import STORAGE, apply
 from pentad.storage.sqlite import SqliteDatabase
 from tests.faults.broken_disks import FailingDisk
 from tests.refusing import damage, full, read_only
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -229,9 +230,7 @@ async def test_a_store_that_works_again_is_noticed_without_anybody_asking(
     with read_only(things):
         await refused(things)
         assert watch.health.status == "degraded"
-    async with asyncio.timeout(20):
-        while watch.health.status != "ok":
-            await asyncio.sleep(0.01)
+    await until_true(lambda: watch.health.status == "ok")
     await watch.stop()
 
 
@@ -242,7 +241,5 @@ async def test_damage_that_is_gone_is_noticed_by_a_check(things: Database, monke
     health_of(things).record(Misconfigured("x", details={"reason": "damaged"}), "read")
     watch = StoreWatch(things)
     watch.start()
-    async with asyncio.timeout(20):
-        while watch.health.status != "ok":
-            await asyncio.sleep(0.01)
+    await until_true(lambda: watch.health.status == "ok")
     await watch.stop()

@@ -1,6 +1,7 @@
 """Migrations over both dialects: in order, once, recorded, and refused when the store and the code do not fit."""
 
 import asyncio
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ Package = Callable[[dict[str, str]], MigrationSet]
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Package:
     """Writes (or rewrites) an importable folder of migrations."""
+    (tmp_path / "code").mkdir()  # a folder that is looked up before it exists is never looked up again
     monkeypatch.syspath_prepend(str(tmp_path / "code"))
     name = f"made_for_test_{abs(hash(request.node.name))}"
 
@@ -35,6 +37,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         sys.modules.pop(name, None)
+        importlib.invalidate_caches()
         return MigrationSet("people", name)
 
     return make

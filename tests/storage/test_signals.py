@@ -11,7 +11,7 @@ from pentad.kernel.ports import Database, Transaction
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 CHILD = """
 import asyncio, sys
@@ -23,7 +23,7 @@ async def main():
     heard = asyncio.Event()
     db.listen("to-child", lambda payload: heard.set())
     print("ready", flush=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await heard.wait()
     await db.write(lambda tx: tx.signal("to-parent", "héllo"))
     await db.close()

@@ -21,7 +21,7 @@ from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import prepare_file
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 CHILD = """
 import asyncio, sys
@@ -224,7 +224,8 @@ async def test_a_brief_unit_leaves_waiting_for_another_process_to_the_writer(qui
     other = apsw.Connection(str(quick.path))
     other.execute("BEGIN IMMEDIATE")
     waiting = asyncio.ensure_future(quick.write(where, brief=True))
-    await asyncio.sleep(0.05)
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert not waiting.done()
     other.execute("ROLLBACK")
     other.close()
@@ -416,8 +417,7 @@ async def test_opening_and_closing_many_times_leaks_nothing(tmp_path: Path):
 
     await once()
     before = await once()
-    for _ in range(20):
-        after = await once()
+    *_, after = [await once() for _ in range(20)]
     assert after == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pentad.db"]
 

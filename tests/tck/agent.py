@@ -15,7 +15,7 @@ from pentad.agentvault.server import BaseA2AAgent
 from pentad.rooms.agents.hosting.turn import Turn
 
 HELLO: Final = "Hello from TCK"
-_FILE: Final = {"filename": "output.txt", "media_type": "text/plain"}
+_FILE: Final[dict[str, Any]] = {"filename": "output.txt", "media_type": "text/plain"}
 _BYTES: Final = base64.b64encode(b"Generated file content").decode("ascii")
 _ALIVE_SECONDS: Final = 4.5
 _DELAY_SECONDS: Final = 1.5

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +17,7 @@ TOOL = {"name": "greet", "inputSchema": {"type": "object", "properties": {"name"
 
 
 @contextmanager
-def server(answer: Callable[[dict[str, Any], dict[str, str]], Answer]) -> Iterator[str]:
+def server(answer: Callable[[dict[str, Any], dict[str, str]], Answer]) -> Generator[str]:
     """A server on this machine that answers as told; the messages it got are given to `answer`."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -35,7 +35,7 @@ def server(answer: Callable[[dict[str, Any], dict[str, str]], Answer]) -> Iterat
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *_: Any) -> None:  # noqa: A002  the base class's name
             return
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.behaviour.agents.conftest import Wire, frames_of
 from tests.behaviour.agents.hall import Steps
 from tests.behaviour.agents.test_jsonrpc import av, v10
+from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.anyio
 BASE = "/agents/tck"
@@ -167,12 +169,11 @@ async def test_lists_are_in_the_order_of_the_status_timestamps(wire: Wire) -> No
         sent = v10("m", name, contextId="ordered")
         sent["configuration"] = {"returnImmediately": True}
         made.append((await ok(wire, "POST", "/agents/steps/message:send", sent))["task"]["id"])
-        await asyncio.sleep(0.005)  # timestamps have milliseconds
+        made_at = time.time()
+        await until_true(lambda at=made_at: time.time() > at + 0.002)  # timestamps have milliseconds
     Steps.more["early"].put_nowait("a chunk, which is no status")
     path = f"/agents/steps/tasks/{made[0]}"
-    async with asyncio.timeout(10):
-        while "artifacts" not in await ok(wire, "GET", path):
-            await asyncio.sleep(0.01)
+    await until(lambda: ok(wire, "GET", path), lambda found: "artifacts" in found)
     tasks = (await ok(wire, "GET", "/agents/steps/tasks?contextId=ordered"))["tasks"]
     times = [one["status"]["timestamp"] for one in tasks]
     assert [one["id"] for one in tasks] == made[::-1]

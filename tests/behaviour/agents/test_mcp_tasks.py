@@ -1,6 +1,5 @@
 """Agents and MCP's tasks: a call of agents_send_task goes on as the task it began, on every wire that knows of it."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.settings.model import Settings
+from tests import waiting
 from tests.behaviour.clients import HTTP_MODERN, MEMORY_MODERN, META, STDIO_MODERN, Client, Object, wire_name
 from tests.behaviour.connecting import connect_http, connected_in_memory, connected_over_stdio, stdio_child
 from tests.stores import PostgresServer
@@ -65,10 +65,7 @@ async def update(client: Client, task: str, responses: Object) -> Object:
 
 
 async def until(client: Client, task: str, status: str) -> Object:
-    async with asyncio.timeout(10):
-        while (found := await get(client, task))["status"] != status:
-            await asyncio.sleep(0.01)
-    return found
+    return await waiting.until(lambda: get(client, task), lambda found: found["status"] == status)
 
 
 def accepted(asked: Object, answer: str) -> Object:

@@ -258,7 +258,7 @@ async def test_a_stream_ends_with_the_credentials_it_was_opened_with(
         chunks = answer.chunks()
         assert b'"task"' in await anext(chunks)
         await app.api_keys.revoke(key.key.id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert all([chunk.startswith(b":") or not chunk async for chunk in chunks])
 
 
@@ -328,7 +328,7 @@ async def test_a_stream_that_is_taken_up_where_nothing_is_new_begins_at_once_and
 ) -> None:
     monkeypatch.setattr(a2a_streams, "HEARTBEAT_SECONDS", 0.05)
     task = (await wire.call("tasks/send", av("slow"), "/agents/echo"))["id"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         told = wire.ask("SubscribeToTask", {"id": task}, "/agents/echo")
         seen = frames_of(await anext(told.chunks()))[0]["id"]
         await told.leave()

@@ -61,6 +61,6 @@ async def test_the_suites_hear_of_tasks_on_this_machine(tmp_path_factory: pytest
         config = {"url": f"http://127.0.0.1:{port}/hook", "authentication": {"scheme": "Bearer", "credentials": "t"}}
         sent = {**v10("tck-complete-task"), "configuration": {"taskPushNotificationConfig": config}}
         assert await Wire(app).call("SendMessage", sent, "/a2a", a2a_version="1.0")
-        head = await asyncio.wait_for(heard.get(), 10)
+        head = await asyncio.wait_for(heard.get(), 60)
     assert head.startswith(b"POST /hook ")
     assert b"authorization: Bearer t" in head

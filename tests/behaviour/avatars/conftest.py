@@ -6,7 +6,7 @@ Search is lexical here, so that nothing depends on a model that may not be there
 import contextlib
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,7 +54,7 @@ async def site(home: Path) -> AsyncIterator[App]:
 
 
 @contextlib.contextmanager
-def avatar_child(home: Path, *command: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
+def avatar_child(home: Path, *command: str, **environ: str) -> Generator["subprocess.Popen[bytes]"]:
     """A real child process that serves one avatar over stdio, and ends with its input."""
     with (home / "log").open("ab") as log:
         child = subprocess.Popen(
@@ -71,7 +71,7 @@ def avatar_child(home: Path, *command: str, **environ: str) -> Iterator["subproc
         yield child
     finally:
         child.stdin.close()
-        code = child.wait(30)
+        code = child.wait(60)
         rest = child.stdout.read()
         child.stdout.close()
     assert rest == b"", "nothing is left unsaid at the end"
@@ -96,7 +96,7 @@ def modern_avatar(home: Path) -> Iterator["subprocess.Popen[bytes]"]:
 @contextlib.asynccontextmanager
 async def open_door(
     way: tuple[Wire, str], site: App, request: pytest.FixtureRequest, capabilities: dict[str, object] | None = None
-) -> AsyncIterator[Door]:
+) -> AsyncGenerator[Door]:
     wire, path = way
     if wire.http:
         client = await connect_http(site, wire, capabilities, path=path)

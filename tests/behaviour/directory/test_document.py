@@ -228,7 +228,7 @@ def started(server: dict[str, Any], home: Path) -> Generator["subprocess.Popen[b
         assert child.stdin is not None
         assert child.stdout is not None
         child.stdin.close()
-        child.wait(30)
+        child.wait(60)
         child.stdout.close()
 
 

@@ -51,10 +51,10 @@ async def test_the_bare_initialized_notification_is_let_pass(site: App) -> None:
     connection = site.connection(said.put, transport="memory")
     hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
     await connection.receive(_message(id=1, method="initialize", params=hello))
-    assert json.loads(await asyncio.wait_for(said.get(), 10))["id"] == 1
+    assert json.loads(await asyncio.wait_for(said.get(), 60))["id"] == 1
     await connection.receive(_message(method="initialized"))
     await connection.receive(_message(id=2, method="tools/list"))
-    assert json.loads(await asyncio.wait_for(said.get(), 10))["id"] == 2, "nothing was said in between"
+    assert json.loads(await asyncio.wait_for(said.get(), 60))["id"] == 2, "nothing was said in between"
     await connection.close(grace_seconds=0)
 
 

@@ -206,7 +206,7 @@ async def test_credentials_of_a_request_are_used_and_never_told(
 ) -> None:
     given = {"collector": "dc", "bg": org}
     wrong = await connect_http(
-        lab, wire, **{"x-anypnt-client-id": "nobody", "x-anypnt-client-secret": "SECRET-MUST-NOT-LEAK"}
+        lab, wire, None, **{"x-anypnt-client-id": "nobody", "x-anypnt-client-secret": "SECRET-MUST-NOT-LEAK"}
     )
     refused = (await wrong.call("getPlatformMetricsByCollector", given)).result
     await wrong.close()
@@ -217,6 +217,7 @@ async def test_credentials_of_a_request_are_used_and_never_told(
     right = await connect_http(
         lab,
         wire,
+        None,
         **{
             "x-anypnt-client-id": anypoint["PENTAD_ANYPOINT_CLIENT_ID"],
             "x-anypnt-client-secret": anypoint["PENTAD_ANYPOINT_CLIENT_SECRET"],

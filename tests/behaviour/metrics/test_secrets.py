@@ -60,7 +60,7 @@ def settings_for(platform: Platform, data: Path) -> Settings:
 
 async def told(app: App, ids: list[str], headers: dict[str, str]) -> list[Any]:
     """What one client hears, whatever it asks."""
-    client = await connect_http(app, HTTP_MODERN, **headers)
+    client = await connect_http(app, HTTP_MODERN, None, **headers)
     questions: list[tuple[str, dict[str, Any]]] = [("getCapabilities", {}), ("listMetricKeys", {"limit": 1000})]
     for one in ids:
         brief = {"collector": one, "timeout_seconds": 2}

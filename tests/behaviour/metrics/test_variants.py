@@ -105,7 +105,7 @@ class OldClient:
         return await self.hear()
 
     async def hear(self) -> dict[str, Any]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             kind, data = await anext(self._blocks)
         assert kind == "message"
         return json.loads(data)

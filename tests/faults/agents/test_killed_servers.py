@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from tests.conformance.server import REPOSITORY, environment, free_port, pentad
 from tests.faults.agents.follower import LOST, Follower, gist, kept, sent, streamed
 from tests.stores import PostgresServer
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -32,7 +33,7 @@ async def test_streams_go_on_without_gap_or_duplicate_however_often_the_server_i
 
 
 @contextlib.contextmanager
-def store(dialect: str) -> Iterator[list[str]]:
+def store(dialect: str) -> Generator[list[str]]:
     """The arguments that name a store."""
     if dialect == "sqlite":
         yield []
@@ -109,7 +110,7 @@ async def check(session: aiohttp.ClientSession, one: Follower) -> None:
 
 
 @asynccontextmanager
-async def serving(arguments: list[str]) -> AsyncIterator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
+async def serving(arguments: list[str]) -> AsyncGenerator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
     """A server over the same store as the one before it; it is killed at the end if it lives."""
     port = free_port()
     command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", "agents"]
@@ -134,11 +135,11 @@ def kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def until_healthy(session: aiohttp.ClientSession, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            assert process.returncode is None, "The server ended while starting."
-            with contextlib.suppress(*LOST):
-                async with session.get("/healthz") as answer:
-                    if answer.status == 200:
-                        return
-            await asyncio.sleep(0.02)  # nothing to wait on yet: the port is not open
+    async def is_healthy() -> bool:
+        assert process.returncode is None, "The server ended while starting."
+        with contextlib.suppress(*LOST):
+            async with session.get("/healthz") as answer:
+                return answer.status == 200
+        return False
+
+    await until(is_healthy)

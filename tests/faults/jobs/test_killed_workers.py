@@ -13,6 +13,7 @@ from pentad.storage.open import open_database
 from tests.conformance.server import REPOSITORY, environment, free_port, pentad
 from tests.faults.agents.test_killed_servers import store
 from tests.faults.jobs.room import FOLDER
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]
 PATIENCE = 60.0
@@ -29,10 +30,11 @@ async def begun(arguments: list[str], notes: Path) -> asyncio.subprocess.Process
 
 async def noted(notes: Path, kind: str) -> set[int]:
     """The processes that left such a note, once there is one."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := {int(one.name.partition("-")[2]) for one in notes.glob(f"{kind}-*")}):
-            await asyncio.sleep(0.02)  # the processes tell only by their files
-    return found
+
+    async def look() -> set[int]:
+        return {int(one.name.partition("-")[2]) for one in notes.glob(f"{kind}-*")}
+
+    return await until(look)
 
 
 @pytest.mark.requirement("jobs:takeover")
@@ -47,12 +49,14 @@ async def test_the_job_of_a_killed_process_is_run_by_another(tmp_path: Path, dia
             url = named[1] if named else None
             database = await open_database(url, tmp_path)
             queue = JobQueue(database, SystemClock())
-            async with asyncio.timeout(PATIENCE):
-                while True:  # until a server has made the tables
-                    with contextlib.suppress(Exception):
-                        await database.write(lambda tx: queue.enqueue(tx, "work.long", key="one"))
-                        break
-                    await asyncio.sleep(0.05)
+
+            async def enqueued() -> bool:
+                with contextlib.suppress(Exception):  # until a server has made the tables
+                    await database.write(lambda tx: queue.enqueue(tx, "work.long", key="one"))
+                    return True
+                return False
+
+            await until(enqueued)
             (first,) = await noted(notes, "began")
             [killed] = [one for one in servers if one.pid == first]
             killed.kill()

@@ -36,8 +36,8 @@ class Server:
     async def ask(self, path: str, verb: str = "GET", address: str = "192.0.2.1", **headers: str) -> HttpAnswer:
         """One request from an address, read to its end."""
 
-        async def from_there(scope: Any, receive: Any, answer: Any) -> None:
-            await self.front({**scope, "client": (address, 4000)}, receive, answer)
+        async def from_there(scope: Any, receive: Any, send: Any) -> None:
+            await self.front({**scope, "client": (address, 4000)}, receive, send)
 
         reply = send(from_there, verb, path, {name.replace("_", "-"): value for name, value in headers.items()})
         await reply.body()
@@ -197,7 +197,7 @@ async def test_an_answer_that_has_begun_takes_no_place(server: Server) -> None:
     place = await lane.enter()
 
     async def slow_reader(_message: Any) -> None:
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     sending = asyncio.create_task(leaving(place, slow_reader)({"type": "http.response.start"}))
     async with asyncio.timeout(5):

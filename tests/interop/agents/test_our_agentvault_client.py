@@ -2,10 +2,20 @@
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
-from pentad.agentvault import AgentCard, AgentVaultClient, KeyManager, Message, TextPart, agent_card_utils, exceptions
+from pentad.agentvault import (
+    AgentCard,
+    AgentVaultClient,
+    DataPart,
+    KeyManager,
+    Message,
+    TextPart,
+    agent_card_utils,
+    exceptions,
+)
 from pentad.rooms.agents.context.integrity import items_hash
 from tests.interop.agents.tours import foreign_agent
 from tests.interop.environments import agentvault_python
@@ -71,10 +81,13 @@ async def test_a_cancellation_tells_whether_the_task_was_canceled(client: AgentV
 
 
 async def test_a_context_and_its_hash_arrive(client: AgentVaultClient, card: AgentCard) -> None:
-    items = {"profile": {"mediaType": "application/json", "content": {"age": 42, "large": 2**53 + 1}}, "empty": {}}
+    profile = {"mediaType": "application/json", "content": {"age": 42, "large": 2**53 + 1}}
+    items: dict[str, Any] = {"profile": profile, "empty": {}}
     task_id = await client.initiate_task(card, said("hello"), KEYS, mcp_context={"items": items})
     task = await client.get_task_status(card, task_id, KEYS)
-    arrived = task.messages[-1].parts[-1].content["context"]["items"]
+    part = task.messages[-1].parts[-1]
+    assert isinstance(part, DataPart)
+    arrived = part.content["context"]["items"]
     assert arrived == items
     assert items_hash(arrived) == items_hash(items)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Generator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
@@ -54,11 +55,11 @@ async def agent(request: pytest.FixtureRequest, sites: dict[str, str], fetcher: 
 
 
 def said(text: str, task: Task | None = None) -> Message:
-    more = {} if task is None else {"task_id": task.id, "context_id": task.context_id}
+    more: dict[str, Any] = {} if task is None else {"task_id": task.id, "context_id": task.context_id}
     return Message(id=opaque_id(), role="user", parts=(Part(text=text),), **more)
 
 
-async def sent(agent: RemoteAgent, message: Message, **more: object) -> Task:
+async def sent(agent: RemoteAgent, message: Message, **more: Any) -> Task:
     task = await agent.send(message, **more)
     assert isinstance(task, Task)
     return task

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -74,7 +74,7 @@ class HttpSource:
 
 
 @asynccontextmanager
-async def http_source(answering: Answering) -> AsyncIterator[HttpSource]:
+async def http_source(answering: Answering) -> AsyncGenerator[HttpSource]:
     source = HttpSource(answering)
     server = await asyncio.start_server(source.serve, "127.0.0.1", 0)
     source.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

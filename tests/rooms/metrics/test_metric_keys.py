@@ -1,6 +1,8 @@
 """What a metric key means."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -53,7 +55,7 @@ TREE = [
     "networking.vpcsUsed", "cloudhub.networking.vpcsUsed", "runtimeManagerMetrics.cloudhub.networking.vpcsUsed",
     "vpcsUsed", "VPCSUSED", "networking.vpcsU*", "**.vpcsUsed", "*.vpcsUsed",
 ])  # fmt: skip
-def test_every_way_to_name_one_metric_means_it(key):
+def test_every_way_to_name_one_metric_means_it(key: str):
     assert resolve_keys(CLOUDHUB, [key]) == ("networking.vpcsUsed",)
 
 
@@ -63,7 +65,7 @@ def test_every_way_to_name_one_metric_means_it(key):
     ("production.vcoresUsed", KEYS[2:3]), ("production.details.vcoresUsed", KEYS[2:3]), ("vcores*", (KEYS[2], KEYS[4])),
     ("production.v*", KEYS[2:3]), ("*.details.vcoresUsed", (KEYS[2], KEYS[4])), ("*", KEYS),
 ])  # fmt: skip
-def test_a_part_or_a_pattern_means_all_below_it(key, meant):
+def test_a_part_or_a_pattern_means_all_below_it(key: str, meant: Sequence[str]):
     assert resolve_keys(CLOUDHUB, [key]) == tuple(meant)
 
 
@@ -93,13 +95,13 @@ def test_a_bare_name_is_found_at_the_root_and_below():
 
 
 @pytest.mark.parametrize("key", ["production.details.vcoresUsed", "DETAILS.vcoresUsed", "**.details.vcores*"])
-def test_who_writes_details_means_the_entries_of_environments_alone(key):
+def test_who_writes_details_means_the_entries_of_environments_alone(key: str):
     _, matches = select(TREE[0], CLOUDHUB, [key])
     assert [dict(match.labels)["environmentName"] for match in matches] == ["Prod", "Ops"]
 
 
 @pytest.mark.parametrize("key", ["*", "**"])
-def test_a_wildcard_means_figures_and_not_what_stands_beside_them(key):
+def test_a_wildcard_means_figures_and_not_what_stands_beside_them(key: str):
     _, matches = select({"date": "today", **TREE[0], "errors": []}, CLOUDHUB, [key])
     assert [match.path for match in matches] == ["runtimeManagerMetrics"]
 
@@ -131,8 +133,8 @@ PATTERN_STEP = st.sampled_from(["a", "b", "*", "**", "a*", "*b", "a*c", "*b*"])
 
 
 @given(st.lists(PATTERN_STEP, min_size=1, max_size=5), st.lists(STEP, min_size=1, max_size=5))
-def test_wildcards_mean_what_a_regular_expression_says(pattern, path):
-    def written(step):
+def test_wildcards_mean_what_a_regular_expression_says(pattern: list[str], path: list[str]):
+    def written(step: str) -> str:
         return re.escape(step).replace(r"\*", r"[^.]*")
 
     expression = "".join(r"(?:[^.]+\.)*" if step == "**" else written(step) + r"\." for step in pattern)
@@ -146,7 +148,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-def test_every_leaf_is_found_by_its_own_path_and_by_no_other_value(tree):
+def test_every_leaf_is_found_by_its_own_path_and_by_no_other_value(tree: dict[str, Any]):
     leaves = flatten(tree)
     info = Info(
         id="x", title="", description="", catalogue=tuple(Metric(key=leaf.path, description="") for leaf in leaves)

@@ -6,11 +6,12 @@ from msgspec import structs
 from pentad.jobs.job import Schedule
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.engine.catalogue import Catalogue
+from pentad.rooms.metrics.models import Info
 from pentad.rooms.metrics.service import checked_thresholds, poll_schedules
 from tests.rooms.metrics.toys import Toy
 
 
-def info(name, *, ready=True, seconds=None):
+def info(name: str, *, ready: bool = True, seconds: float | None = None) -> Info:
     return structs.replace(Toy().info(), id=name, ready=ready, poll_seconds=seconds)
 
 
@@ -38,7 +39,7 @@ def test_a_schedule_that_is_no_time_is_refused(seconds):
         poll_schedules(INFOS, {"host": seconds})
 
 
-def test_a_threshold_for_what_is_not_measured_is_said(caplog):
+def test_a_threshold_for_what_is_not_measured_is_said(caplog: pytest.LogCaptureFixture):
     given = {"toy.groups": {"warn": 5}, "toy.gruops": {"warn": 5}}
     assert checked_thresholds(Catalogue([Toy()]), given) == given
     assert "toy.gruops. Did you mean 'toy.groups'?" in caplog.text
@@ -46,6 +47,6 @@ def test_a_threshold_for_what_is_not_measured_is_said(caplog):
 
 
 @pytest.mark.parametrize("rule", [{"warn": "much"}, {"wran": 5}, 80])
-def test_a_threshold_that_makes_no_sense_is_refused_when_the_room_opens(rule):
+def test_a_threshold_that_makes_no_sense_is_refused_when_the_room_opens(rule: object):
     with pytest.raises(Misconfigured, match="groups"):
         checked_thresholds(Catalogue([Toy()]), {"toy.groups": rule})

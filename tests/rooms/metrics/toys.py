@@ -55,12 +55,12 @@ class Toy:
             structure=("groups",),
         )
 
-    def plan(self, wanted: Query, known: Facts) -> Plan:
+    def plan(self, query: Query, known: Facts) -> Plan:
         self.plans += 1
         tree = Fact("groups")
         if tree not in known:
             return Plan((tree,))
-        names = known.value(tree, []) if wanted.wants("size") else []
+        names = known.value(tree, []) if query.wants("size") else []
         return Plan(tuple(fact for name in names if (fact := Fact("size", (name,))) not in known))
 
     async def fetch(self, fact: Fact, upstream: Any) -> Any:
@@ -77,7 +77,7 @@ class Toy:
             return [f"g{number}" for number in range(self._groups)]
         return len(fact.scope[0])
 
-    def reduce(self, wanted: Query, facts: Facts) -> Snapshot:
+    def reduce(self, query: Query, facts: Facts) -> Snapshot:
         names = facts.value(Fact("groups"), [])
         sizes = {name: facts.value(Fact("size", (name,))) for name in names}
         samples = [
@@ -88,11 +88,11 @@ class Toy:
                 state=state_of([problem] if (problem := facts.problem(Fact("size", (name,)))) else []),
             )
             for name, size in sizes.items()
-            if wanted.wants("size")
+            if query.wants("size")
         ]
         samples.append(Sample(key="groups", value=len(names)))
         tree = {"groups": len(names), "each": [{"id": name, "size": size} for name, size in sizes.items()]}
-        return Snapshot(collector=self.id, scope="", as_of=wanted.now, tree=tree, samples=samples)
+        return Snapshot(collector=self.id, scope="", as_of=query.now, tree=tree, samples=samples)
 
 
 def engine_of(toy: Any, *, clock: Clock | None = None, limit: int = 64) -> QueryEngine:

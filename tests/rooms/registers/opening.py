@@ -1,6 +1,6 @@
 """The room over a real store, with a clock the tests can turn and a fetcher that may reach this machine."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ async def opened(
     clock: SystemClock | None = None,
     embedder: Embedder | None = None,
     secret_box: SecretBox = PLAIN,
-) -> AsyncIterator[Registers]:
+) -> AsyncGenerator[Registers]:
     """One more process's room on the store."""
     database = await stores.open(SETS)
     fetcher = HttpFetcher(FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True))

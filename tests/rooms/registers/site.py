@@ -4,10 +4,10 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pentad.app import App, open_app
 from pentad.http.application import http_application
@@ -56,7 +56,7 @@ class Site:
         end = self.app.database.listen("settled", lambda _: told.set())
         try:
             await self.app.database.write(lambda tx: tx.signal("settled"))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await told.wait()
         finally:
             end()
@@ -113,13 +113,13 @@ async def open_site(
     data: Path,
     database: str | None = None,
     *,
-    auth: str = "required",
+    auth: Literal["required", "none"] = "required",
     clock: Clock | None = None,
     basic: bool = False,
     models: Path | None = None,
     fetch: FetchPolicy | None = None,
     rooms: tuple[str, ...] = ("registers",),
-) -> AsyncIterator[Site]:
+) -> AsyncGenerator[Site]:
     """A server with the room, a key for each role and, where wanted, the demo's login and a folder of models."""
     settings = Settings(
         data=data, database=database, rooms=rooms, auth=auth, models=models, fetch=fetch or FetchPolicy()

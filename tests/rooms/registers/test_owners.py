@@ -11,6 +11,7 @@ from pentad.net.policy import FetchPolicy
 from tests.receiving import receiving
 from tests.rooms.registers.site import Object, Site, open_site
 from tests.stores import PostgresServer
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -46,17 +47,17 @@ async def hook(site: Site, who: str, url: str, **data: Any) -> Object:
 
 
 async def webhook_when(site: Site, webhook: Object, holds: Callable[[Object], bool]) -> Object:
-    async with asyncio.timeout(10):
-        while not holds(found := (await site.send("GET", f"/api/webhooks/{webhook['id']}")).json):
-            await asyncio.sleep(0.01)
-    return found
+    async def look() -> Object:
+        return (await site.send("GET", f"/api/webhooks/{webhook['id']}")).json
+
+    return await until(look, holds)
 
 
 async def log_when(site: Site, webhook: Object, holds: Callable[[list[Object]], bool]) -> list[Object]:
-    async with asyncio.timeout(10):
-        while not holds(found := (await site.send("GET", f"/api/webhooks/{webhook['id']}/logs")).json["results"]):
-            await asyncio.sleep(0.01)
-    return found
+    async def look() -> list[Object]:
+        return (await site.send("GET", f"/api/webhooks/{webhook['id']}/logs")).json["results"]
+
+    return await until(look, holds)
 
 
 @pytest.mark.requirement("registers:webhooks:owners-now")
@@ -156,7 +157,7 @@ async def times_told(site: Site, place: str, made: Object, watched: Object, chan
     try:
         for change in changes:
             await site.send("PUT", f"/api{place}/{made['id']}", change)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (payload := await heard.get()).startswith(f"resource openregister://queries/{marker['id']}"):
                     told.append(payload)
     finally:

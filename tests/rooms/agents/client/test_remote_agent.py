@@ -25,7 +25,7 @@ from tests.rooms.agents.client.serving import fetching, remote, said, serving
 
 WAYS: list[tuple[Dialect, str | None]] = [("1.0", "JSONRPC"), ("1.0", "HTTP+JSON"), ("0.3", None), ("agentvault", None)]
 ways = pytest.mark.parametrize(("dialect", "binding"), WAYS, ids=["1.0", "http", "0.3", "agentvault"])
-PATIENCE = 8.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")

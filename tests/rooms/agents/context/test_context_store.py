@@ -24,7 +24,7 @@ BIG = {"items": [{"n": 9007199254740993 + n, "text": "å" * 50} for n in range(1
 
 
 async def test_what_is_too_large_is_kept_and_comes_back_exactly(contents: ContentStore):
-    items = {
+    items: dict[str, Any] = {
         "small": {"content": "x"},
         "text": {"mediaType": "text/markdown", "content": "# é\n" * 30_000, "metadata": {"a": 1}},
         "json": {"content": BIG},

@@ -28,7 +28,7 @@ class Item(BaseModel):
     """AgentVault's item, as its document describes it."""
 
     id: str | None = None
-    media_type: str | None = Field(None, alias="mediaType")
+    media_type: str | None = Field(default=None, alias="mediaType")
     content: Any | None = None
     ref: str | None = None
     metadata: dict[str, Any] | None = None

@@ -50,7 +50,7 @@ def test_every_rule_has_a_row_or_a_test():
         (text("hullo", **{"x-size": 4}), "/items/it/metadata/x-size"),
     ],
 )  # fmt: skip
-def test_an_issue_points_at_its_place(context: dict, path: str):
+def test_an_issue_points_at_its_place(context: dict[str, Any], path: str):
     assert path in [issue.path for issue in lint(context).issues]
 
 

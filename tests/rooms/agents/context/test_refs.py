@@ -1,7 +1,7 @@
 """References: each scheme through its own door, with the caller's rights, within the budget, verified."""
 
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -153,7 +153,7 @@ async def test_kept_contents_are_their_owners(contents: ContentStore):
 
 
 @asynccontextmanager
-async def site(answers: Mapping[str, tuple[int, str, bytes]]) -> AsyncIterator[str]:
+async def site(answers: Mapping[str, tuple[int, str, bytes]]) -> AsyncGenerator[str]:
     """A web server of our own on this machine."""
     import asyncio
 

@@ -23,6 +23,7 @@ from pentad.kernel.errors import Conflict
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.models import Message as OurMessage
 from pentad.rooms.agents.models import Part
+from pentad.rooms.agents.models import Task as OurTask
 from tests.rooms.agents.tasks.engines import ADA, engine, said, send
 from tests.stores import Stores
 
@@ -53,16 +54,18 @@ class OnlySends(Base):
 class Streams(Base):
     async def handle_subscribe_request(self, task_id: str) -> AsyncGenerator[Any]:
         def status(state: TaskState, message: str | None = None) -> TaskStatusUpdateEvent:
-            return TaskStatusUpdateEvent(task_id=task_id, state=state, timestamp=now(), message=message)
+            return TaskStatusUpdateEvent(taskId=task_id, state=state, timestamp=now(), message=message)
 
         yield status(TaskState.SUBMITTED)
         yield status(TaskState.WORKING)
         said = Message(role="assistant", parts=[TextPart(content="Which one?")])
-        yield TaskMessageEvent(task_id=task_id, message=said, timestamp=now())
+        yield TaskMessageEvent(taskId=task_id, message=said, timestamp=now())
         yield status(TaskState.INPUT_REQUIRED)
         answer = await self.news.get()
-        made = Artifact(id="a1", type="text", content=answer.parts[0].content)
-        yield TaskArtifactUpdateEvent(task_id=task_id, artifact=made, timestamp=now())
+        part = answer.parts[0]
+        assert isinstance(part, TextPart)
+        made = Artifact(id="a1", type="text", content=part.content)
+        yield TaskArtifactUpdateEvent(taskId=task_id, artifact=made, timestamp=now())
         yield status(TaskState.COMPLETED, "All done.")
 
     async def handle_task_cancel(self, task_id: str) -> bool:
@@ -88,6 +91,7 @@ async def test_an_agent_that_only_takes_messages_gives_the_task_its_id(stores: S
     async with engine(stores, {"av": hosted(agent, "av")}) as tasks:
         metadata = {"mcp_context": {"items": {"user_profile": {"content": {"user_id": "usr_123"}}}}}
         task = await tasks.send(ADA, "av", said("hi", metadata=metadata), dialect="agentvault")
+        assert isinstance(task, OurTask)
         assert (task.id, task.state) == ("task-1", "completed")
         (given, message) = agent.heard[0]
         assert given is None

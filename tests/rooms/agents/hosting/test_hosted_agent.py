@@ -1,6 +1,6 @@
 """Classes, functions and generators are agents; what is none is refused with a word about it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,8 +10,8 @@ from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.agents.hosting.hosted_agent import hosted, load, load_all
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import Part
-from tests.rooms.agents.tasks.engines import ADA, engine, said, send
+from pentad.rooms.agents.models import Part, Task
+from tests.rooms.agents.tasks.engines import ADA, answer_of, engine, said, send
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ class MyAgent(BaseA2AAgent):
     """Counts letters."""
 
     restartable: ClassVar[bool] = True
-    tags: ClassVar[list[str]] = ["letters"]
+    tags: ClassVar[Sequence[str]] = ["letters"]
 
     async def run(self, turn: Turn) -> Any:
         return {"letters": len(turn.text), "context": turn.context}
@@ -48,8 +48,10 @@ async def test_a_class_a_function_and_a_generator_are_hosted_alike(stores: Store
     async with engine(stores, agents) as tasks:
         metadata = {"mcp_context": {"items": {"a": {}}}}
         counted = await tasks.send(ADA, "my-agent", said("hello", metadata=metadata), dialect="agentvault")
+        assert isinstance(counted, Task)
+        assert counted.status_message is not None
         assert counted.status_message.parts == (Part(data={"letters": 5, "context": {"items": {"a": {}}}}),)
-        assert (await send(tasks, "hello", agent="shout")).status_message.text == "HELLO"
+        assert answer_of(await send(tasks, "hello", agent="shout")) == "HELLO"
         streamed = await send(tasks, "one two", agent="word-by-word")
         assert streamed.artifacts[0].parts == (Part(text="one "), Part(text="two "), Part(data={"end": True}))
         assert streamed.state == "completed"
@@ -109,11 +111,11 @@ def test_agents_are_found_by_name_and_by_place(tmp_path: Path, monkeypatch: pyte
 
 async def test_the_echo_says_back_what_it_hears(stores: Stores) -> None:
     async with engine(stores, load_all(["echo"])) as tasks:
-        assert (await send(tasks, "hello", agent="echo")).status_message.text == "hello"
+        assert answer_of(await send(tasks, "hello", agent="echo")) == "hello"
         streamed = await send(tasks, "stream a b", agent="echo")
         assert [part.text for part in streamed.artifacts[0].parts] == ["a ", "b "]
         asked = await send(tasks, "ask", agent="echo")
-        assert (await send(tasks, "red", agent="echo", task_id=asked.id)).status_message.text == "red"
+        assert answer_of(await send(tasks, "red", agent="echo", task_id=asked.id)) == "red"
         slow = await send(tasks, "slow", agent="echo", wait=False)
         assert slow.state == "working"
-        assert (await send(tasks, "now", agent="echo", task_id=slow.id)).status_message.text == "now"
+        assert answer_of(await send(tasks, "now", agent="echo", task_id=slow.id)) == "now"

@@ -14,6 +14,7 @@ from pentad.app import App, open_app
 from pentad.mcp.connection import MemoryClient
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.waiting import until_true
 
 HERE = "tests.rooms.agents.interface.agents"
 
@@ -73,9 +74,7 @@ async def other(tmp_path: Path) -> AsyncIterator[Other]:
         key = (await app.api_keys.create("proxy", scopes=["*:read", "*:write"])).token
         server = uvicorn.Server(uvicorn.Config(front_of(app), port=0, log_level="error", lifespan="off"))
         serving = asyncio.create_task(server.serve())
-        async with asyncio.timeout(10):
-            while not server.started:
-                await asyncio.sleep(0.01)
+        await until_true(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
         yield Other(f"http://localhost:{port}", key, app)
         server.should_exit = True

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -202,13 +202,13 @@ async def test_an_item_that_is_none_is_said_once(agents: Agents) -> None:
 @pytest.mark.requirement("agents:push:verified")
 async def test_notifications_are_signed_with_the_key_of_the_cards(agents: Agents) -> None:
     from joserfc import jws
-    from joserfc.jwk import KeySet
+    from joserfc.jwk import KeySet, KeySetSerialization
 
     assert agents.tasks.deliveries is not None
     headers = agents.tasks.deliveries.countersign(b"t.1.7.{}")
     head, tail = headers["x-a2a-notification-signature"].split("..")
     assert agents.cards.signer is not None
-    keys = KeySet.import_key_set(agents.cards.signer.keys())
+    keys = KeySet.import_key_set(cast("KeySetSerialization", agents.cards.signer.keys()))
 
     payload = base64.urlsafe_b64encode(b"t.1.7.{}").rstrip(b"=").decode("ascii")
     found = jws.deserialize_compact(f"{head}.{payload}.{tail}", keys)

@@ -18,6 +18,7 @@ from pentad.settings.model import Settings
 from tests.behaviour.clients import MEMORY_MODERN, ConnectionClient
 from tests.behaviour.connecting import connected_in_memory
 from tests.rooms.agents.interface.conftest import Caller, Other
+from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -77,24 +78,23 @@ async def test_cancelling_the_call_cancels_the_task_elsewhere(call: Caller, othe
     arguments = {"agent": place, "text": "slow"}
     params = {"name": "agents_send_task", "arguments": arguments, "_meta": {"progressToken": 1}}
     waiting = asyncio.create_task(call.client.request("tools/call", params))
-    async with asyncio.timeout(10):
-        while not any(one["method"] == "notifications/progress" for one in call.client.notifications):
-            await asyncio.sleep(0.01)
-        await call.client.notify("notifications/cancelled", {"requestId": max(call.client._waiting)})
-        database = other.app.database
-        while await database.read(lambda rows: rows.value("SELECT state FROM agent_tasks")) != "canceled":
-            await asyncio.sleep(0.01)
+    await until_true(lambda: any(one["method"] == "notifications/progress" for one in call.client.notifications))
+    await call.client.notify("notifications/cancelled", {"requestId": max(call.client._waiting)})
+    await until(
+        lambda: other.app.database.read(lambda rows: rows.value("SELECT state FROM agent_tasks")),
+        lambda state: state == "canceled",
+    )
     waiting.cancel()
 
 
 TAKES_TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}, "elicitation": {}}
 
 
-async def until(client: ConnectionClient, task: str, status: str) -> dict[str, Any]:
-    async with asyncio.timeout(10):
-        while (found := (await client.request("tasks/get", {"taskId": task})).result)["status"] != status:
-            await asyncio.sleep(0.01)
-    return found
+async def until_status(client: ConnectionClient, task: str, status: str) -> dict[str, Any]:
+    found = await until(
+        lambda: client.request("tasks/get", {"taskId": task}), lambda found: found.result["status"] == status
+    )
+    return found.result
 
 
 @pytest.mark.requirement("agents:elsewhere:mcp-tasks")
@@ -115,7 +115,7 @@ async def test_a_call_that_goes_on_elsewhere_becomes_a_task_that_is_asked_answer
         assert (handle["resultType"], handle["status"], handle["statusMessage"]) == ("task", "working", "Waiting.")
         assert handle["ttlMs"] > 0
         await client.request("tasks/cancel", {"taskId": handle["taskId"]})
-        await until(client, handle["taskId"], "cancelled")
+        await until_status(client, handle["taskId"], "cancelled")
 
         asking = (await send("ask"))["taskId"]
         asked = (await client.request("tasks/get", {"taskId": asking})).result
@@ -123,7 +123,7 @@ async def test_a_call_that_goes_on_elsewhere_becomes_a_task_that_is_asked_answer
         assert question["params"]["message"] == "What shall I say?"
         answer = {key: {"action": "accept", "content": {"answer": "y" * 600}}}
         await client.request("tasks/update", {"taskId": asking, "inputResponses": answer})
-        done = (await until(client, asking, "completed"))["result"]["structuredContent"]
+        done = (await until_status(client, asking, "completed"))["result"]["structuredContent"]
         assert (done["state"], done["text"], done["agent"]) == ("completed", "y" * 500, place)
         looked = await client.call("agents_get_task", {"task_id": done["task_id"], "agent": place})
         assert looked.result["structuredContent"]["state"] == "completed"

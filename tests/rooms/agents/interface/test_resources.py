@@ -1,7 +1,5 @@
 """Tasks and cards by their addresses: read, completed, followed."""
 
-import asyncio
-
 import pytest
 
 from pentad.app import App
@@ -9,6 +7,7 @@ from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import Principal, role_scopes
 from pentad.mcp.connection import RemoteError
 from tests.rooms.agents.interface.conftest import Caller
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -22,9 +21,8 @@ async def test_a_follower_of_a_task_is_told_when_it_changes(call: Caller) -> Non
 
     await call("agents_cancel_task", task_id=task["task_id"])
 
-    async with asyncio.timeout(10):
-        while not any(one["method"] == "notifications/resources/updated" for one in call.client.notifications):
-            await asyncio.sleep(0.01)
+    told = call.client.notifications
+    await until_true(lambda: any(one["method"] == "notifications/resources/updated" for one in told))
     assert (await call.read(task["resource"]))["state"] == "canceled"
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,8 @@ from tests.rooms.agents.interface.conftest import HERE, Caller
 pytestmark = pytest.mark.anyio
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
-TEXT = "Ünïcode and plain words. " * 110_000
-NUMBERS = {"rows": [[9007199254740993 + n, 42.0, 42] for n in range(90_000)]}
+TEXT = "Ünïcode and plain words. " * 190_000
+NUMBERS = {"rows": [[9007199254740993 + n, 42.0, 42] for n in range(5_000)]}
 CONTEXT = {
     "items": {
         "report": {"mediaType": "text/plain", "content": f"{TEXT}{SECRET}"},
@@ -59,7 +59,7 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncIterator[Pair]:
+async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncGenerator[Pair]:
     """Both over real HTTP. The receiver's card, as the sender knows it, takes 64 KiB."""
     port = free_port()
     site = f"http://localhost:{port}"
@@ -101,7 +101,7 @@ async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncIter
 
 
 @asynccontextmanager
-async def listening(app: App, port: int) -> AsyncIterator[None]:
+async def listening(app: App, port: int) -> AsyncGenerator[None]:
     stopping, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
         serve(
@@ -113,7 +113,7 @@ async def listening(app: App, port: int) -> AsyncIterator[None]:
             grace_seconds=1,
         )
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await ready
     yield
     stopping.set()

@@ -13,6 +13,7 @@ from pentad.rooms.agents.interface.pages import one_task
 from pentad.rooms.agents.models import Message, Part, PushConfig, Task
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.push_store import insert_config
+from tests import waiting
 from tests.rooms.agents.interface.conftest import Caller
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 
@@ -23,10 +24,7 @@ READER = Principal("jwt:rea", "rea", frozenset({"*:read"}))
 
 
 async def until(call: Caller, task_id: str, state: str) -> dict[str, object]:
-    async with asyncio.timeout(10):
-        while (task := await call("agents_get_task", task_id=task_id))["state"] != state:
-            await asyncio.sleep(0.01)
-    return task
+    return await waiting.until(lambda: call("agents_get_task", task_id=task_id), lambda task: task["state"] == state)
 
 
 @pytest.mark.requirement("agents:tools:list")
@@ -100,10 +98,9 @@ async def test_every_event_is_told_as_progress(call: Caller) -> None:
 @pytest.mark.requirement("agents:tools:cancellation")
 async def test_cancelling_the_call_cancels_the_task(call: Caller) -> None:
     params = {"name": "agents_send_task", "arguments": {"agent": "echo", "text": "slow"}, "_meta": {"progressToken": 1}}
-    waiting = asyncio.create_task(call.client.request("tools/call", params))
-    async with asyncio.timeout(10):
-        while not any(one["method"] == "notifications/progress" for one in call.client.notifications):
-            await asyncio.sleep(0.01)
+    calling = asyncio.create_task(call.client.request("tools/call", params))
+    told = call.client.notifications
+    await waiting.until_true(lambda: any(one["method"] == "notifications/progress" for one in told))
     number = max(call.client._waiting)
     listed = await call.client.list_all("resources/list", "resources")
     uri = next(one["uri"] for one in listed if one["name"] == "Task of echo (working)")
@@ -111,7 +108,7 @@ async def test_cancelling_the_call_cancels_the_task(call: Caller) -> None:
     await call.client.notify("notifications/cancelled", {"requestId": number})
 
     assert (await until(call, uri.rpartition("/")[2], "canceled"))["state"] == "canceled"
-    waiting.cancel()
+    calling.cancel()
 
 
 @pytest.mark.requirement("agents:tools:budget")

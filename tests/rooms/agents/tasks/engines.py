@@ -1,6 +1,6 @@
 """Engines over a real store, each as another process would have it, and an agent that does as it is told."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -96,7 +96,7 @@ async def engine(
     database: Database | None = None,
     at_work: bool = True,
     **more: Any,
-) -> AsyncIterator[Tasks]:
+) -> AsyncGenerator[Tasks]:
     """One more process's engine on the store. Unless it is `at_work`, it takes nothing over and tells nobody."""
     database = database or await stores.open(SETS)
     known = {"puppet": hosted(puppet)} if agents is None else agents
@@ -107,7 +107,7 @@ async def engine(
     tasks = Tasks(log, known, **more)
     wanted = {TURN, PUSH_JOB} if tasks.deliveries is not None else {TURN}
     workers = Workers(queue)
-    workers.add([job for job in jobs_of(lambda tasks: tasks) if job.name in wanted], tasks)
+    workers.add([job for job in jobs_of(_itself) if job.name in wanted], tasks)
     await tasks.open()
     if at_work:
         workers.start()
@@ -119,10 +119,20 @@ async def engine(
         await queue.close()
 
 
+def _itself(tasks: Tasks) -> Tasks:
+    return tasks
+
+
 async def send(tasks: Tasks, text: str, **more: Any) -> Task:
     answer = await tasks.send(more.pop("caller", ADA), more.pop("agent", "puppet"), said(text), dialect="1.0", **more)
     assert isinstance(answer, Task)
     return answer
+
+
+def answer_of(task: Task) -> str:
+    """The text a task ended with, or asks with."""
+    assert task.status_message is not None
+    return task.status_message.text
 
 
 async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Event]:

@@ -95,7 +95,7 @@ async def test_everybody_who_follows_or_resumes_sees_every_event_once_and_in_ord
     assert done.state == "completed"
     events = await log_of(engines[0], begun)
     assert len([one for one in done.history if one.role == "user"]) == 4 * 8 + 2
-    for followed in await asyncio.wait_for(asyncio.gather(*followers), 30):
+    for followed in await asyncio.wait_for(asyncio.gather(*followers), 60):
         assert followed == events
 
 

@@ -1,7 +1,7 @@
 """A turn has the rights that are left to its caller: when it is resumed, and while it runs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -17,8 +17,9 @@ from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import TERMINAL, Task
 from pentad.rooms.agents.tasks.engine import Tasks
-from tests.rooms.agents.tasks.engines import SETS, engine, send
+from tests.rooms.agents.tasks.engines import SETS, answer_of, engine, send
 from tests.stores import Stores
+from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -42,14 +43,14 @@ class House:
         assert await self.database.write(lambda tx: tx.run("UPDATE users SET role = 'reader', scopes = ''")) == 1
 
     @asynccontextmanager
-    async def process(self, *, at_work: bool = True) -> AsyncIterator[Tasks]:
+    async def process(self, *, at_work: bool = True) -> AsyncGenerator[Tasks]:
         async def hanging(turn: Turn) -> str:
             self.turns.append(turn)
             if not turn.resumed:
                 await asyncio.Event().wait()
             return " ".join(sorted(turn.caller.scopes))
 
-        hanging.restartable = True
+        vars(hanging)["restartable"] = True
         agents, owner_now = {"hanging": hosted(hanging)}, Owners(SystemClock()).current
         async with engine(self._stores, agents, owner_now=owner_now, at_work=at_work) as tasks:
             yield tasks
@@ -61,10 +62,8 @@ class House:
 
     async def taken_over(self, caller: Principal, task_id: str) -> Task:
         """The task once another process has taken it over and it has ended."""
-        async with self.process() as heir, asyncio.timeout(10):
-            while (task := await heir.get(caller, task_id)).state not in TERMINAL:
-                await asyncio.sleep(0.01)
-            return task
+        async with self.process() as heir:
+            return await until(lambda: heir.get(caller, task_id), lambda task: task.state in TERMINAL)
 
 
 @pytest.fixture
@@ -80,9 +79,7 @@ async def passwords() -> AsyncIterator[Passwords]:
 
 
 async def over(tasks: Tasks) -> None:
-    async with asyncio.timeout(10):
-        while tasks._log.runs:
-            await asyncio.sleep(0.01)
+    await until_true(lambda: not tasks._log.runs)
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
@@ -91,7 +88,7 @@ async def test_a_resumed_turn_of_a_demoted_user_has_the_rights_that_are_left(hou
     task = await house.left_by(ada)
     await house.demote()
     done = await house.taken_over(ada, task)
-    assert (done.state, done.status_message.text) == ("completed", "*:read")
+    assert (done.state, answer_of(done)) == ("completed", "*:read")
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
@@ -99,7 +96,7 @@ async def test_a_resumed_turn_never_has_more_than_it_began_with(house: House) ->
     ada = await house.ada("reader")
     task = await house.left_by(ada)
     await house.database.write(lambda tx: tx.run("UPDATE users SET role = 'admin'"))
-    assert (await house.taken_over(ada, task)).status_message.text == "*:read"
+    assert answer_of(await house.taken_over(ada, task)) == "*:read"
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
@@ -109,7 +106,7 @@ async def test_a_turn_of_a_removed_user_is_not_resumed_and_its_task_says_why(hou
     await house.database.write(lambda tx: tx.run("DELETE FROM users"))
     failed = await house.taken_over(ada, task)
     assert failed.state == "failed"
-    assert "user:ada is gone" in failed.status_message.text
+    assert "user:ada is gone" in answer_of(failed)
     assert not [turn for turn in house.turns if turn.resumed]
 
 
@@ -124,7 +121,7 @@ async def test_a_turn_of_a_confined_key_is_not_resumed_once_the_key_is_revoked(h
     await house.keys.revoke(made.key.id)
     failed = await house.taken_over(caller, task)
     assert failed.state == "failed"
-    assert f"{caller.id} is gone" in failed.status_message.text
+    assert f"{caller.id} is gone" in answer_of(failed)
 
 
 @pytest.mark.requirement("agents:turns:rights-now")
@@ -153,4 +150,4 @@ async def test_a_running_turn_of_a_removed_user_is_stopped_and_its_task_says_why
         await over(tasks)
         failed = await tasks.get(ada, task.id)
         assert failed.state == "failed"
-        assert "user:ada is gone" in failed.status_message.text
+        assert "user:ada is gone" in answer_of(failed)

@@ -8,11 +8,12 @@ from pentad.jobs.queue import CHANNEL
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import TERMINAL, StatusEvent, Task
+from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task
 from pentad.rooms.agents.tasks.engine import Tasks
-from tests.jobs.working import die, until
-from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, log_of, puppet, send
+from tests.jobs.working import die
+from tests.rooms.agents.tasks.engines import ADA, TurnedClock, answer_of, engine, log_of, puppet, send
 from tests.stores import Stores
+from tests.waiting import PATIENCE, until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -32,10 +33,10 @@ class Reviving:
             answer = (await turn.ask("Which one?")).text if turn.text == "ask" else "none"
             self.begun.set()
             if not turn.resumed:
-                await asyncio.sleep(3600)
+                await asyncio.Event().wait()
             return f"{turn.text} {answer} {turn.caller.id}"
 
-        reviving.restartable = True
+        vars(reviving)["restartable"] = True
         return hosted(reviving)
 
 
@@ -43,24 +44,21 @@ async def test_a_task_begun_in_one_process_is_followed_answered_and_canceled_in_
     async with engine(stores) as one, engine(stores) as other:
         asked = await send(one, "wait")
         answered = await send(other, "red", task_id=asked.id)
-        assert (answered.state, answered.status_message.text) == ("completed", "red")
+        assert (answered.state, answer_of(answered)) == ("completed", "red")
         talking = await send(one, "talk", wait=False)
         following = asyncio.create_task(_states(other, talking.id))
         waiting = asyncio.create_task(send(one, "more", task_id=talking.id))
-        async with asyncio.timeout(10):
-            while "more" not in [one.text for one in (await other.get(ADA, talking.id)).history]:
-                await asyncio.sleep(0.01)
+        await until(lambda: other.get(ADA, talking.id), lambda found: "more" in [one.text for one in found.history])
         assert (await other.cancel(ADA, talking.id)).state == "canceled"
-        assert (await asyncio.wait_for(following, 10))[-1] == "canceled"
-        assert (await asyncio.wait_for(waiting, 10)).state == "canceled"
-        async with asyncio.timeout(10):
-            while one._log.runs:
-                await asyncio.sleep(0.01)
+        assert (await asyncio.wait_for(following, 60))[-1] == "canceled"
+        assert (await asyncio.wait_for(waiting, 60)).state == "canceled"
+        await until_true(lambda: not one._log.runs)
         assert (await one.get(ADA, talking.id)).state == "canceled"
 
 
-async def _states(tasks, task_id: str) -> list[str]:
-    return [one.body.state async for one in tasks.follow(ADA, task_id, after=0) if isinstance(one.body, StatusEvent)]
+async def _states(tasks: Tasks, task_id: str) -> list[str]:
+    events = [one async for one in tasks.follow(ADA, task_id, after=0) if isinstance(one, Event)]
+    return [one.body.state for one in events if isinstance(one.body, StatusEvent)]
 
 
 async def _crash(tasks: Tasks) -> None:
@@ -76,10 +74,11 @@ async def _crash(tasks: Tasks) -> None:
 
 async def _over(tasks: Tasks, caller: Principal, *ids: str) -> list[Task]:
     """The tasks once they are over."""
-    async with asyncio.timeout(15):
-        while not {task.state for task in [await tasks.get(caller, one) for one in ids]} <= TERMINAL:
-            await asyncio.sleep(0.01)
-    return [await tasks.get(caller, one) for one in ids]
+
+    async def look() -> list[Task]:
+        return [await tasks.get(caller, one) for one in ids]
+
+    return await until(look, lambda found: {task.state for task in found} <= TERMINAL)
 
 
 async def _turns(tasks: Tasks) -> list[tuple[str, str | None]]:
@@ -97,15 +96,13 @@ async def test_what_a_lost_process_ran_is_run_again_by_another_if_the_agent_allo
         begun = await send(lost, "go", agent="reviving", wait=False, caller=caller)
         asked = await send(lost, "ask", agent="reviving", caller=caller)
         await send(lost, "red", agent="reviving", task_id=asked.id, wait=False, caller=caller)
-        async with asyncio.timeout(10):
-            await agent.begun.wait()
-            while (await heir.get(caller, asked.id)).state != "working":
-                await asyncio.sleep(0.01)
+        await asyncio.wait_for(agent.begun.wait(), PATIENCE)
+        await until(lambda: heir.get(caller, asked.id), lambda found: found.state == "working")
         assert await _turns(heir) == [("running", lost._log.origin)] * 2
         await _crash(lost)
         first, second = await _over(heir, caller, begun.id, asked.id)
-        assert first.status_message.text == "go none key:7"
-        assert second.status_message.text == "ask red key:7"
+        assert answer_of(first) == "go none key:7"
+        assert answer_of(second) == "ask red key:7"
         again = [turn for turn in agent.turns if turn.resumed]
         assert len(again) == 2
         assert all(turn.caller == caller for turn in again)
@@ -120,7 +117,7 @@ async def test_what_a_lost_process_ran_fails_with_a_reason_if_the_agent_cannot_b
         await _crash(lost)
         (failed,) = await _over(heir, ADA, talking.id)
         assert failed.state == "failed"
-        assert "agent" in failed.status_message.text
+        assert "agent" in answer_of(failed)
         assert (await send(heir, "red", task_id=asked.id)).state == "completed"  # it ended its turn: nobody was lost
 
 
@@ -139,7 +136,7 @@ async def test_a_task_waits_for_a_process_that_hosts_its_agent_before_it_fails(s
         clock.ahead = 601.0
         await stranger._log.database.write(lambda tx: tx.signal(CHANNEL))
         (failed,) = await _over(stranger, ADA, talking.id)
-        assert "no longer hosted" in failed.status_message.text
+        assert "no longer hosted" in answer_of(failed)
 
 
 async def test_a_process_that_has_just_started_may_host_the_agent_later(stores: Stores) -> None:
@@ -172,12 +169,12 @@ async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_it
         talking = await send(slow, "talk", wait=False)
         await die(slow._log.jobs)
         await _over(heir, ADA, talking.id)
-        async with asyncio.timeout(10):
-            while slow._log.runs:
-                await asyncio.sleep(0.01)
+        await until_true(lambda: not slow._log.runs)
         events = await log_of(heir, talking)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        assert events[-1].body.state == "failed"
+        last = events[-1].body
+        assert isinstance(last, StatusEvent)
+        assert last.state == "failed"
 
 
 async def test_what_a_living_process_runs_is_not_taken(stores: Stores) -> None:

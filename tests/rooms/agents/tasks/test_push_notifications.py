@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_address
@@ -40,6 +40,7 @@ from pentad.rooms.agents.tasks.push_store import configs_of, insert_config
 from tests.receiving import Receiver, receiving
 from tests.rooms.agents.tasks.engines import ADA, TurnedClock, engine, puppet, said, send
 from tests.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 KEY = b"the server's own key"
@@ -54,7 +55,7 @@ def shown(task: Task, event: Event) -> bytes | None:
 
 
 @asynccontextmanager
-async def pushing(stores: Stores, *, private: bool = True, codec: Any = shown, **more: Any) -> AsyncIterator[Tasks]:
+async def pushing(stores: Stores, *, private: bool = True, codec: Any = shown, **more: Any) -> AsyncGenerator[Tasks]:
     """An engine that tells others, in the dialect "1.0"."""
     fetcher = HttpFetcher()
     try:
@@ -72,12 +73,8 @@ def to(receiver: Receiver, **more: Any) -> PushConfig:
 
 async def settled(tasks: Tasks, task_id: str) -> Any:
     """How the first configuration fares, once nothing is due for it."""
-    async with asyncio.timeout(10):
-        while True:
-            if not await _jobs(tasks, task_id, "queued", "running"):
-                found = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task_id))
-                return found[0]
-            await asyncio.sleep(0.01)
+    await until(lambda: _jobs(tasks, task_id, "queued", "running"), lambda due: not due)
+    return (await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task_id)))[0]
 
 
 async def test_every_event_is_told_in_order_with_token_credentials_and_signature(stores: Stores) -> None:
@@ -145,9 +142,9 @@ async def test_a_receiver_that_fails_is_tried_again_and_nothing_is_skipped(store
 
 async def _failed(tasks: Tasks, task_id: str, attempt: int = 1) -> None:
     """Waits until that many tries in a row are written down."""
-    async with asyncio.timeout(10):
-        while not any(tried >= attempt for (tried,) in await _jobs(tasks, task_id, "queued", "dead")):
-            await asyncio.sleep(0.01)
+    await until(
+        lambda: _jobs(tasks, task_id, "queued", "dead"), lambda found: any(tried >= attempt for (tried,) in found)
+    )
 
 
 async def _jobs(tasks: Tasks, task_id: str, *states: str) -> list[Any]:
@@ -234,7 +231,9 @@ async def test_tokens_and_credentials_are_encrypted_in_the_store_and_sent_in_the
     async with receiving() as receiver, pushing(stores, secret_box=box) as tasks:
         config = to(receiver, token="hidden-token", scheme="Bearer", credentials="hidden-credentials")
         task = await send(tasks, "hello", push=config)
-        (kept,) = await tasks._log.database.lookup("SELECT config FROM agent_pushes WHERE task = ?", task.id)
+        kept = await tasks._log.database.read(
+            lambda rows: rows.value("SELECT config FROM agent_pushes WHERE task = ?", task.id)
+        )
         assert bytes(kept).startswith(b"sealed1:")
         (told, *_) = await receiver.until(1)
         assert told.headers["x-a2a-notification-token"] == "hidden-token"
@@ -328,7 +327,8 @@ async def test_a_configuration_that_could_never_be_sent_is_refused_when_it_is_se
     stores: Stores, bad: dict[str, str]
 ) -> None:
     async with engine(stores) as tasks:
-        config = PushConfig(**{"url": "https://a.example/", "dialect": "1.0", **bad})
+        given: dict[str, Any] = {"url": "https://a.example/", "dialect": "1.0", **bad}
+        config = PushConfig(**given)
         with pytest.raises((InvalidInput, Forbidden)):
             await send(tasks, "hello", push=config)
         assert (await tasks.list(ADA)).total == 0

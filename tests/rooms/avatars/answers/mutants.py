@@ -1,5 +1,6 @@
 """Correct drafts over the test corpora, and ways to spoil them: what a verifier has to catch."""
 
+import dataclasses
 import random
 import re
 from collections.abc import Iterator
@@ -50,8 +51,7 @@ def evidence() -> list[Sentence]:
     """The sentences of both corpora, all by the people themselves."""
     passages = [passage for passage in passages_of(KEEPER_SOURCES) if passage.role == "by"]
     held = passages + [
-        type(passage)(**{**{name: getattr(passage, name) for name in passage.__slots__}, "id": 100 + passage.id,
-                         "document": 50 + passage.document})
+        dataclasses.replace(passage, id=100 + passage.id, document=50 + passage.document)
         for passage in passages_of(BEEKEEPER_SOURCES)
     ]  # fmt: skip
     return numbered(held)

@@ -1,5 +1,6 @@
 """Scores are probabilities: monotone, stored and read back, fitted to the corpus, and telling."""
 
+import dataclasses
 import math
 
 import pytest
@@ -137,8 +138,8 @@ async def test_with_vectors_nearly_every_question_is_told_apart(database: Databa
 def test_confidence_has_four_words_and_bounds():
     sure = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=1.0)
     assert confidence(sure)[1] == "high"
-    for changes in ({"direct": False}, {"quoted": 0.5}):
-        assert confidence(Grounds(**{**{n: getattr(sure, n) for n in sure.__slots__}, **changes}))[1] == "medium"
+    for less in (dataclasses.replace(sure, direct=False), dataclasses.replace(sure, quoted=0.5)):
+        assert confidence(less)[1] == "medium"
     judged = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=0.5, judged=True)
     assert confidence(judged)[1] == "high"
     assert abstention_confidence(1.0)[0] < 0.25

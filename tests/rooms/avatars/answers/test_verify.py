@@ -1,5 +1,7 @@
 """Statements of a draft, their verdicts, and the forms drafts come in."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ def named(opening: str) -> str:
     return next(name for text, name in NAMES.items() if text.startswith(opening))
 
 
-async def check(text: str, **changes: object) -> list[Checked]:
+async def check(text: str, **changes: Any) -> list[Checked]:
     verifier = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None), **changes)
     return await verifier.check(from_text(text))
 

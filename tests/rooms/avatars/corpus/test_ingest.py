@@ -76,6 +76,7 @@ async def test_what_did_not_change_keeps_its_passages_and_vectors(hybrid: Librar
     folder = avatar_folder(tmp_path / "ada", {"a.txt": b"Water flows down.", "b.txt": b"Land stays there."})
     await hybrid.ingest.folder(folder)
     before = await hybrid.everything()
+    assert isinstance(hybrid.search.embedder, HashedWords)
     embedded = hybrid.search.embedder.embedded
     embedded.clear()
     again = await hybrid.ingest.folder(folder)

@@ -1,7 +1,7 @@
 """An OASF server is asked over its API; a dead, slow or babbling one is an error that says so."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from pentad.rooms.directory.oasf.schema_source import (
     UnknownVersion,
     normalise_url,
 )
+from tests.fakes import UnusedFetcher
 from tests.net.test_fetch import answering
 from tests.rooms.directory.oasf.samples import sample
 
@@ -88,7 +89,7 @@ class Server:
 
 
 @asynccontextmanager
-async def asking(server: Server) -> AsyncIterator[RemoteSchemas]:
+async def asking(server: Server) -> AsyncGenerator[RemoteSchemas]:
     fetcher = HttpFetcher()
     try:
         async with answering(server.handle) as port:
@@ -128,7 +129,7 @@ async def test_what_is_remembered_is_asked_again_after_a_while():
         def monotonic(self) -> float:
             return self.now_is
 
-    class Answers:
+    class Answers(UnusedFetcher):
         asked = 0
 
         async def fetch(self, url: str, **given: Any) -> Fetched:

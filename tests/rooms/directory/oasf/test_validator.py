@@ -172,7 +172,7 @@ def test_a_number_without_fraction_is_an_integer_however_it_is_written():
 
 
 def test_one_and_true_are_different_items():
-    module = {"name": "integration/agentspec", "id": 204, "data": {
+    module: dict[str, Any] = {"name": "integration/agentspec", "id": 204, "data": {
         "config": {"type": "url", "urls": ["https://example.org"]},
         "deployment_options": [{"runtime_framework": "langgraph", "protocol": {
             "type": "A2A", "url": "https://example.org", "protocol_version": "1"}}],

@@ -120,7 +120,7 @@ def recounted(rows: Rows) -> None:
 async def heard(listening: EventListener, count: int) -> list[Event]:
     """The next events; fails when they do not come."""
     events: list[Event] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for event in listening:
             events.append(event)
             if len(events) == count:

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
@@ -15,6 +15,7 @@ from pentad.kernel.errors import NotFound
 from pentad.rooms.directory.records.index_fields import labels_of
 from pentad.rooms.directory.records.publications import PublishRequest
 from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
+from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, parts_over, recounted
 from tests.stores import PostgresServer, Stores
@@ -163,8 +164,8 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[as
 def test_the_directory_behaves_as_plain_dictionaries_do(running: tuple[asyncio.Runner, Parts]):
     runner, parts = running
     run_state_machine_as_test(
-        lambda: Directories(runner, parts),
+        cast("type[Directories]", lambda: Directories(runner, parts)),
         settings=settings(
-            max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=ALL_HEALTH_CHECKS
         ),
     )

@@ -1,6 +1,5 @@
 """Syncs and publications that go on without their caller take the right to write that it has by then."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -18,6 +17,7 @@ from tests.jobs.working import working
 from tests.rooms.directory.records.parts import SETS, Parts, agent, parts_over
 from tests.rooms.directory.records.test_syncs import Elsewhere, Names, at_work
 from tests.stores import Stores
+from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -52,10 +52,9 @@ async def syncs(parts: Parts, elsewhere: Elsewhere) -> Syncs:
 
 async def ended(parts: Parts, syncs: Syncs, key: str) -> str:
     """Why a sync failed that has to fail."""
-    async with asyncio.timeout(10):
-        while (sync := await syncs.get(key)).status is not SyncStatus.FAILED:
-            assert sync.status is not SyncStatus.COMPLETED
-            await asyncio.sleep(0.01)
+    over = (SyncStatus.FAILED, SyncStatus.COMPLETED)
+    sync = await until(lambda: syncs.get(key), lambda found: found.status in over)
+    assert sync.status is SyncStatus.FAILED
     return sync.problem or ""
 
 
@@ -81,9 +80,7 @@ async def test_a_sync_under_way_ends_when_its_owner_may_not_write_any_more(
     elsewhere.gate.clear()
     async with at_work(syncs):
         key = await syncs.create(ADA, "https://peer.example.org")
-        async with asyncio.timeout(10):
-            while not elsewhere.dialled:
-                await asyncio.sleep(0.01)
+        await until_true(lambda: elsewhere.dialled)
         await parts.database.write(lambda tx: tx.run(lost))
         elsewhere.gate.set()
         assert reason in await ended(parts, syncs, key)
@@ -109,9 +106,7 @@ async def test_a_publication_left_undone_is_not_done_for_who_may_not_write_any_m
         await parts.database.write(lambda tx: tx.run("UPDATE directory_records SET published_at = NULL"))
         await parts.database.write(lambda tx: tx.run(lost))
         await parts.database.write(lambda tx: jobs.enqueue(tx, JOB, key=key))
-        async with asyncio.timeout(10):
-            while (found := await publications.get(key)).status is not PublicationStatus.FAILED:
-                await asyncio.sleep(0.01)
+        found = await until(lambda: publications.get(key), lambda found: found.status is PublicationStatus.FAILED)
     assert reason in (found.problem or "")
     assert await parts.database.read(_published) == 0
 

@@ -22,6 +22,7 @@ from pentad.rooms.directory.records.events import EventType
 from pentad.rooms.directory.records.syncs import JOB, Peer, PeerGuard, Syncs, SyncStatus, parse_peer
 from tests.jobs.working import die, working
 from tests.rooms.directory.records.parts import WHO, Parts, agent, heard
+from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -137,15 +138,11 @@ async def test_a_sync_can_be_given_up_in_every_state(parts: Parts, syncs: Syncs,
     elsewhere.add()
     elsewhere.gate.clear()
     key = await syncs.create(WHO, "peer.example.org:8888")
-    async with asyncio.timeout(10):
-        while not elsewhere.dialled:
-            await asyncio.sleep(0.01)
+    await until_true(lambda: elsewhere.dialled)
     await syncs.delete(WHO, key)
     assert (await syncs.get(key)).status is SyncStatus.DELETE_PENDING
     elsewhere.gate.set()
-    async with asyncio.timeout(10):
-        while (await syncs.get(key)).status is not SyncStatus.DELETED:
-            await asyncio.sleep(0.01)
+    await until(lambda: syncs.get(key), lambda found: found.status is SyncStatus.DELETED)
     assert await parts.records.count() == 0
     await syncs.delete(WHO, key)
     assert await syncs.list() == []

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from pentad.rooms.directory.remote.node import RemoteNode
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from tests.rooms.directory.interface.grpc.certificates import Authority
 from tests.rooms.directory.interface.grpc.site import free_port, open_site
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 SECRET = "s3cret-of-the-client"
@@ -87,7 +88,7 @@ def issuer() -> Iterator[LocalIssuer]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *_: Any) -> None:  # noqa: A002  the base class's name
             """Quiet."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
@@ -102,9 +103,9 @@ def issuer() -> Iterator[LocalIssuer]:
 @contextlib.asynccontextmanager
 async def tokens_of(
     issuer: str, folder: Path, *, clock: Clock | None = None, token: str = "", **settings: Any
-) -> AsyncIterator[OidcTokens]:
+) -> AsyncGenerator[OidcTokens]:
     port = free_port()
-    callback = {"callback_port": port, "redirect_uri": f"http://localhost:{port}/callback"}
+    callback: dict[str, Any] = {"callback_port": port, "redirect_uri": f"http://localhost:{port}/callback"}
     oidc = OidcSettings(issuer=issuer, client_id="pentad", **{**callback, **settings})
     client = ClientSettings("127.0.0.1:1", "oidc", token=token, deadline=3.0, oidc=oidc)
     fetcher = HttpFetcher()
@@ -266,9 +267,8 @@ async def is_taken(port: int | None) -> bool:
 async def test_nobody_is_waited_for_longer_than_said(issuer: LocalIssuer, tmp_path: Path) -> None:
     async with tokens_of(issuer.url, tmp_path, auth_timeout=0.05) as tokens:
         asked = asked_in(await address_to_open(tokens))
-        async with asyncio.timeout(30):
-            while await is_taken(urlsplit(asked["redirect_uri"]).port):
-                await asyncio.sleep(0.01)
+        port = urlsplit(asked["redirect_uri"]).port
+        await until(lambda: is_taken(port), lambda taken: not taken)
 
 
 async def test_a_taken_callback_port_is_told(issuer: LocalIssuer, tmp_path: Path) -> None:

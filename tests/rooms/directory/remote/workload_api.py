@@ -1,7 +1,7 @@
 """A SPIFFE Workload API on a Unix socket, as an agent would offer it."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.rooms.directory.interface.grpc.certificates import Authority, Issued
 
 
 @contextlib.asynccontextmanager
-async def workload_api(socket: Path, authority: Authority, svid: Issued | None, token: str = "") -> AsyncIterator[str]:
+async def workload_api(socket: Path, authority: Authority, svid: Issued | None, token: str = "") -> AsyncGenerator[str]:
     """Hands out one identity; the address of its socket."""
 
     async def x509(request: Any, context: Any) -> Any:

@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory.search import clauses, plan
 from pentad.rooms.directory.search.query import Found, Query
 from pentad.rooms.directory.search.service import find_page
+from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.directory.search import oracle
 from tests.rooms.directory.search.asking import QUERIES, records
 from tests.rooms.directory.search.seeding import emptied, open_directory, put
@@ -22,7 +23,7 @@ INPUT = settings(
     deadline=None,
     # shrinking asks a real store thousands of times; without it a failure is printed as it was found
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=ALL_HEALTH_CHECKS,
 )
 
 

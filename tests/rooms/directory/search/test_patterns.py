@@ -1,13 +1,14 @@
 """Patterns mean the same in both stores, and what their definition says."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ports import Database, Dialect, Rows
 from pentad.kernel.words import words
 from pentad.rooms.directory.search.patterns import LONGEST, pattern
+from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.directory.search.oracle import matches
 
 PIECES = st.sampled_from(
@@ -19,7 +20,7 @@ MANY = settings(
     max_examples=30,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=ALL_HEALTH_CHECKS,
 )
 
 

@@ -1,5 +1,7 @@
 """What a tool's arguments mean, and what is refused before the store is asked."""
 
+from typing import Any
+
 import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
@@ -34,7 +36,7 @@ def test_every_element_is_one_filter_in_the_documented_order() -> None:
         ({"offset": -1}, "offset cannot be negative"),
     ],
 )
-def test_a_page_that_cannot_be_is_refused(arguments: dict[str, int], message: str) -> None:
+def test_a_page_that_cannot_be_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         build_query({"names": ["x"]}, **arguments)
     assert refused.value.message == message

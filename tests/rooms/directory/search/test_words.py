@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Transaction
@@ -13,6 +13,7 @@ from pentad.rooms.directory.search import ranking
 from pentad.rooms.directory.search.query import Found, Query, build_query
 from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics, asked_words
 from pentad.rooms.directory.search.service import RecordSearch, find_page
+from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.directory.search import oracle
 from tests.rooms.directory.search.asking import filters
 from tests.rooms.directory.search.seeding import agent, emptied, open_directory, put
@@ -23,7 +24,7 @@ INPUT = settings(
     max_examples=20,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=ALL_HEALTH_CHECKS,
 )
 SAID = st.lists(
     st.sampled_from(["image", "images", "Übersetzer", "ubersetzer", "city", "cities", "the", "of", "x-ray"]), max_size=4

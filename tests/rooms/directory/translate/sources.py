@@ -3,7 +3,7 @@
 import io
 import tarfile
 import zipfile
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from hypothesis import strategies as st
 
@@ -173,7 +173,12 @@ def zipped(files: dict[str, bytes | str], **changes: Any) -> bytes:
     return out.getvalue()
 
 
-def tarred(files: dict[str, bytes | str], mode: str = "w:gz", *, kind: bytes = tarfile.REGTYPE) -> bytes:
+def tarred(
+    files: dict[str, bytes | str],
+    mode: Literal["w:", "w:gz", "w:bz2", "w:xz"] = "w:gz",
+    *,
+    kind: bytes = tarfile.REGTYPE,
+) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode=mode) as archive:
         for name, content in files.items():

@@ -75,7 +75,7 @@ def test_archives_that_swell_are_refused():
 def test_archives_of_too_many_files_or_bytes_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bundles, "MOST_FILES", 10)
     monkeypatch.setattr(bundles, "MOST_UNPACKED", 20_000)
-    many: dict[str, bytes | str] = {"SKILL.md": SKILL} | {f"f{number}": "" for number in range(40)}
+    many: dict[str, bytes | str] = {"SKILL.md": SKILL, **{f"f{number}": "" for number in range(40)}}
     noise = bytes(range(256)) * 100
     for pack in (zipped, tarred):
         with pytest.raises(LimitExceeded, match="more than 10 files"):

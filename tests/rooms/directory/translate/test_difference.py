@@ -28,7 +28,7 @@ def test_order_does_not_matter_where_it_means_nothing():
 
 
 def test_what_was_added_removed_and_changed_is_told_by_meaning():
-    after = sample("1.0.0") | {"version": "v2.5.0", "description": "Reads papers."}
+    after: dict[str, Any] = {**sample("1.0.0"), "version": "v2.5.0", "description": "Reads papers."}
     del after["skills"][1]
     after["skills"].append({"name": "tool_interaction/api_schema_understanding", "id": 1401})
     after["locators"][0]["urls"] = ["https://registry.example.org/paper-reader:2.5.0"]

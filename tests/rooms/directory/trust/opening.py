@@ -10,6 +10,7 @@ from pentad.kernel.ports import Database, Fetched
 from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SIGNATURE, Referrer
 from pentad.rooms.directory.trust.jwks import Domain
 from pentad.rooms.directory.trust.service import Trust
+from tests.fakes import UnusedFetcher
 from tests.rooms.directory.records.parts import WHO, Parts, agent
 
 
@@ -28,7 +29,7 @@ class TurnedClock(SystemClock):
         return super().monotonic() + self.ahead
 
 
-class Pages:
+class Pages(UnusedFetcher):
     """The way out: pages by address, and nothing else on the network."""
 
     def __init__(self) -> None:

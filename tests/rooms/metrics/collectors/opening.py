@@ -1,6 +1,6 @@
 """A collector of the room with a platform around it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ class Opened:
 @asynccontextmanager
 async def opened(
     folder: Path, *factories: Factory, database: str | None = None, settings: dict[str, Any] | None = None
-) -> AsyncIterator[Opened]:
+) -> AsyncGenerator[Opened]:
     """Pentad without rooms of its own but the directory, and these collectors."""
     async with open_app(Settings(data=folder, database=database, rooms=("directory",))) as app:
         source = CollectorContext(app.platform(ROOM), room_settings("metrics", **(settings or {})))

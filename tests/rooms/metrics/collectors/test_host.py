@@ -2,17 +2,18 @@
 
 import os
 import time
+from typing import Any
 
 import psutil
 import pytest
 
 from pentad.kernel.clock import SystemClock
 from pentad.rooms.metrics.collectors.host import CATALOGUE, Host
-from pentad.rooms.metrics.engine.query_engine import build_query
+from pentad.rooms.metrics.engine.query_engine import Answer, build_query
 from tests.rooms.metrics.toys import engine_of
 
 
-async def measured(**more):
+async def measured(**more: Any) -> Answer:
     return await engine_of(Host()).answer("host", build_query(Host().info(), SystemClock(), **more))
 
 
@@ -62,8 +63,10 @@ async def test_work_shows_in_the_share_of_the_processor():
     (FileNotFoundError(), "unsupported"),
 ])  # fmt: skip
 @pytest.mark.requirement("metrics:engine:states")
-async def test_what_may_not_be_read_has_no_value_and_a_reason_and_the_rest_is_there(trouble, state, monkeypatch):
-    def refused():
+async def test_what_may_not_be_read_has_no_value_and_a_reason_and_the_rest_is_there(
+    trouble: Exception, state: str, monkeypatch: pytest.MonkeyPatch
+):
+    def refused() -> None:
         raise trouble
 
     monkeypatch.setattr(psutil, "virtual_memory", refused)

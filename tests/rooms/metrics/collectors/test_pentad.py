@@ -1,5 +1,7 @@
 """Pentad, measured by itself."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +42,7 @@ async def test_calls_errors_store_rooms_and_process_are_measured_on_both_stores(
 
 
 @pytest.mark.anyio
-async def test_a_fresh_store_has_no_calls_and_says_nothing_of_their_times(tmp_path):
+async def test_a_fresh_store_has_no_calls_and_says_nothing_of_their_times(tmp_path: Path):
     async with opened(tmp_path, collectors) as room:
         answer = await room.answer("pentad", keys="calls")
         assert answer.snapshot.tree["calls"] == {
@@ -50,7 +52,7 @@ async def test_a_fresh_store_has_no_calls_and_says_nothing_of_their_times(tmp_pa
 
 
 @pytest.mark.anyio
-async def test_a_key_that_is_misspelt_is_met_with_the_right_one(tmp_path):
+async def test_a_key_that_is_misspelt_is_met_with_the_right_one(tmp_path: Path):
     async with opened(tmp_path, collectors) as room:
         with pytest.raises(InvalidInput) as refused:
             await room.answer("pentad", keys="store.byte")
@@ -58,7 +60,7 @@ async def test_a_key_that_is_misspelt_is_met_with_the_right_one(tmp_path):
 
 
 @given(st.lists(st.integers(0, 9_000_000), min_size=1, max_size=200))
-def test_a_quantile_lies_in_the_bucket_of_the_true_one(times):
+def test_a_quantile_lies_in_the_bucket_of_the_true_one(times: list[int]):
     (sums,) = grouped((("r", "t", "ok"), time) for time in times).values()
     bounds = (0, *BOUNDS_US)
     for share in (0.5, 0.95, 0.99):
@@ -66,4 +68,5 @@ def test_a_quantile_lies_in_the_bucket_of_the_true_one(times):
         found = quantile(sums[2:], share)
         upper = next(bound for bound in BOUNDS_US if true <= bound)
         lower = bounds[bounds.index(upper) - 1]
+        assert found is not None
         assert lower / 1000 <= found <= upper / 1000

@@ -1,27 +1,31 @@
 """Figures of Prometheus, of any JSON, and of a PostgreSQL, over the real wires."""
 
+from pathlib import Path
+from typing import Any, cast
+
 import pytest
 
 from pentad.kernel.errors import InvalidInput, Misconfigured, Unavailable
+from pentad.platform import Platform
 from pentad.rooms.metrics.collectors import host, http_json, postgres, prometheus, sdlc
-from pentad.rooms.metrics.collectors.contract import CollectorContext
+from pentad.rooms.metrics.collectors.contract import CollectorContext, KeepsHistory
 from pentad.rooms.metrics.collectors.http_json import Missing, figure_at
 from pentad.rooms.metrics.engine.upstream import UpstreamSession
 from pentad.rooms.metrics.models import FetchError
 from pentad.storage.postgres import PostgresDatabase
 from tests.room_settings import room_settings
-from tests.rooms.metrics.collectors.opening import opened
-from tests.rooms.metrics.sources import Told, http_source
+from tests.rooms.metrics.collectors.opening import Opened, opened
+from tests.rooms.metrics.sources import Asked, Told, http_source
 from tests.stores import PostgresServer
 
 CANARY = "canary-77aa"
 
 
-def vector(*series):
+def vector(*series: dict[str, Any]) -> Told:
     return Told(json={"status": "success", "data": {"resultType": "vector", "result": list(series)}})
 
 
-async def prometheus_like(asked):
+async def prometheus_like(asked: Asked) -> Told:
     if asked.path == "/api/v1/query_range":
         values = [[100, "1"], [160, "NaN"]]
         return Told(json={"data": {"resultType": "matrix", "result": [{"metric": {"job": "a"}, "values": values}]}})
@@ -40,7 +44,7 @@ async def prometheus_like(asked):
 
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:built-in")
-async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
+async def test_named_queries_are_numbers_or_lists_by_label(tmp_path: Path):
     async with http_source(prometheus_like) as source:
         settings = {
             "prometheus_url": source.url + "/",
@@ -69,6 +73,7 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
             assert CANARY not in repr(answer.snapshot)
             assert {asked.headers["authorization"] for asked in source.asked} == {f"Bearer {CANARY}"}
             collector = room.engine.catalogue.find("prometheus")
+            assert isinstance(collector, KeepsHistory)
             points = await collector.history("web.load", 100, 160, 60, UpstreamSession(room.engine.pool))
             assert points == {"job=a": [(100.0, 1.0), (160.0, None)]}
             with pytest.raises(FetchError):
@@ -76,7 +81,7 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path):
 
 
 @pytest.mark.anyio
-async def test_the_past_a_source_kept_itself_is_its_history(tmp_path):
+async def test_the_past_a_source_kept_itself_is_its_history(tmp_path: Path):
     async with http_source(prometheus_like) as source:
         settings = {"prometheus_url": source.url, "prometheus_queries": {"web.load": "sum by (job)"}}
         async with opened(tmp_path, prometheus.collectors, host.collectors, settings=settings) as room:
@@ -92,7 +97,7 @@ async def test_the_past_a_source_kept_itself_is_its_history(tmp_path):
 
 
 @pytest.mark.anyio
-async def test_a_collector_without_its_settings_says_what_to_set(tmp_path):
+async def test_a_collector_without_its_settings_says_what_to_set(tmp_path: Path):
     async with opened(tmp_path, prometheus.collectors, http_json.collectors, postgres.collectors) as room:
         for name, setting in (
             ("prometheus", "prometheus_url"),
@@ -105,8 +110,8 @@ async def test_a_collector_without_its_settings_says_what_to_set(tmp_path):
 
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:built-in")
-async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_path):
-    async def shop(asked):
+async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_path: Path):
+    async def shop(asked: Asked) -> Told:
         if asked.path == "/down":
             return Told(403, body=CANARY.encode())
         return Told(json={"today": {"orders": 12, "secret": CANARY}, "queues": [{"seconds": 0.5}], "open": True})
@@ -144,14 +149,14 @@ def test_places_are_pointers_or_paths(place, found):
 
 
 @pytest.mark.parametrize("place", ["/a/1", "/a/x", "/a/-1", "a[9]", "/z", "/a", "/a/0"])
-def test_a_place_without_a_figure_is_missing(place):
+def test_a_place_without_a_figure_is_missing(place: str):
     with pytest.raises(Missing):
         figure_at({"a": [{"b": 1}]}, place)
 
 
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:built-in")
-async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server: PostgresServer, tmp_path):
+async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server: PostgresServer, tmp_path: Path):
     with postgres_server.empty_database() as url:
         async with opened(tmp_path / "own", postgres.collectors, database=url) as room:
             await _is_measured(room)
@@ -162,7 +167,7 @@ async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server
         await alone.close()
 
 
-async def _is_measured(room):
+async def _is_measured(room: Opened) -> None:
     answer = await room.answer("postgres")
     tree = answer.snapshot.tree
     assert 1 <= tree["connections"]["total"] <= tree["connections"]["most"]
@@ -175,12 +180,12 @@ async def _is_measured(room):
 
 
 @pytest.mark.anyio
-async def test_a_postgresql_that_is_away_is_a_problem_without_its_password(tmp_path):
+async def test_a_postgresql_that_is_away_is_a_problem_without_its_password(tmp_path: Path):
     url = f"postgresql://ada:{CANARY}@127.0.0.1:9/none"
     async with opened(tmp_path, postgres.collectors, settings={"postgres_url": url}) as room:
         answer = await room.answer("postgres", keys="connections.total")
         assert [problem.kind for problem in answer.snapshot.problems] == ["network"]
-        assert {sample.value for sample in answer.snapshot.samples} == {None}
+        assert all(sample.value is None for sample in answer.snapshot.samples)
         assert CANARY not in repr(answer.snapshot)
 
 
@@ -194,6 +199,6 @@ def test_settings_are_tables_or_json_texts():
 
 
 @pytest.mark.parametrize("given", [{"x": {"url": "https://a"}}, {"x": 3}, {"x": {"url": 1, "values": {}}}])
-def test_a_source_of_json_without_address_or_values_is_refused(given):
+def test_a_source_of_json_without_address_or_values_is_refused(given: dict[str, Any]):
     with pytest.raises(Misconfigured, match="x has no url"):
-        http_json.collectors(CollectorContext(None, room_settings("metrics", http_json=given)))
+        http_json.collectors(CollectorContext(cast("Platform", None), room_settings("metrics", http_json=given)))

@@ -117,7 +117,7 @@ async def engine(systems: dict[str, dict[str, str]] | None = None) -> AsyncGener
         await runner.cleanup()
 
 
-async def ask(one: QueryEngine, keys: str | None = None, **more: Any) -> Answer:
+async def ask(one: QueryEngine, keys: str = "", **more: Any) -> Answer:
     return await one.answer("sdlc", build_query(one.catalogue.find("sdlc").info(), one.clock, keys=keys, **more))
 
 

@@ -1,8 +1,10 @@
 """Collectors from entry points, beside Pentad's own."""
 
+from pathlib import Path
+
 import pytest
 
-from pentad.rooms.metrics.collectors.contract import CollectorContext
+from pentad.rooms.metrics.collectors.contract import Collector, CollectorContext
 from pentad.rooms.metrics.engine import catalogue
 from pentad.rooms.metrics.engine.catalogue import FIRST, Catalogue
 from pentad.rooms.metrics.room import ROOM
@@ -11,23 +13,25 @@ from tests.rooms.metrics.collectors.opening import opened
 from tests.rooms.metrics.toys import Toy
 
 
-def toys(source):
+def toys(source: CollectorContext) -> list[Collector]:
     return [Toy()]
 
 
-def impostor(source):
+def impostor(source: CollectorContext) -> list[Collector]:
     toy = Toy()
     toy.id = "host"
     return [toy]
 
 
-def broken(source):
+def broken(source: CollectorContext) -> list[Collector]:
     raise RuntimeError("no")
 
 
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:collectors:own")
-async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out(tmp_path, monkeypatch, caplog):
+async def test_own_and_foreign_collectors_are_found_and_a_broken_one_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
     points = {"toys": "toys", "bad": "broken", "gone": "missing", "thief": "impostor"}
     own = catalogue.load
     monkeypatch.setattr(catalogue, "entry_points", lambda group: points)

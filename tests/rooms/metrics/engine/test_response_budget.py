@@ -1,5 +1,7 @@
 """Answers that fit, and say what is not in them."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from pentad.rooms.metrics.models import Info, Metric
 INFO = Info(id="x", title="", description="", catalogue=tuple(Metric(key=k, description="") for k in ("a", "b.c")))
 
 
-def groups(number):
+def groups(number: int) -> list[dict[str, Any]]:
     return [
         {"businessGroup": f"g{n}", "a": n, "b": {"c": 2}, "details": [{"environmentName": "e", "a": n}] * 3}
         for n in range(number)
@@ -78,7 +80,7 @@ def test_too_few_tokens_are_refused():
 
 @given(st.integers(0, 60), st.integers(200, 3_000))
 @pytest.mark.requirement("metrics:engine:fits")
-def test_an_answer_stays_within_its_tokens_and_admits_what_is_missing(number, most):
+def test_an_answer_stays_within_its_tokens_and_admits_what_is_missing(number: int, most: int):
     found = shape_response(groups(number), INFO, ResponseShape(details=True, max_tokens=most))
     assert len(msgspec.json.encode(found.content)) <= 4 * most
     assert len(found.content) + found.left_out == number

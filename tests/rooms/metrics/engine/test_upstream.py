@@ -3,27 +3,32 @@
 import asyncio
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from pentad.kernel.clock import SystemClock
 from pentad.net.fetch import HttpFetcher
+from pentad.rooms.metrics.collectors.contract import Upstream
 from pentad.rooms.metrics.engine import upstream
 from pentad.rooms.metrics.engine.upstream import UpstreamPool, UpstreamSession, retry_after
-from pentad.rooms.metrics.models import FetchError
-from tests.rooms.metrics.sources import Told, http_source
+from pentad.rooms.metrics.models import FetchError, Problem
+from tests.rooms.metrics.sources import Answering, Asked, HttpSource, Told, http_source
 
 CANARY = "canary-5e1f"
 
 
 @pytest.fixture(autouse=True)
-def _hurried(monkeypatch):
+def _hurried(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.001)
 
 
 @asynccontextmanager
-async def asking(answering, *, limit=64, trusts=True, seconds=None):
+async def asking(
+    answering: Answering, *, limit: int = 64, trusts: bool = True, seconds: float | None = None
+) -> AsyncGenerator[tuple[HttpSource, UpstreamSession]]:
     fetcher = HttpFetcher()
     clock = SystemClock()
     async with http_source(answering) as source:
@@ -38,14 +43,14 @@ async def asking(answering, *, limit=64, trusts=True, seconds=None):
 class Turns:
     """Answers in their order; the last one again and again."""
 
-    def __init__(self, *told):
+    def __init__(self, *told: Told):
         self._told = list(told)
 
-    async def __call__(self, asked):
+    async def __call__(self, asked: Asked) -> Told:
         return self._told.pop(0) if len(self._told) > 1 else self._told[0]
 
 
-async def failing(question, url, **more):
+async def failing(question: UpstreamSession, url: str, **more: Any) -> Problem:
     with pytest.raises(FetchError) as failed:
         await question.get(url, **more)
     return failed.value.problem
@@ -74,7 +79,7 @@ async def test_json_and_forms_are_posted_as_what_they_are():
 @pytest.mark.anyio
 @pytest.mark.requirement("metrics:engine:limits")
 async def test_never_more_requests_under_way_than_the_limit():
-    async def slow(asked):
+    async def slow(asked: Asked) -> Told:
         await asyncio.sleep(0.005)
         return Told(json=1)
 
@@ -88,7 +93,7 @@ async def test_never_more_requests_under_way_than_the_limit():
 @pytest.mark.parametrize("first", [
     Told(500), Told(502), Told(503, body=b"sorry"), Told(429), Told(503, body=b""), Told(raw=b""), Told(raw=b"HTTP/1"),
 ])  # fmt: skip
-async def test_what_may_pass_is_asked_again(first):
+async def test_what_may_pass_is_asked_again(first: Told):
     async with asking(Turns(first, Told(json="good"))) as (source, question):
         assert await question.get(f"{source.url}/x") == "good"
 
@@ -102,7 +107,7 @@ async def test_what_may_pass_is_asked_again(first):
     (Told(200, body=b'{"a": "' + CANARY.encode()), "parse", 200),
     (Told(200, body=b"[" * 100_000), "parse", 200),
 ])  # fmt: skip
-async def test_what_does_not_pass_is_asked_once_and_said_without_its_content(told, kind, http):
+async def test_what_does_not_pass_is_asked_once_and_said_without_its_content(told: Told, kind: str, http: int):
     async with asking(Turns(told)) as (source, question):
         problem = await failing(
             question, f"{source.url}/x?token={CANARY}", headers={"authorization": CANARY}, scope="g", affects=("k",)
@@ -115,7 +120,7 @@ async def test_what_does_not_pass_is_asked_once_and_said_without_its_content(tol
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("told", "kind"), [(Told(500), "server"), (Told(429), "rate"), (Told(raw=b""), "network")])
-async def test_what_never_passes_ends_after_four_tries(told, kind):
+async def test_what_never_passes_ends_after_four_tries(told: Told, kind: str):
     async with asking(Turns(told)) as (source, question):
         assert (await failing(question, f"{source.url}/x")).kind == kind
         assert source.calls["/x"] >= 4
@@ -126,7 +131,7 @@ async def test_what_never_passes_ends_after_four_tries(told, kind):
 async def test_a_host_that_names_its_reset_is_left_alone_by_everybody_until_then():
     until = []
 
-    async def limited(asked):
+    async def limited(asked: Asked) -> Told:
         if not until:
             until.append(time.monotonic() + 0.3)
             return Told(503, body=b"", headers={"retry-after": "0.3"})
@@ -144,7 +149,7 @@ async def test_many_requests_that_wait_for_few_places_all_come_through_in_time()
     """Three in each window of a tenth of a second: whoever is too late four times and more is not given up."""
     windows = Counter()
 
-    async def limited(asked):
+    async def limited(asked: Asked) -> Told:
         window = int(time.time() * 10)
         windows[window] += 1
         if windows[window] > 3:
@@ -167,7 +172,7 @@ async def test_a_reset_beyond_the_deadline_is_not_waited_for():
 async def test_the_deadline_ends_a_request_that_hangs():
     never = asyncio.Event()
 
-    async def stuck(asked):
+    async def stuck(asked: Asked) -> Told:
         await never.wait()
         return Told()
 
@@ -192,20 +197,20 @@ class Token:
         self.made = 0
         self.token = None
 
-    async def headers(self, upstream):
+    async def headers(self, upstream: Upstream) -> dict[str, str]:
         if self.token is None:
             self.made += 1
             self.token = f"t{self.made}"
         return {"authorization": self.token}
 
-    def refused(self, headers):
+    def refused(self, headers: Mapping[str, str]) -> None:
         if headers["authorization"] == self.token:
             self.token = None
 
 
 @pytest.mark.anyio
 async def test_an_expired_login_is_renewed_once():
-    async def fresh(asked):
+    async def fresh(asked: Asked) -> Told:
         return Told(json="in") if asked.headers["authorization"] == "t2" else Told(401)
 
     async with asking(fresh) as (source, question):
@@ -226,5 +231,5 @@ async def test_a_login_that_stays_refused_is_no_permission():
     ({"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0), ({"retry-after": "soon"}, None),
     ({"retry-after": "nan"}, None), ({}, None), ({"x-ratelimit-reset": "1600000000"}, 0.0),
 ])  # fmt: skip
-def test_a_reset_is_read_however_it_is_written(headers, seconds):
+def test_a_reset_is_read_however_it_is_written(headers: Mapping[str, str], seconds: float | None):
     assert retry_after(headers, 1_700_000_000.0) == seconds

@@ -1,7 +1,10 @@
 """Snapshots for tests of the history."""
 
+from collections.abc import Callable
+
+from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.metrics.history.metric_history import write_samples
-from pentad.rooms.metrics.models import Info, Metric, Sample, Snapshot
+from pentad.rooms.metrics.models import Info, Metric, Sample, Scalar, Snapshot, State
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 
@@ -24,15 +27,19 @@ INFO = Info(
 )
 
 
-def snapshot(at, scope="", state="ok", labels=(), **values):
+def snapshot(
+    at: float, scope: str = "", state: State = "ok", labels: tuple[tuple[str, str], ...] = (), **values: Scalar
+) -> Snapshot:
     samples = [Sample(key=key, value=value, labels=labels, state=state) for key, value in values.items()]
     return Snapshot(collector="toy", scope=scope, as_of=at, tree={}, samples=samples)
 
 
-async def record(database, info, shot, beside=None):
+async def record(
+    database: Database, info: Info, shot: Snapshot, beside: Callable[[Transaction], object] | None = None
+) -> int:
     """Write a snapshot, and do something else in the same transaction."""
 
-    def work(transaction):
+    def work(transaction: Transaction) -> int:
         count = write_samples(transaction, info, shot)
         if beside is not None:
             beside(transaction)

@@ -1,5 +1,6 @@
 """Alerts that rise when it is serious and fall when it is over."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import Misconfigured
+from pentad.kernel.ports import Database
 from pentad.rooms.metrics.history.alerts import (
     LEVELS,
     AlertState,
@@ -17,7 +19,7 @@ from pentad.rooms.metrics.history.alerts import (
     rule_of,
     standing_alerts,
 )
-from pentad.rooms.metrics.models import Metric
+from pentad.rooms.metrics.models import Metric, State
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 
 BUSY = Rule(warn=80, alarm=95)
@@ -42,7 +44,7 @@ def levels(values, rule=BUSY):
     ([99, 99, 92, 89], ["ok", "alarm", "alarm", "warn"]),
     ([99, 99, 10], ["ok", "alarm", "ok"]),
 ])  # fmt: skip
-def test_an_alert_rises_after_two_bad_values_and_falls_with_a_margin(values, expected):
+def test_an_alert_rises_after_two_bad_values_and_falls_with_a_margin(values: Sequence[float], expected: list[str]):
     assert levels(values) == expected
 
 
@@ -52,13 +54,13 @@ def test_where_small_values_are_bad_the_thresholds_are_floors():
 
 
 @given(st.lists(st.floats(76.1, 83.9), max_size=50))
-def test_a_value_that_swings_around_its_threshold_changes_its_alert_once_at_most(values):
+def test_a_value_that_swings_around_its_threshold_changes_its_alert_once_at_most(values: Sequence[float]):
     found = ["ok", *levels(values)]
     assert sum(before != after for before, after in pairwise(found)) <= 1
 
 
 @given(st.lists(st.floats(-1e3, 1e3), max_size=40))
-def test_an_alert_never_rises_higher_than_the_worst_value(values):
+def test_an_alert_never_rises_higher_than_the_worst_value(values: Sequence[float]):
     worst = 0
     for value, level in zip(values, levels(values), strict=True):
         worst = max(worst, LEVELS.index(BUSY.level(value)))
@@ -66,7 +68,7 @@ def test_an_alert_never_rises_higher_than_the_worst_value(values):
 
 
 @pytest.mark.anyio
-async def test_alerts_are_kept_with_since_when_and_their_changes(past):
+async def test_alerts_are_kept_with_since_when_and_their_changes(past: Database):
     for number, busy in enumerate((50, 97, 98, None, 99, 40)):
         shot = snapshot(NOON + 60 * number, busy=busy, used=96, total=100)
         await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
@@ -80,8 +82,9 @@ async def test_alerts_are_kept_with_since_when_and_their_changes(past):
 
 
 @pytest.mark.anyio
-async def test_an_older_value_that_stands_in_neither_raises_nor_ends_an_alert(past):
-    for number, (busy, state) in enumerate(((97, "ok"), (97, "stale"), (97, "ok"), (10, "stale"))):
+async def test_an_older_value_that_stands_in_neither_raises_nor_ends_an_alert(past: Database):
+    seen: tuple[tuple[int, State], ...] = ((97, "ok"), (97, "stale"), (97, "ok"), (10, "stale"))
+    for number, (busy, state) in enumerate(seen):
         shot = snapshot(NOON + 60 * number, busy=busy, state=state)
         await record(past, INFO, shot, lambda tx, shot=shot: check(tx, INFO, shot, {}))
     (busy,) = await past.read(standing_alerts)
@@ -89,7 +92,7 @@ async def test_an_older_value_that_stands_in_neither_raises_nor_ends_an_alert(pa
 
 
 @pytest.mark.anyio
-async def test_the_operator_sets_other_thresholds(past):
+async def test_the_operator_sets_other_thresholds(past: Database):
     given = {"toy.busy": {"warn": "10", "times": 1}}
     changed = []
     shot = snapshot(NOON, busy=12)

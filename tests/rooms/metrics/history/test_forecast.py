@@ -10,12 +10,12 @@ NOW = 1_700_000_000.0
 SLOPES = st.floats(-1e3, 1e3).filter(lambda slope: abs(slope) > 1e-3)
 
 
-def line(slope_per_day, level, count):
+def line(slope_per_day: float, level: float, count: int) -> list[tuple[float, float]]:
     return [(NOW - DAY * back, level - slope_per_day * back) for back in range(count)][::-1]
 
 
 @given(SLOPES, st.floats(-1e4, 1e4), st.integers(4, 60))
-def test_an_exact_line_is_found_exactly(slope, level, count):
+def test_an_exact_line_is_found_exactly(slope: float, level: float, count: int):
     found = fit_line(line(slope, level, count))
     assert found is not None
     assert found.slope * DAY == pytest.approx(slope, rel=1e-6, abs=1e-6)
@@ -24,7 +24,7 @@ def test_an_exact_line_is_found_exactly(slope, level, count):
 
 @given(st.floats(0.1, 1e3), st.floats(0, 1e4), st.floats(1, 2_000))
 @pytest.mark.requirement("metrics:history:forecast")
-def test_the_moment_an_exact_line_meets_its_limit_is_found(slope, level, days):
+def test_the_moment_an_exact_line_meets_its_limit_is_found(slope: float, level: float, days: float):
     assume(days < FARTHEST_DAYS - 1)
     said = forecast(line(slope, level, 20), level + slope * days, NOW)
     assert said is not None
@@ -52,7 +52,9 @@ def test_wild_points_do_not_turn_the_line():
     (1.0, None, False, None, False),
     (0.001, 1e6, False, None, False),
 ])  # fmt: skip
-def test_what_leads_away_from_a_limit_never_reaches_it(slope, limit, is_floor, reached, is_reached):
+def test_what_leads_away_from_a_limit_never_reaches_it(
+    slope: float, limit: float | None, is_floor: bool, reached: float | None, is_reached: bool
+):
     said = forecast(line(slope, 100.0, 10), limit, NOW, is_floor=is_floor)
     assert said is not None
     assert said.is_reached == is_reached

@@ -1,15 +1,17 @@
 """Old samples become hours and days, and nothing they stood for is lost."""
 
 import math
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pentad.kernel.ports import Database, Rows
 from pentad.rooms.metrics import store
 from pentad.rooms.metrics.history.changes import bucket_points, downsample, merged, rates, total_rise
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
-from pentad.rooms.metrics.store import DAY, HOUR, sampled
+from pentad.rooms.metrics.store import DAY, HOUR, Point, sampled
 from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 
 SERIES = st.lists(
@@ -17,15 +19,15 @@ SERIES = st.lists(
 ).map(lambda pairs: [sampled(float(at), value) for at, value in sorted(pairs)])
 
 
-async def known(past, key, end=NOON + 10 * DAY):
-    def work(rows):
+async def known(past: Database, key: str, end: float = NOON + 10 * DAY) -> list[Point]:
+    def work(rows: Rows) -> list[Point]:
         (series,) = store.find_series(rows, "toy", keys=[key])
         return store.points(rows, series.id, 0, end)
 
     return await past.read(work)
 
 
-def summary(points):
+def summary(points: Sequence[Point]) -> tuple[float, ...]:
     return (
         sum(point.samples for point in points),
         min(point.lowest for point in points),
@@ -37,7 +39,7 @@ def summary(points):
 
 
 @pytest.mark.anyio
-async def test_samples_become_hours_and_hours_days_with_the_same_least_greatest_and_sum(past):
+async def test_samples_become_hours_and_hours_days_with_the_same_least_greatest_and_sum(past: Database):
     values = [3.5, 9.25, -4.0, 7.0, 7.0, 120.5, 0.25, 6.0]
     for number, value in enumerate(values):
         await record(past, INFO, snapshot(NOON + number * 1_500, used=value, calls=number * 10))
@@ -54,7 +56,7 @@ async def test_samples_become_hours_and_hours_days_with_the_same_least_greatest_
 
 
 @pytest.mark.anyio
-async def test_what_is_recent_stays_as_it_came_and_what_is_too_old_goes(past):
+async def test_what_is_recent_stays_as_it_came_and_what_is_too_old_goes(past: Database):
     await record(past, INFO, snapshot(NOON - 200 * DAY, used=1.0, versions=["old"]))
     await record(past, INFO, snapshot(NOON - 199 * DAY, versions=["new"]))
     await record(past, INFO, snapshot(NOON, used=2.0))
@@ -65,7 +67,7 @@ async def test_what_is_recent_stays_as_it_came_and_what_is_too_old_goes(past):
 
 
 @pytest.mark.anyio
-async def test_a_sample_that_comes_late_joins_its_hour(past):
+async def test_a_sample_that_comes_late_joins_its_hour(past: Database):
     await record(past, INFO, snapshot(NOON + 60, used=5.0))
     await roll_up_all(past, Retention(1, 90, 1_000), NOON + 3 * DAY)
     await record(past, INFO, snapshot(NOON + 30, used=9.0))
@@ -75,7 +77,7 @@ async def test_a_sample_that_comes_late_joins_its_hour(past):
 
 
 @pytest.mark.anyio
-async def test_tidying_twice_changes_nothing_more(past):
+async def test_tidying_twice_changes_nothing_more(past: Database):
     for number in range(5):
         await record(past, INFO, snapshot(NOON + number * 2_000, used=float(number)))
     await roll_up_all(past, Retention(1, 90, 1_000), NOON + 5 * DAY)
@@ -85,7 +87,7 @@ async def test_tidying_twice_changes_nothing_more(past):
 
 
 @given(SERIES, st.sampled_from([60, HOUR, 7_200, DAY]))
-def test_buckets_keep_number_least_greatest_sum_first_and_last(points, step):
+def test_buckets_keep_number_least_greatest_sum_first_and_last(points: Sequence[Point], step: int):
     found = bucket_points(points, step)
     assert summary(found)[:3] == summary(points)[:3]
     assert summary(found)[3] == pytest.approx(summary(points)[3])
@@ -94,14 +96,14 @@ def test_buckets_keep_number_least_greatest_sum_first_and_last(points, step):
 
 
 @given(SERIES, st.integers(1, 10))
-def test_thinning_gives_no_more_than_asked_for_and_loses_nothing(points, most):
+def test_thinning_gives_no_more_than_asked_for_and_loses_nothing(points: Sequence[Point], most: int):
     found = downsample(points, most)
     assert len(found) <= most
     assert summary(found)[:3] == summary(points)[:3]
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.integers(1, 10))
-def test_a_counter_counts_the_same_however_it_is_bucketed(steps, width):
+def test_a_counter_counts_the_same_however_it_is_bucketed(steps: list[float], width: int):
     readings, at = [], 0.0
     for step in steps:
         at += step

@@ -8,13 +8,14 @@ from pentad.kernel.errors import Misconfigured, NotFound, Unavailable
 from pentad.kernel.ports import Fetched
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.models import Info, Snapshot
+from tests.fakes import UnusedFetcher
 
 SECRET = "SECRET-MUST-NOT-LEAK"
 INFO = Info(id="host", title="This machine", description="x", catalogue=())
 SNAPSHOT = Snapshot(collector="host", scope="", as_of=1.0, tree={"a": 1})
 
 
-class Far:
+class Far(UnusedFetcher):
     """A destination that keeps what it got and answers as told."""
 
     def __init__(self, status: int = 200, body: bytes = b"{}") -> None:
@@ -24,9 +25,6 @@ class Far:
     async def fetch(self, url: str, **how: Any) -> Fetched:
         self.got.append((url, how))
         return Fetched(self._answer[0], {}, self._answer[1], url)
-
-    def stream(self, url: str, **how: Any) -> Any:
-        raise AssertionError(url, how)
 
 
 def table(**more: Any) -> dict[str, Any]:

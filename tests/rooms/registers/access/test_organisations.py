@@ -94,7 +94,7 @@ async def test_another_process_hears_of_a_membership(stores: Stores) -> None:
         stop = there.platform.database.listen("registers.members", lambda _payload: heard.set())
         acme = await here.organisations.create(ADMIN, "acme", "Acme")
         await here.organisations.add_member(ADMIN, "acme", WRITER.principal.id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await heard.wait()
             while there.organisations.of(WRITER.principal) != acme.id:
                 await asyncio.sleep(0)

@@ -148,7 +148,7 @@ BODIES = st.just({}) | st.dictionaries(st.sampled_from(KEYWORDS), ANYTHING, max_
 @settings(max_examples=200)
 @given(BODIES, DEFINITIONS, ANYTHING, ANYTHING)
 def test_any_body_is_refused_in_words_or_works(body: dict[str, Any], properties: Any, first: Any, second: Any) -> None:
-    stored = {"person": {"slug": "person", "properties": {"b": {"type": "string"}}}}
+    stored: dict[int | str, dict[str, Any]] = {"person": {"slug": "person", "properties": {"b": {"type": "string"}}}}
     try:
         schema = compile_schema({"properties": properties, **body}, parents=stored.get)
     except InvalidInput:

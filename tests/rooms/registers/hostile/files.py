@@ -11,6 +11,7 @@ SHEET = "xl/worksheets/sheet1.xml"
 
 def parts() -> dict[str, bytes]:
     book = Workbook()
+    assert book.active is not None
     for row in (["name"], ["Oak"]):
         book.active.append(row)
     file = io.BytesIO()

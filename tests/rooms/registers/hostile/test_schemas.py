@@ -80,7 +80,7 @@ async def test_an_expression_that_means_nothing_computes_nothing(surface: Surfac
 async def test_a_pattern_made_to_explode_is_answered_at_once(surface: Surface, case: str) -> None:
     """Within the deadline of any request, however long the text: matching takes linear time."""
     place = await surface.site.pair({"a": {"type": "string", "pattern": PATTERNS[case]}})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         is_clear(await surface.rest("POST", place, {"a": "a" * 50_000 + "!"}))
 
 

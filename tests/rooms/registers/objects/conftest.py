@@ -4,7 +4,7 @@ A store is made once for a module and emptied between its tests: that is ten tim
 """
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
@@ -50,7 +50,9 @@ class Shared:
 
 
 @contextlib.asynccontextmanager
-async def opened_over(shared: Shared, clock: TurnedClock, embedder: Embedder | None = None) -> AsyncIterator[Registers]:
+async def opened_over(
+    shared: Shared, clock: TurnedClock, embedder: Embedder | None = None
+) -> AsyncGenerator[Registers]:
     """The room over an emptied store."""
     await shared.database.write(shared.empty)
     fetcher = HttpFetcher()

@@ -1,6 +1,7 @@
 """The history: complete, chained, readable at every past moment, and a way back, over both stores."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -115,10 +116,12 @@ async def test_going_back_to_nowhere_is_refused(registers: Registers, trees: Pai
     uuid = await lived(registers, trees)
     with pytest.raises(Conflict, match="is a deletion"):
         await registers.history.revert(ADMIN, trees, uuid, version=3)
-    for point in ({"version": 99}, {"version": 0}, {"at": 5}, {"change": 10**9}):
+    nowhere: list[dict[str, Any]] = [{"version": 99}, {"version": 0}, {"at": 5}, {"change": 10**9}]
+    for point in nowhere:
         with pytest.raises(NotFound):
             await registers.history.revert(ADMIN, trees, uuid, **point)
-    for point in ({}, {"version": 1, "at": 5.0}, {"at": "yesterday"}):
+    unclear: list[dict[str, Any]] = [{}, {"version": 1, "at": 5.0}, {"at": "yesterday"}]
+    for point in unclear:
         with pytest.raises(InvalidInput):
             await registers.history.revert(ADMIN, trees, uuid, **point)
 
@@ -205,6 +208,7 @@ async def test_deleted_objects_wait_in_the_bin(registers: Registers, trees: Pair
     page = await registers.objects.deleted(ADMIN, limit=2, offset=1)
     assert ([stored.uuid for _, stored in page], page.total) == ([made[1].uuid, made[0].uuid], 3)
     pair, stored = await registers.objects.find_deleted(ADMIN, made[0].uuid)
+    assert stored.deleted is not None
     assert (pair.uri, stored.deleted["deletedBy"]) == (trees.uri, "user:ada")
     for attempt in (
         registers.objects.get(ADMIN, trees, made[0].uuid),

@@ -42,7 +42,9 @@ async def test_a_lock_runs_out_and_its_holder_extends_it(registers: Registers, t
     with pytest.raises(Locked):
         await registers.objects.lock(OTHER, trees, made.uuid)
     clock.ahead += 11
-    assert (await registers.objects.lock(OTHER, trees, made.uuid)).lock["principal"] == "user:oda"
+    taken = (await registers.objects.lock(OTHER, trees, made.uuid)).lock
+    assert taken is not None
+    assert taken["principal"] == "user:oda"
 
 
 async def test_only_an_administrator_breaks_anothers_lock(registers: Registers, trees: Pair):

@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from pentad.rooms.registers.service import Registers
+from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.registers.objects.machine import NODE, Objects, Rooms, Tally
 from tests.rooms.registers.objects.test_vectors import Hints
 from tests.rooms.registers.opening import opened
@@ -31,7 +32,7 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
         stack.callback(lambda: runner.run(stores.close()))
 
         @contextlib.asynccontextmanager
-        async def two() -> AsyncIterator[tuple[Registers, Registers]]:
+        async def two() -> AsyncGenerator[tuple[Registers, Registers]]:
             async with opened(stores) as first, opened(stores) as second:
                 yield first, second
 
@@ -45,14 +46,14 @@ def held_against_the_model(
     rooms: Rooms, tally: Tally, examples: int, steps: int, machine: type[Objects] = Objects
 ) -> None:
     run_state_machine_as_test(
-        lambda: machine(rooms, tally),
+        cast("type[Objects]", lambda: machine(rooms, tally)),
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
             database=None,
             phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=ALL_HEALTH_CHECKS,
         ),
     )
 

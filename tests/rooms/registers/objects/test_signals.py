@@ -27,7 +27,7 @@ class Heard:
     async def so_far(self) -> list[str]:
         await self._database.write(lambda tx: tx.signal(CHANNEL, "mark"))
         heard: list[str] = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while (told := await self._queue.get()) != "mark":
                 heard.append(told.partition("\n")[0])
         return heard

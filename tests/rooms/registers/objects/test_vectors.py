@@ -422,8 +422,8 @@ async def test_a_deleted_schema_takes_its_vectors_along(hints: Hints) -> None:
 @pytest.mark.requirement("registers:search:several")
 async def test_several_schemas_are_ranked_together(hints: Hints) -> None:
     catalogue, objects = hints.room.catalogue, hints.room.objects
-    plain = {**HINT, "slug": "plain", "title": "Plain", "configuration": {}}
-    other = {**HINT, "slug": "other", "title": "Other"}
+    plain: dict[str, Any] = {**HINT, "slug": "plain", "title": "Plain", "configuration": {}}
+    other: dict[str, Any] = {**HINT, "slug": "other", "title": "Other"}
     pairs = [hints.pair]
     for schema in (plain, other):
         await catalogue.create_schema(ADMIN, schema)

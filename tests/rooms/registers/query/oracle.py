@@ -175,8 +175,9 @@ def _same(value: Any, wanted: Scalar) -> bool:
 def _compare(value: Any, op: str, wanted: Scalar) -> bool:
     if op in ("eq", "ne"):
         return _same(value, wanted) is (op == "eq")
+    bound: Any = wanted
     if isinstance(wanted, Instant):
-        value, wanted = moment(value), moment(wanted.text)
+        value, bound = moment(value), moment(wanted.text)
         if value is None:
             return False
     elif _kind(value) != _kind(wanted) or _kind(wanted) not in ("text", "number"):
@@ -187,7 +188,7 @@ def _compare(value: Any, op: str, wanted: Scalar) -> bool:
         "lt": lambda a, b: a < b,
         "lte": lambda a, b: a <= b,
     }
-    return tests[op](value, wanted)
+    return tests[op](value, bound)
 
 
 def _low(text: str) -> str:

@@ -3,12 +3,15 @@
 Here each store is asked some three hundred; `test_dialects.py` asks both the same, and thousands with `make faults`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pentad.rooms.registers.query.tree import Kind
 
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
@@ -31,7 +34,9 @@ ASKED = settings(
 @pytest.fixture
 async def room(stores: Stores) -> Database:
     db = await open_room(stores)
-    indexes = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"))
+    indexes: Sequence[tuple[Path, Kind]] = (
+    (("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"),
+)  # fmt: skip
     await db.write(lambda tx: put_indexes(tx, db.dialect, 1, indexes))
     return db
 

@@ -7,24 +7,28 @@ import asyncio
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from pentad.rooms.registers.query.tree import Kind
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
 from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Not, Or, Query, Scope
+from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes
 from tests.stores import PostgresServer, Stores
 
-INDEXES = ((("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"))
+INDEXES: Sequence[tuple[tuple[str, ...], Kind]] = (
+    (("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"),
+)  # fmt: skip
 
 
 class Both:
@@ -142,7 +146,7 @@ def ask_both(both: Both, examples: int) -> None:
         deadline=None,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=ALL_HEALTH_CHECKS,
     )
     @given(
         things=asking.things(),

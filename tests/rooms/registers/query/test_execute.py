@@ -278,9 +278,12 @@ async def _plan(room: Database, scope: Scope, query: Query) -> str:
     """How the store would run the first statement of a query, on a thousand objects."""
     heard: list[tuple[str, tuple[Any, ...]]] = []
 
-    class Hearing:
+    class Hearing(Rows):
         def __init__(self, rows: Rows) -> None:
             self._rows = rows
+
+        def one(self, sql: str, *params: Any) -> Any:
+            return self._rows.one(sql, *params)
 
         def all(self, sql: str, *params: Any) -> list[Any]:
             heard.append((sql, params))

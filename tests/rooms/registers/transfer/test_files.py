@@ -38,6 +38,7 @@ def csv_rows(text: str | bytes, schema: dict[str, Any] = SCHEMA, encoding: str |
 
 def workbook(*rows: list[Any]) -> bytes:
     book = Workbook()
+    assert book.active is not None
     for row in rows:
         book.active.append(row)
     file = io.BytesIO()

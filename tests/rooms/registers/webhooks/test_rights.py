@@ -1,6 +1,5 @@
 """Whose webhooks are: they take the right to define, and are told no more than their owner may read."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFoun
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.webhooks.deliveries import Delivery
+from tests import waiting
 from tests.receiving import receiving
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 
@@ -37,10 +37,7 @@ async def desk(registers: Registers) -> Pair:
 
 
 async def until(registers: Registers, webhook: str, holds: Callable[[list[Delivery]], bool]) -> list[Delivery]:
-    async with asyncio.timeout(10):
-        while not holds(found := await registers.webhooks.deliveries(WRITER, webhook)):
-            await asyncio.sleep(0.01)
-    return found
+    return await waiting.until(lambda: registers.webhooks.deliveries(WRITER, webhook), holds)
 
 
 @pytest.mark.requirement("registers:webhooks:rights")

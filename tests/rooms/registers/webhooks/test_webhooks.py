@@ -1,10 +1,9 @@
 """Webhooks: told of what they asked for, signed, retried, once over all processes, and silent about their secrets."""
 
-import asyncio
 import base64
 import hashlib
 import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -23,6 +22,7 @@ from tests.jobs.working import die
 from tests.receiving import receiving
 from tests.rooms.registers.opening import ADMIN, SETS, WRITER, TurnedClock, opened, with_trees
 from tests.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -42,14 +42,6 @@ async def registers(stores: Stores, clock: TurnedClock) -> AsyncIterator[Registe
 
 async def log(registers: Registers, webhook: str) -> list[Delivery]:
     return await registers.webhooks.deliveries(ADMIN, webhook)
-
-
-async def until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool]) -> Any:
-    """What the store says once it says what is wanted; the store is asked because a delivery is over only there."""
-    async with asyncio.timeout(10):
-        while not holds(found := await look()):
-            await asyncio.sleep(0.01)
-    return found
 
 
 async def turn(registers: Registers, clock: TurnedClock, webhook: str) -> None:
@@ -260,7 +252,9 @@ async def test_secrets_and_header_values_are_encrypted_in_the_store_and_still_us
             signing_key("between us"), told.headers["webhook-id"], stamp, told.body
         )
         await until(lambda: log(registers, made.id), lambda found: found[0].state == "delivered")
-        (kept,) = await registers.platform.database.lookup("SELECT body FROM webhooks WHERE id = ?", made.id)
+        kept = await registers.platform.database.read(
+            lambda rows: rows.value("SELECT body FROM webhooks WHERE id = ?", made.id)
+        )
         assert kept.startswith("sealed1:")
         assert [one.id for one in await registers.webhooks.list(ADMIN)] == [made.id]
 

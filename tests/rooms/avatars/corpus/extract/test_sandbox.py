@@ -11,6 +11,7 @@ import pytest
 from pentad.rooms.avatars.corpus.extract.document import Format, Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
 from tests.rooms.avatars import papers
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 LIMITS = ReadingLimits(wall_seconds=60, cpu_seconds=30)
@@ -92,8 +93,8 @@ async def test_an_ingest_that_is_given_up_leaves_no_process_behind(tmp_path: Pat
     held = os.open(pipe, os.O_RDWR)  # a document that never ends
     try:
         task = asyncio.create_task(read_document(pipe, "text", 512, 50, LIMITS))
-        while not (children := _children()):
-            await asyncio.sleep(0.01)
+        await until_true(_children)
+        children = _children()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -109,13 +110,10 @@ async def test_the_reading_process_cannot_see_the_secrets_of_this_one(tmp_path: 
     held = os.open(pipe, os.O_RDWR)
     try:
         task = asyncio.create_task(read_document(pipe, "text", 512, 50, LIMITS))
-        while not (children := _children()):
-            await asyncio.sleep(0.01)
-        environment = Path(f"/proc/{children[0]}/environ").read_bytes()
-        while b"PYTHONPATH" not in environment:  # between fork and exec it is still ours
-            await asyncio.sleep(0.01)
-            environment = Path(f"/proc/{children[0]}/environ").read_bytes()
-        assert b"hidden" not in environment
+        await until_true(_children)
+        environment = Path(f"/proc/{_children()[0]}/environ")
+        await until_true(lambda: b"PYTHONPATH" in environment.read_bytes())  # between fork and exec it is still ours
+        assert b"hidden" not in environment.read_bytes()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

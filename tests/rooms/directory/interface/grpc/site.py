@@ -2,7 +2,7 @@
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -158,7 +158,7 @@ async def open_site(
     auth: Literal["none", "required"] = "none",
     settings: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
-) -> AsyncIterator[Site]:
+) -> AsyncGenerator[Site]:
     """A server with the directory, and a key for each role."""
     port = free_port()
     chosen = Settings(

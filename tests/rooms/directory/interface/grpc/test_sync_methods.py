@@ -1,6 +1,5 @@
 """SyncService: orders to copy another directory's records, carried out over gRPC."""
 
-import asyncio
 import uuid
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from grpc import StatusCode
 from pentad.rooms.directory.wire.protos import store_pb2
 from tests.rooms.directory.interface.grpc.site import Wire, open_site, ref
 from tests.rooms.directory.records.parts import agent
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -19,12 +19,8 @@ pytestmark = pytest.mark.anyio
 async def ended(wire: Wire, sync_id: str) -> Any:
     """The sync, once it is done or has failed."""
     over = (store_pb2.SYNC_STATUS_COMPLETED, store_pb2.SYNC_STATUS_FAILED, store_pb2.SYNC_STATUS_DELETED)
-    async with asyncio.timeout(15):
-        while (
-            sync := await wire.one("SyncService/GetSync", store_pb2.GetSyncRequest(sync_id=sync_id))
-        ).status not in over:
-            await asyncio.sleep(0.02)
-    return sync
+    asked = store_pb2.GetSyncRequest(sync_id=sync_id)
+    return await until(lambda: wire.one("SyncService/GetSync", asked), lambda sync: sync.status in over)
 
 
 async def test_records_are_copied_from_another_directory(wire: Wire, tmp_path: Path) -> None:

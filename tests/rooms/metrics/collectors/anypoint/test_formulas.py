@@ -45,7 +45,7 @@ QUEUES = {
 EXCHANGES = {"exchangeQueues": 1, "messagesPublished": 5, "messagesDelivered": 13}
 
 
-async def tree(collector: str, keys: str | None = None, **changes: Any) -> dict[str, Any]:
+async def tree(collector: str, keys: str = "", **changes: Any) -> dict[str, Any]:
     """The entry of the top group alone; every figure in it is fully known."""
     async with asking(Platform(Recorded(**changes))) as one:
         answer = await one.ask(collector, keys, recursive=False)

@@ -100,7 +100,7 @@ async def test_the_history_cannot_be_changed(site: Site, verb: str) -> None:
 
 async def _some(site: Site, target: str) -> Object:
     """What a feed says once it says something: PostgreSQL's holds a change back while any older transaction runs."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             feed = (await site.send("GET", target)).json
             if feed["results"]:

@@ -1,0 +1,54 @@
+"""Fakes of the ports that refuse everything: a test's own fake overrides what its subject may use."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
+
+from pentad.kernel.ports import Database, Dialect, Fetched, Fetcher, Row, Rows, Streamed, Transaction, Value
+
+T = TypeVar("T")
+
+
+class UnusedFetcher(Fetcher):
+    """Nothing may be fetched."""
+
+    async def fetch(
+        self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None,
+        max_bytes: int | None = None, timeout: float | None = None, trusted: bool = False,
+    ) -> Fetched:  # fmt: skip
+        raise AssertionError(url)
+
+    async def check(self, url: str, *, trusted: bool = False) -> None:
+        raise AssertionError(url)
+
+    def stream(
+        self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None,
+        timeout: float | None = None, idle: float | None = None, trusted: bool = False,
+    ) -> AbstractAsyncContextManager[Streamed]:  # fmt: skip
+        raise AssertionError(url)
+
+
+class UnusedDatabase(Database):
+    """Nothing may be read or written."""
+
+    @property
+    def dialect(self) -> Dialect:
+        raise AssertionError("dialect")
+
+    async def read(self, work: Callable[[Rows], T]) -> T:
+        raise AssertionError(work)
+
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+        raise AssertionError(work)
+
+    def write_blocking(self, work: Callable[[Transaction], T]) -> T:
+        raise AssertionError(work)
+
+    async def lookup(self, sql: str, *params: Value) -> Row | None:
+        raise AssertionError(sql)
+
+    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+        raise AssertionError(channel)
+
+    async def close(self) -> None:
+        raise AssertionError("close")
