@@ -47,7 +47,7 @@ class UnusedDatabase(Database):
     async def lookup(self, sql: str, *params: Value) -> Row | None:
         raise AssertionError(sql)
 
-    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+    def listen(self, channel: str, callback: Callable[[str], None]) -> Callable[[], None]:
         raise AssertionError(channel)
 
     async def close(self) -> None:

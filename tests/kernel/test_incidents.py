@@ -100,7 +100,7 @@ def test_who_asked_is_in_the_line(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.requirement("incidents:one-numbering")
 def test_an_error_of_the_server_gets_a_number_once_and_others_get_none(caplog: pytest.LogCaptureFixture) -> None:
     away = ensure_logged(Unavailable("It is away.", hint="Wait."), "tool 'x'")
-    assert away.incident == lines(caplog)[0].incident
+    assert away.incident == vars(lines(caplog)[0])["incident"]
     assert away.as_json()["details"] == {"incident": away.incident}
     assert away.sentence() == f"It is away. Wait. The operator finds it in the log as incident {away.incident}."
     ensure_logged(away, "further out")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,9 @@ class Signals(UnusedDatabase):
     def __init__(self) -> None:
         self.heard: Callable[[str], None] | None = None
 
-    def listen(self, channel: str, heard: Callable[[str], None]) -> Callable[[], None]:
+    def listen(self, channel: str, callback: Callable[[str], None]) -> Callable[[], None]:
         assert channel == "mcp"
-        self.heard = heard
+        self.heard = callback
         return lambda: None
 
     def send(self, payload: str) -> None:
@@ -57,7 +58,7 @@ async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> N
     ],
 )
 @pytest.mark.requirement("mcp:2026:listen:filter")
-async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, object], heard: list[str]) -> None:
+async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, Any], heard: list[str]) -> None:
     wants = matches_filter(SubscriptionFilter(**wanted))
     payloads = [
         "list tools",

@@ -65,7 +65,7 @@ def test_the_tokens_are_those_the_model_was_trained_on(tokenizer: Tokenizer):
 
 
 @pytest.mark.requirement("search:model:truncation")
-async def test_a_text_is_cut_after_254_word_pieces_and_not_at_128(minilm, tokenizer):
+async def test_a_text_is_cut_after_254_word_pieces_and_not_at_128(minilm: MiniLM, tokenizer: Tokenizer):
     words = ["river"] * 253
     long = " ".join([*words, "stone", "cloud"])
     assert [len(ids) for ids in token_ids(tokenizer, [long, "river"])] == [256, 3]

@@ -141,7 +141,7 @@ def test_variables_named_after_a_platform_reach_the_metrics_room(home: Path) -> 
         ("[rooms.metrics]\nraw_days = 0", "Use 1 or more"),
         ("[rooms.directory]\ngrpc_auth = 'maybe'", "required, none"),
         ("[rooms.directory]\nsync_networks = ['10.0.0.1/8']", "a network"),
-        ("[rooms.agents]\nkeep_days = 0", "more than 0"),
+        ("[rooms.agents]\nkeep_days = 0", "greater than 0"),
         ("[rooms.registers]\nanything = 1", "Remove it"),
     ],
 )

@@ -19,9 +19,9 @@ from pentad.storage import sqlite_connection, sqlite_transactions
 from pentad.storage.migrations import STORAGE, apply
 from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import prepare_file
+from tests.waiting import PATIENCE, until_true
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 60.0
 
 CHILD = """
 import asyncio, sys
@@ -385,9 +385,7 @@ async def test_the_log_does_not_outgrow_its_bound(db: SqliteDatabase, monkeypatc
 async def test_a_watcher_rests_while_nobody_listens_and_skips_what_it_slept_through(db: SqliteDatabase):
     other = await SqliteDatabase.open(db.path)
     db.listen("news", lambda payload: None)()
-    async with asyncio.timeout(PATIENCE):
-        while db._watcher._has_listeners.is_set():
-            await asyncio.sleep(0.01)
+    await until_true(lambda: not db._watcher._has_listeners.is_set())
     await other.write(lambda tx: tx.signal("news", "unheard"))
     heard: list[str] = []
     arrived = asyncio.Event()

@@ -191,6 +191,8 @@ def _convert_text(text: str, kind: str) -> Any:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return NO_VALUE
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return NO_VALUE
     return value if isinstance(value, types) and not isinstance(value, bool) else NO_VALUE
 
 

@@ -296,7 +296,7 @@ async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception
         async def principal(self, scope: Any, headers: Any) -> Principal:
             return LOCAL
 
-        def insufficient(self, scope: Any, headers: Any, needed: str) -> list[tuple[bytes, bytes]]:
+        def scope_challenge(self, scope: Any, headers: Any, needed: str) -> list[tuple[bytes, bytes]]:
             return []
 
     exchange = HttpExchange({}, frozenset(), LOCAL, receive, send, Unprotected())

@@ -27,14 +27,14 @@ def test_each_collector_is_polled_as_it_says_itself_or_as_the_operator_says():
     ]  # fmt: skip
 
 
-def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog):
+def test_a_schedule_for_what_is_not_there_or_not_set_up_is_said(caplog: pytest.LogCaptureFixture):
     assert poll_schedules(INFOS, {"hots": 60, "amq/Root": 60}) == poll_schedules(INFOS, {})
     assert "hots. Did you mean 'host'?" in caplog.text
     assert "not set up: amq/Root" in caplog.text
 
 
 @pytest.mark.parametrize("seconds", [-1, "often", "inf", float("inf")])
-def test_a_schedule_that_is_no_time_is_refused(seconds):
+def test_a_schedule_that_is_no_time_is_refused(seconds: object):
     with pytest.raises(Misconfigured):
         poll_schedules(INFOS, {"host": seconds})
 

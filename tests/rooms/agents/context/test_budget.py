@@ -82,7 +82,8 @@ def test_tokens_are_four_bytes_and_the_smaller_budget_holds():
     items = {"a": text("a" * 9_000)}
     assert plan_context(items, max_tokens=500).max_bytes == 2_000
     assert plan_context(items, max_tokens=500, max_bytes=1_000).max_bytes == 1_000
-    for wrong in ({}, {"max_bytes": 10}, {"max_tokens": 1}):
+    wrongs: list[dict[str, Any]] = [{}, {"max_bytes": 10}, {"max_tokens": 1}]
+    for wrong in wrongs:
         with pytest.raises(InvalidInput):
             plan_context(items, **wrong)
 

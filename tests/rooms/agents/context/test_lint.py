@@ -98,7 +98,9 @@ def test_a_flood_of_warnings_refuses_nothing_and_hides_no_error():
     numbers = {"a": {"mediaType": "application/json", "content": [2**53 + n for n in range(1, 1_000)]}}
     warned = lint({"items": numbers})
     assert (warned.valid, len(warned.issues), warned.errors) == (True, 200, [])
-    assert read_context({"mcp_context": {"items": numbers}}).items == numbers
+    context = read_context({"mcp_context": {"items": numbers}})
+    assert context is not None
+    assert context.items == numbers
 
     # what is wrong with the seal, the ids or the numbers is found last
     late = {"items": {**numbers, "b": {"mediaType": "application/json", "content": [10**400]}}}

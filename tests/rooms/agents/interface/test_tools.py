@@ -274,9 +274,7 @@ async def test_an_operator_and_the_tasks_page_say_why_push_notifications_were_st
     await app.database.write(
         lambda tx: insert_config(tx, app.secret_box, app.jobs, task.id, config, delivered=0, now=1.0)
     )
-    async with asyncio.timeout(10):
-        while (await agents.tasks.push.statuses(task.id))[0].state != "stopped":
-            await asyncio.sleep(0.01)
+    await waiting.until(lambda: agents.tasks.push.statuses(task.id), lambda found: found[0].state == "stopped")
 
     shown = await call("agents_operate", reason="ticket 7", task_id=task.id)
     (push,) = shown["tasks"][0]["pushes"]

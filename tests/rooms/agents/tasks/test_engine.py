@@ -226,7 +226,7 @@ async def test_limits_are_refused_by_name(stores: Stores) -> None:
         assert "600" in answer_of(at_once)
         slowly = await send(tasks, "slowly", agent="big")
         assert slowly.state == "failed"
-        assert "5000" in slowly.status_message.text
+        assert "5000" in answer_of(slowly)
         # An agent that answers would compete for the last message, and fail the task before the caller is refused.
         listening = await send(tasks, "listen", agent="listener", wait=False)
         with pytest.raises(LimitExceeded) as refused:
@@ -300,7 +300,7 @@ async def test_a_follower_who_falls_behind_the_ring_loses_nothing(stores: Stores
 
     async with engine(stores, {"much": hosted(much)}) as tasks:
         begun = await tasks.send(ADA, "much", said("go"), dialect="1.0", wait=None)
-        events = [event async for event in tasks.follow(ADA, begun.id, after=0)]
+        events = [event async for event in tasks.follow(ADA, begun.id, after=0) if isinstance(event, Event)]
         assert [event.seq for event in events] == list(range(1, 1504))
         texts = [one.body.artifact.parts[0].text for one in events if isinstance(one.body, ArtifactEvent)]
         assert texts == [str(number) for number in range(1500)]

@@ -206,9 +206,7 @@ async def test_what_a_process_holds_but_does_not_run_is_left_to_others(stores: S
         await broken.recovery.release_strays()
         assert await _turns(heir) == [("running", broken._log.origin)], "it runs"
         broken._log.runs[begun.id].stop()  # as if its last write had failed
-        async with asyncio.timeout(10):
-            while broken._log.runs:
-                await asyncio.sleep(0.01)
+        await until_true(lambda: not broken._log.runs)
         await broken.recovery.release_strays()
         await broken.recovery.release_strays()
         (done,) = await _over(heir, ADA, begun.id)

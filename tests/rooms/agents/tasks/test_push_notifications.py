@@ -1,6 +1,5 @@
 """Push notifications reach their address: in order, at least once, signed, and only where they may go."""
 
-import asyncio
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -387,11 +386,8 @@ async def test_who_is_gone_or_may_not_read_the_task_is_told_nothing_more(
         await database.write(lambda tx: tx.run(lost))
         for word in ("one", "two", "enough"):
             await send(tasks, word, task_id=asked.id, wait=False, caller=caller)
-        async with asyncio.timeout(10):
-            while (one := (await tasks.push.statuses(asked.id))[0]).state != "stopped":
-                await asyncio.sleep(0.01)
-            while (await tasks.get(caller, asked.id)).state != "completed":
-                await asyncio.sleep(0.01)
+        (one, *_) = await until(lambda: tasks.push.statuses(asked.id), lambda found: found[0].state == "stopped")
+        await until(lambda: tasks.get(caller, asked.id), lambda found: found.state == "completed")
         assert reason in (one.problem or "")
         assert not await _jobs(tasks, asked.id, "queued", "running", "dead"), "no later event makes it due"
         assert len(receiver.requests) == before

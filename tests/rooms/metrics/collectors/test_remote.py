@@ -144,7 +144,7 @@ async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_
 @pytest.mark.parametrize(("place", "found"), [
     ("/a/0/b~1c", 1), ("a[0].b/c", 1), ("/n", None), ("/w", ["x"]), ("/t", 1),
 ])  # fmt: skip
-def test_places_are_pointers_or_paths(place, found):
+def test_places_are_pointers_or_paths(place: str, found: Any):
     assert figure_at({"a": [{"b/c": 1}], "n": None, "w": ["x"], "t": True}, place) == found
 
 
@@ -163,7 +163,7 @@ async def test_a_postgresql_is_measured_as_our_own_or_as_another(postgres_server
         async with opened(tmp_path / "other", postgres.collectors, settings={"postgres_url": url}) as room:
             assert room.app.database.dialect == "sqlite"
             await _is_measured(room)
-        alone = await PostgresDatabase.open(url, connections=1, alone=True)  # refused while anybody has it open
+        alone = await PostgresDatabase.open(url, connections=1, exclusive=True)  # refused while anybody has it open
         await alone.close()
 
 
@@ -195,7 +195,7 @@ def test_settings_are_tables_or_json_texts():
         with pytest.raises(Misconfigured):
             room_settings("metrics", **wrong)
     with pytest.raises(Misconfigured, match="jira is not a table"):
-        sdlc.collectors(CollectorContext(None, room_settings("metrics", sdlc={"jira": 3})))
+        sdlc.collectors(CollectorContext(cast("Platform", None), room_settings("metrics", sdlc={"jira": 3})))
 
 
 @pytest.mark.parametrize("given", [{"x": {"url": "https://a"}}, {"x": 3}, {"x": {"url": 1, "values": {}}}])

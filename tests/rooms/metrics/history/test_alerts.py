@@ -25,7 +25,7 @@ from tests.rooms.metrics.history.samples import INFO, NOON, record, snapshot
 BUSY = Rule(warn=80, alarm=95)
 
 
-def levels(values, rule=BUSY):
+def levels(values: Sequence[float], rule: Rule = BUSY) -> list[str]:
     standing, found = AlertState(), []
     for value in values:
         standing = next_state(standing, value, rule)

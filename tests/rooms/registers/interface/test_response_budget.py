@@ -124,7 +124,8 @@ def test_an_answer_of_lists_loses_their_ends_and_counts_them(lists: list[list[st
 
 @pytest.mark.requirement("registers:budget:whole")
 def test_an_answer_with_an_object_of_many_members_loses_the_last() -> None:
-    body = {"total": 9, "samples": {f"kind {number}": ["x" * 50] for number in range(9)}, "migration": [{"step": "x"}]}
+    samples = {f"kind {number}": ["x" * 50] for number in range(9)}
+    body: dict[str, Any] = {"total": 9, "samples": samples, "migration": [{"step": "x"}]}
     answer = fit_lists(body, ("samples", "migration"), FEWEST_TOKENS)
     assert json_size(answer) <= FEWEST_TOKENS * CHARACTERS_PER_TOKEN
     assert list(answer["samples"]) == list(body["samples"])[: len(answer["samples"])]

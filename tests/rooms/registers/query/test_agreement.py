@@ -5,17 +5,15 @@ Here each store is asked some three hundred; `test_dialects.py` asks both the sa
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pentad.rooms.registers.query.tree import Kind
 
 from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
-from pentad.rooms.registers.query.models import AggregateQuery, Having, Query, Scope
+from pentad.rooms.registers.query.models import AggregateQuery, Having, Kind, Path, Query, Scope
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
 from tests.rooms.registers.query.seeding import open_room, put, put_indexes

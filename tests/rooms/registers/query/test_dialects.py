@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from pentad.rooms.registers.query.tree import Kind
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
-from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Not, Or, Query, Scope
+from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Kind, Not, Or, Query, Scope
 from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing

@@ -160,7 +160,7 @@ class PushDeliveries:
         self._key = key
         self._sign = sign
         self._private = private
-        self.encode = partial(encode_notification, site)
+        self.encode: Callable[[Dialect, Task, Event], bytes | None] = partial(encode_notification, site)
 
     async def run(self, run: JobRun) -> None:
         """The job: deliver all new events to one receiver."""

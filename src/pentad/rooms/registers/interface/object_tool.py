@@ -162,8 +162,8 @@ class ObjectActions:
             check_budget(self._given.max_tokens)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
-        # refuses an unknown name in fields before anything is written
-        parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
+        if self._given.fields_ is not None:  # refuse an unknown name before anything is written
+            parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
         return await self._actions[self._given.action](pair)
 
     # reading
