@@ -16,8 +16,8 @@ from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.jobs.job import Job
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured, NotFound
-from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Fetcher
 from pentad.kernel.principal import Principal
 from pentad.mcp.content import Contents

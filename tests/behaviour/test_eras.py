@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from tests.behaviour.clients import (
     HTTP_MODERN,
     LEGACY,

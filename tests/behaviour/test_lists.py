@@ -123,7 +123,7 @@ async def test_hints_say_what_a_tool_does_to_the_world(connect: Connect) -> None
 async def test_pages_put_together_are_the_whole_list(
     make_app: AppMaker, connect: Connect, wire: Wire, method: str, key: str
 ) -> None:
-    from pentad.kernel.limits import Limits
+    from pentad.kernel.default_limits import Limits
 
     app = await make_app(limits=Limits(list_page=2))
     paged = await connect_http(app, wire)

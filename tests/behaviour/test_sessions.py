@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.mcp.revisions import NEWEST_LEGACY
 from tests.behaviour.clients import HTTP_MODERN, LEGACY, SESSION, HttpClient, Wire, wire_name
 from tests.behaviour.clocks import TurnedClock

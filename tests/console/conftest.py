@@ -7,7 +7,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of

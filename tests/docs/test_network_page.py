@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pentad.kernel.limits import KIB
+from pentad.kernel.default_limits import KIB
 from pentad.settings.catalogue import catalogue
 from pentad.settings.model import PUBLIC_PAGES, Settings, checked
 

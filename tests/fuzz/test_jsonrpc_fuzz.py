@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pentad.app import App, open_app
 from pentad.http.application import http_application
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from tests.conformance.server import CONFORMANCE_ROOM
 from tests.fuzz.asgi import Asgi, exchange

@@ -16,8 +16,8 @@ from pentad.access.passwords import HashCost
 from pentad.access.tokens import TokenVerifier
 from pentad.app import App, open_app
 from pentad.http.front import Front
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Unavailable
-from pentad.kernel.limits import Limits
 from pentad.logs import JsonLines
 from pentad.settings.model import Settings, TokenSettings
 from tests.access.issuer_server import IssuerServer, issuer_server

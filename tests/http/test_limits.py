@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.http.front import Front
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Wire, wire_name
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import AppMaker, connect_http, front_of

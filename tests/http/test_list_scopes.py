@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.mcp.changes import list_changed
 from tests.behaviour.clients import HTTP_MODERN, SESSION, STATELESS, Exchange, HttpClient, Object, Wire, wire_name
 from tests.behaviour.connecting import AppMaker, connect_http

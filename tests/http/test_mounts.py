@@ -12,8 +12,8 @@ import pytest
 from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.http.front import Front
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.limits import Limits
 from pentad.mcp.http_exchange import Receive, Send
 from pentad.platform import Mount, OpenRoom, Scope
 from pentad.settings.model import Settings

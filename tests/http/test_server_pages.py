@@ -12,7 +12,7 @@ import pytest
 from pentad.access.audit import AuditEntry
 from pentad.app import App, open_app
 from pentad.http import openapi, telemetry
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from pentad.storage import diagnostics
 from tests.behaviour.clocks import TurnedClock

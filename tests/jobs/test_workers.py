@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pentad.jobs import heartbeat
+from pentad.jobs import leases
 from pentad.jobs.job import Again, GiveUp, Job, JobRun, Retries, RetryLater, Schedule
 from pentad.jobs.queue import CHANNEL, JobQueue
 from pentad.jobs.workers import Workers
@@ -226,8 +226,8 @@ async def test_a_job_that_loses_one_process_after_another_dies(stores: Stores):
 
 @pytest.mark.requirement("jobs:blocked-loop")
 async def test_a_blocked_event_loop_loses_no_lease(stores: Stores, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.02)
-    monkeypatch.setattr(heartbeat, "DEAD_SECONDS", 0.4)
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(leases, "DEAD_SECONDS", 0.4)
     queue = JobQueue(await stores.open(SETS), TurnedClock())
     other = JobQueue(await stores.open(SETS), TurnedClock())
     await enqueue(queue, "t.a")
@@ -240,8 +240,8 @@ async def test_a_blocked_event_loop_loses_no_lease(stores: Stores, monkeypatch: 
 
 
 async def test_the_heartbeat_rests_when_nothing_is_held_and_comes_back(stores: Stores, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.02)
-    monkeypatch.setattr(heartbeat, "DEAD_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.02)
+    monkeypatch.setattr(leases, "DEAD_SECONDS", 0.1)
     queue = JobQueue(await stores.open(SETS), TurnedClock())
 
     async def beats() -> int:

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pentad.access.scopes import role_scopes, scopes_of
 from pentad.kernel import errors
 from pentad.kernel.clock import SystemClock, iso
 from pentad.kernel.errors import PentadError
 from pentad.kernel.ids import opaque_id, uuid7, uuid7_text
 from pentad.kernel.names import did_you_mean, nearest
-from pentad.kernel.principal import ANONYMOUS, LOCAL, Action, Principal, Role, role_scopes, scopes_of
+from pentad.kernel.principal import ANONYMOUS, LOCAL, Action, Principal, Role
 from tests.behaviour.clocks import TurnedClock
 
 

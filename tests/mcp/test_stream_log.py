@@ -6,7 +6,7 @@ import pytest
 
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.ports import Database
 from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.sessions import Session, SessionStore

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.net.forwarded import TrustedProxies
 from pentad.net.server import NO_PROXIES, serve
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.limits import Limits
 from pentad.net.connection_guard import ConnectionGuard, address_key
 from pentad.net.forwarded import BehindProxies, TrustedProxies
 from tests.net.raw_http import answer, lifespan, running

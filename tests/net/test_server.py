@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured, PentadError
-from pentad.kernel.limits import Limits
 from pentad.net.request_body import ClientDisconnected, read_body
 from pentad.net.server import serve
 from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, lifespan, running

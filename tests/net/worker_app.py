@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.net.server import new_event_loop, serve
 from pentad.net.supervisor import inherited
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.limits import Limits
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.finder import find_rooms
 from pentad.rooms.metrics.settings import MetricsSettings

@@ -11,8 +11,8 @@ from collections import deque
 from typing import Final
 
 from pentad.kernel.clock import Clock
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Overloaded, RateLimited
-from pentad.kernel.limits import Limits
 
 PAUSE_SECONDS: Final = 0.2
 ADDRESSES_MOST: Final = 10_000

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_from_text, scopes_to_text
+from pentad.access.scopes import READ_ONLY, checked_scopes, narrowed, scopes_from_text, scopes_of, scopes_to_text
 from pentad.access.users import CHANNEL, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Rows, Transaction
-from pentad.kernel.principal import Principal, scopes_of
+from pentad.kernel.principal import Principal
 
 PREFIX: Final = "pentad_"
 DEFAULT_LIFETIME: Final = 90 * 86_400.0

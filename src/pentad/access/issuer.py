@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pentad.access.scopes import is_role, is_scope
+from pentad.access.scopes import ROLE_ACTIONS, is_role, is_scope, role_scopes
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.principal import ROLE_ACTIONS, role_scopes
 
 ASYMMETRIC: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519",

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from pentad.access.scopes import narrowed, scopes_from_text
+from pentad.access.scopes import narrowed, scopes_from_text, scopes_of
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.ports import Rows
-from pentad.kernel.principal import Action, Principal, scopes_of
+from pentad.kernel.principal import Action, Principal
 
 OwnerNow = Callable[[Rows, Principal], Principal | None]
 """Returns the owner with its current rights, never more than were saved; None once it is gone."""

@@ -1,14 +1,32 @@
-"""Scopes: `room:action`, with `*` allowed in either place. Checks, parses and intersects them."""
+"""Scopes: `room:action`, with `*` allowed in either place. Lists those of each role, and checks and intersects them."""
 
 import re
 from collections.abc import Iterable
 from typing import Final, TypeGuard
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.principal import ROLE_ACTIONS, Role
+from pentad.kernel.principal import Action, Role
 
+ROLE_ACTIONS: Final[dict[Role, tuple[Action, ...]]] = {
+    "reader": ("read",),
+    "writer": ("read", "write"),
+    "admin": ("read", "write", "admin"),
+}
 READ_ONLY: Final = frozenset({"*:read"})
 _SCOPE: Final = re.compile(r"(?:\*|[a-z][a-z0-9_-]{0,63}):(?:\*|read|write|admin)")
+
+
+def role_scopes(role: Role) -> frozenset[str]:
+    """The scopes of a role: `*:action` means the action in every room."""
+    return frozenset(f"*:{action}" for action in ROLE_ACTIONS[role])
+
+
+def scopes_of(roles: Iterable[Role], scopes: Iterable[str] = ()) -> frozenset[str]:
+    """All scopes of some roles and single scopes together."""
+    found: set[str] = set(scopes)
+    for role in roles:
+        found |= role_scopes(role)
+    return frozenset(found)
 
 
 def is_scope(text: str) -> bool:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.access.passwords import SHORTEST, Passwords, checked_password
-from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_to_text
+from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_of, scopes_to_text
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Rows, Transaction
-from pentad.kernel.principal import Principal, Role, scopes_of
+from pentad.kernel.principal import Principal, Role
 
 CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from pentad.agentvault.exceptions import AgentCardError, AgentCardFetchError, AgentCardValidationError
 from pentad.agentvault.mcp_utils import reason
 from pentad.agentvault.models.agent_card import STRICT, AgentCard
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import PentadError
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import MIB
 
 if TYPE_CHECKING:
     from pentad.kernel.ports import Fetched, Fetcher

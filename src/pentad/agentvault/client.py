@@ -37,10 +37,10 @@ from pentad.agentvault.models.a2a_protocol import (
     TaskStatusUpdateEvent,
 )
 from pentad.agentvault.models.agent_card import AgentCard
+from pentad.kernel.default_limits import KIB, MIB
 from pentad.kernel.errors import DeadlineExceeded, InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import KIB, MIB
 from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
 from pentad.net.fetch import HttpFetcher

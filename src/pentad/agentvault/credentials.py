@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 from pentad.agentvault.exceptions import A2AAuthenticationError
 from pentad.kernel.clock import Clock, SystemClock
+from pentad.kernel.default_limits import KIB
 from pentad.kernel.errors import PentadError
-from pentad.kernel.limits import KIB
 
 if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager

@@ -5,7 +5,8 @@ from pentad.app import App
 from pentad.http.front import Front
 from pentad.http.guards.anonymous import AnonymousGuard
 from pentad.http.guards.credentials import CredentialsGuard
-from pentad.http.guards.request_checks import HostGuard, OriginGuard
+from pentad.http.guards.origins import OriginGuard
+from pentad.http.guards.request_checks import HostGuard
 from pentad.http.mounts import MountTable
 from pentad.http.protected_resources import ProtectedResources
 

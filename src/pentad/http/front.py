@@ -13,22 +13,16 @@ from typing import Final
 
 from pentad.access.rate_limits import RateLimits
 from pentad.http.error_responses import send_body, send_empty, send_error
-from pentad.http.guards import cors
 from pentad.http.guards.anonymous import AnonymousGuard, leaving
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.encoding import encoding_of, inflated
-from pentad.http.guards.request_checks import (
-    HostGuard,
-    OriginGuard,
-    check_browser_body,
-    check_mcp,
-    repeated_headers,
-)
+from pentad.http.guards.origins import OriginGuard, answer_preflight, with_cors
+from pentad.http.guards.request_checks import HostGuard, check_browser_body, check_mcp, repeated_headers
 from pentad.http.mounts import MountedApp, MountTable
 from pentad.http.protected_resources import ProtectedResources
+from pentad.kernel.default_limits import MIB, Limits
 from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
-from pentad.kernel.limits import MIB, Limits
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.http_exchange import Endpoint, HttpExchange, Message, Receive, Send
 from pentad.net.request_body import BodyTooLarge, ClientDisconnected, bounded_receive, drained, read_body
@@ -86,9 +80,9 @@ class Front:
             self._hosts.check(headers, scope.get("target"))
             self._origins.check(scope, headers, origin)
             if origin is not None:
-                send = cors.with_cors(send, origin)
+                send = with_cors(send, origin)
                 if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-                    await cors.answer_preflight(send)
+                    await answer_preflight(send)
                     return
             endpoint = self.mounts.endpoint(scope["path"])
             if endpoint is not None:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pentad.jobs.heartbeat import Heartbeat, forget_dead_workers, is_alive
 from pentad.jobs.job import Again, JobRun, remove
+from pentad.jobs.leases import Heartbeat, forget_dead_workers, is_alive
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ids import opaque_id

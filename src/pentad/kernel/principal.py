@@ -1,22 +1,10 @@
 """The caller. Made by `access/` from credentials, never from a request's body."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Role = Literal["reader", "writer", "admin"]
 Action = Literal["read", "write", "admin"]
-
-ROLE_ACTIONS: Final[dict[Role, tuple[Action, ...]]] = {
-    "reader": ("read",),
-    "writer": ("read", "write"),
-    "admin": ("read", "write", "admin"),
-}
-
-
-def role_scopes(role: Role) -> frozenset[str]:
-    """The scopes of a role: `*:action` means the action in every room."""
-    return frozenset(f"*:{action}" for action in ROLE_ACTIONS[role])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +41,3 @@ LOCAL: Final = Principal(id="local", name="local", scopes=frozenset({"*:*"}), ki
 
 ANONYMOUS: Final = Principal(id="anonymous", name="anonymous", scopes=frozenset(), kind="anonymous")
 """A caller without credentials, on the few public routes."""
-
-
-def scopes_of(roles: Iterable[Role], scopes: Iterable[str] = ()) -> frozenset[str]:
-    """All scopes of some roles and single scopes together."""
-    found: set[str] = set(scopes)
-    for role in roles:
-        found |= role_scopes(role)
-    return frozenset(found)

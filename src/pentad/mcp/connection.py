@@ -13,10 +13,10 @@ from typing import Any, Final, Self
 import msgspec
 
 from pentad.kernel.background import start_task
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp import messages
 from pentad.mcp.call import NO_HEADERS

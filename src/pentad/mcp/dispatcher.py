@@ -13,9 +13,9 @@ import msgspec
 import msgspec.structs
 from pydantic import BaseModel, ValidationError
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
-from pentad.kernel.limits import Limits
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.kernel.trace import RequestMark, request_mark

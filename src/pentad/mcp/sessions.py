@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.ids import opaque_id
-from pentad.kernel.limits import Limits
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import LOCAL
 from pentad.mcp.revisions import REVISIONS, Revision

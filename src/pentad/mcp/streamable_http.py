@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import LimitExceeded, PentadError, Unavailable
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import Limits
 from pentad.mcp import messages
 from pentad.mcp.call import KEEP_ALIVE_SECONDS
 from pentad.mcp.changes import Change, SubscriptionHub

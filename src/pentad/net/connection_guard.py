@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from math import inf
 from typing import Final, Protocol
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 
 WRITE_SECONDS: Final = 30.0
 LINGER_SECONDS: Final = 2.0

@@ -7,8 +7,8 @@ the limit.
 import zlib
 from typing import Final, Protocol
 
+from pentad.kernel.default_limits import KIB
 from pentad.kernel.errors import LimitExceeded, Unavailable
-from pentad.kernel.limits import KIB
 
 ACCEPTED: Final = "gzip, deflate"
 BLOCK: Final = 64 * KIB

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import LimitExceeded
-from pentad.kernel.limits import MIB
 
 MAX_EVENT_BYTES: Final = 16 * MIB
 CONTENT_TYPE: Final = "text/event-stream"

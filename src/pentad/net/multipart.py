@@ -11,8 +11,8 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
 
+from pentad.kernel.default_limits import KIB, MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.kernel.limits import KIB, MIB
 
 MOST_PARTS: Final = 100
 LONGEST_TEXT: Final = 64 * KIB

@@ -6,8 +6,8 @@ Cheap to import: the settings need it long before anything is fetched.
 from dataclasses import dataclass, field
 from typing import Final
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Forbidden
-from pentad.kernel.limits import MIB
 from pentad.net.addresses import Network
 from pentad.net.urls import Target
 

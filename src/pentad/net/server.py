@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from uvicorn import Server
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.limits import Limits
 from pentad.net.connection_guard import WRITE_SECONDS, ConnectionGuard
 from pentad.net.forwarded import BehindProxies, TrustedProxies
 from pentad.net.listen import bind, bound_port, remove_path

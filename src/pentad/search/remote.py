@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Misconfigured, PentadError, RateLimited, Unavailable
-from pentad.kernel.limits import MIB
 from pentad.search.models.tokens import normalised
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.urls import is_url, scrub_url, scrub_value
 from pentad.net.policy import FetchPolicy

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.limits import Limits
 from pentad.net.forwarded import TrustedProxies
 from pentad.net.policy import FetchPolicy
 

@@ -4,11 +4,11 @@ import asyncio
 from typing import ClassVar
 
 from pentad.agentvault.server import BaseA2AAgent
-from pentad.jobs import heartbeat
+from pentad.jobs import leases
 from pentad.rooms.agents.hosting.turn import Turn
 
 STEP_SECONDS = 0.002
-heartbeat.BEAT_SECONDS, heartbeat.DEAD_SECONDS = 0.3, 1.0  # the servers that host it die often: no need to wait long
+leases.BEAT_SECONDS, leases.DEAD_SECONDS = 0.3, 1.0  # the servers that host it die often: no need to wait long
 
 
 class Agent(BaseA2AAgent):

@@ -13,7 +13,7 @@ from pentad.access.anonymous import Lane
 from pentad.app import App, open_app
 from pentad.http.front import Front
 from pentad.http.guards.anonymous import leaving
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import ROOM as LAB

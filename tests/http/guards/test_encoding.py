@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from pentad.http.front import Front
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from tests.behaviour.connecting import AppMaker, front_of
 from tests.behaviour.http_wire import send
 from tests.http.conftest import PAGES

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pentad.access.scopes import role_scopes
 from pentad.access.secret_box import PLAIN, SecretBox
 from pentad.app import CORE_SETS
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.ports import Embedder
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pentad.kernel.principal import ANONYMOUS, Principal, role_scopes
+from pentad.access.scopes import role_scopes
+from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.query import execute

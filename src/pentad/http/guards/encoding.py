@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
+from pentad.kernel.default_limits import KIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Unavailable
-from pentad.kernel.limits import KIB
 from pentad.net.content_encoding import BoundedBody
 from pentad.net.request_body import BodyTooLarge
 

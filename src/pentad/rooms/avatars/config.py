@@ -14,9 +14,9 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 from pydantic.alias_generators import to_camel
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import MIB
 
 CONFIG_FILE: Final = "config.json"
 SCHEMA_TYPES: Final = ("book", "paper", "speech", "interview", "article", "letter")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from pentad.kernel.clock import Clock, iso
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
 from pentad.kernel.ids import opaque_id
-from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Database, Row, Transaction
 
 MOST_FILES: Final = 100

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, PentadError, RateLimited, Unavailable
-from pentad.kernel.limits import Limits
 from pentad.rooms.agents.codecs import json_rpc
 from pentad.rooms.agents.codecs.errors import Fault, fault_of, rest_error, rpc_error
 from pentad.rooms.agents.interface.a2a import active_extensions, requested_extensions, requested_version

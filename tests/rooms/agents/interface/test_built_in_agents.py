@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.app import App, open_app
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.agents.hosting.built_in_agents import servers_of

@@ -2,9 +2,10 @@
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.app import App
 from pentad.kernel.errors import NotFound
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.mcp.connection import RemoteError
 from tests.rooms.agents.interface.conftest import Caller
 from tests.waiting import until_true

@@ -14,7 +14,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.http.application import http_application
-from pentad.kernel.limits import MIB, Limits
+from pentad.kernel.default_limits import MIB, Limits
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.net.server import serve

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.app import App
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.pages import Visit
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.mcp.connection import RemoteError
 from pentad.rooms.agents.interface.pages import one_task
 from pentad.rooms.agents.models import Message, Part, PushConfig, Task

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.storage.migrations import MigrationSet

@@ -13,8 +13,8 @@ import pytest
 from pentad.access.api_keys import ApiKeys
 from pentad.access.owners import Owners
 from pentad.access.secret_box import PLAIN, SecretBox
-from pentad.jobs.deliveries import signature
 from pentad.jobs.queue import CHANNEL
+from pentad.jobs.signed_webhooks import signature
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.net.fetch import HttpFetcher

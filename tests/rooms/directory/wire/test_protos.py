@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.rooms.directory.interface.grpc.server import services
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire import protos

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
-from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal, role_scopes
+from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.rooms.registers.access.authorization import RIGHTS, Right, read_block
 from pentad.rooms.registers.access.rules import AccessRules, groups
 from pentad.rooms.registers.definitions.compiled_schema import compile_schema

@@ -2,8 +2,9 @@
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, VersionMismatch
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened

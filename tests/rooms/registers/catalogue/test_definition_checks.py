@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
-from pentad.kernel.principal import ANONYMOUS, Principal, role_scopes
+from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Compare, Query

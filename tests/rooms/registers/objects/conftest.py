@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import pytest
 
 from pentad.jobs.queue import JobQueue
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.ports import Database, Embedder, Transaction
 from pentad.net.fetch import HttpFetcher
 from pentad.platform import Platform

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pentad.access.secret_box import SecretBox
-from pentad.jobs.deliveries import signature, signing_key
 from pentad.jobs.queue import CHANNEL, JobQueue
+from pentad.jobs.signed_webhooks import signature, signing_key
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Pair

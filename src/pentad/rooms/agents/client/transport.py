@@ -12,10 +12,10 @@ import msgspec
 
 from pentad.agentvault.credentials import Credentials, Scheme
 from pentad.agentvault.exceptions import A2AAuthenticationError
+from pentad.kernel.default_limits import KIB, MIB
 from pentad.kernel.errors import Forbidden, LimitExceeded
 from pentad.kernel.ids import uuid7
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import KIB, MIB
 from pentad.net.event_stream import CONTENT_TYPE, ServerEvent, events
 from pentad.rooms.agents.codecs.errors import decode_http_error, decode_rpc_error, invalid_answer
 from pentad.rooms.agents.models import Dialect

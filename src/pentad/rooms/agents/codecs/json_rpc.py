@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import Limits
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 
 T = TypeVar("T")

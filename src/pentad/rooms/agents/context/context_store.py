@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from pentad.kernel.clock import Clock
+from pentad.kernel.default_limits import KIB, MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, Unavailable
-from pentad.kernel.limits import KIB, MIB
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.context.integrity import SHA256, SIZE, bytes_hash, content_bytes, exact_json, items_hash

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pentad.kernel.limits import KIB
+from pentad.kernel.default_limits import KIB
 
 OWN_SCHEMES: Final = ("openregister", "directory", "avatar", "metrics", "agents")
 """URIs of Pentad's own resources, read with the caller's rights."""

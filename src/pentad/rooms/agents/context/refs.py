@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 from msgspec import Struct, to_builtins
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound, Unavailable
-from pentad.kernel.limits import MIB
 from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from pentad.access.owners import OwnerNow, owner_as_saved, require_owner
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound
-from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.context.context_store import StoredContent, drop_unused, put_body

@@ -19,9 +19,9 @@ from urllib.parse import parse_qs, quote
 import msgspec
 from msgspec import UNSET, Raw
 
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
 from pentad.kernel.incidents import internal_error
-from pentad.kernel.limits import Limits
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions

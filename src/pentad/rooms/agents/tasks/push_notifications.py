@@ -1,8 +1,8 @@
 """Push notifications: configs that the owners of tasks set, and the job that delivers events to a receiver.
 
 A receiver gets every event in order, at least once, in the dialect of its config. Each config is one job. Requests are
-signed like webhooks (`pentad.jobs.deliveries`) with the token of the config, or with the server's push key if it has
-none. They also carry the token, the credentials and
+signed like webhooks (`pentad.jobs.signed_webhooks`) with the token of the config, or with the server's push key if it
+has none. They also carry the token, the credentials and
 
     x-a2a-notification-signature: <a detached JWS over the same bytes, by the key that signs the cards>
 
@@ -26,8 +26,8 @@ from urllib.parse import quote
 import msgspec
 
 from pentad.access.owners import require_owner
-from pentad.jobs.deliveries import Attempt, Message, deliver
 from pentad.jobs.job import GiveUp, JobRun, Retries, RetryLater
+from pentad.jobs.signed_webhooks import Attempt, Message, deliver
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import log_failure

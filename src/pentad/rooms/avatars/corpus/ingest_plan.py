@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
-from pentad.kernel.limits import MIB
+from pentad.kernel.default_limits import MIB
 from pentad.rooms.avatars.config import CONFIG_FILE, AvatarConfig
 from pentad.rooms.avatars.corpus.extract.document import FORMATS, Format
 from pentad.rooms.avatars.corpus.extract.normalization import normal

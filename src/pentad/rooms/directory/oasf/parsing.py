@@ -8,9 +8,9 @@ import json
 from functools import cache
 from typing import Any, Final, cast
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import MIB
 from pentad.rooms.directory.oasf.objects import objects
 from pentad.rooms.directory.oasf.versions import EMBEDDED, serving
 

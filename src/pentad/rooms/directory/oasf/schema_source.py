@@ -7,8 +7,8 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from pentad.kernel.clock import Clock, SystemClock
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, Misconfigured, NotFound, PentadError, Unavailable
-from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Fetched, Fetcher
 from pentad.kernel.problems import Finding

@@ -15,8 +15,8 @@ import msgspec
 
 from pentad.kernel.cid import canonical_json, cid_of, is_cid
 from pentad.kernel.clock import Clock
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Overloaded, PentadError, Unavailable
-from pentad.kernel.limits import MIB
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.json import check_bounds
-from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.directory.translate.envelope import NO_OVERRIDES, Doubt, Overrides
 from pentad.rooms.directory.translate.losses import Translated

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from xml.sax.saxutils import escape, quoteattr
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.kernel.limits import MIB
 from pentad.rooms.registers.transfer.cells import EXACT_IN_DOUBLE, Schema
 from pentad.rooms.registers.transfer.formats import RawRow
 from pentad.rooms.registers.transfer.tables import MOST_COLUMNS, NumberedCells, rows_of_table

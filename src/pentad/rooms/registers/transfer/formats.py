@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, Literal, get_args
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.transfer.cells import Schema
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Self, cast
 
 import msgspec
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
-from pentad.kernel.limits import MIB
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.models import Caller, Operation, Pair

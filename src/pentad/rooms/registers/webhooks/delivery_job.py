@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pentad.access.owners import owner_is_gone
-from pentad.jobs.deliveries import Attempt, Message, deliver, signing_key
 from pentad.jobs.job import Again, JobRun, Retries
+from pentad.jobs.signed_webhooks import Attempt, Message, deliver, signing_key
 from pentad.kernel.background import Background
 from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import Forbidden, PentadError, Unavailable

@@ -12,7 +12,7 @@ import msgspec
 
 from pentad.access.sealed_columns import SealedColumn
 from pentad.access.secret_box import SecretBox
-from pentad.jobs.deliveries import signing_key
+from pentad.jobs.signed_webhooks import signing_key
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.names import did_you_mean

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pentad.jobs.deliveries import SECRET_PREFIX
+from pentad.jobs.signed_webhooks import SECRET_PREFIX
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Rows, Transaction

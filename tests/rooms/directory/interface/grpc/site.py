@@ -16,7 +16,7 @@ from grpc import StatusCode, aio
 
 from pentad.app import App, open_app
 from pentad.http.ports import open_ports
-from pentad.kernel.limits import Limits
+from pentad.kernel.default_limits import Limits
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.wire.protos import (

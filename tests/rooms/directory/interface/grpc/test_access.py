@@ -12,8 +12,8 @@ from grpc import StatusCode, aio, ssl_channel_credentials
 from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import open_app
 from pentad.http.ports import open_ports
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.limits import Limits
 from pentad.kernel.principal import LOCAL, Principal
 from pentad.platform import MountContext
 from pentad.rooms.directory.interface.grpc import calls

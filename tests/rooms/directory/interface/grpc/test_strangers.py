@@ -12,8 +12,8 @@ from grpc import StatusCode
 from pentad.access import anonymous
 from pentad.http import ports
 from pentad.http.ports import PortCredentials
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import RateLimited, Unauthenticated
-from pentad.kernel.limits import Limits
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
 from tests.rooms.directory.interface.grpc.site import METHODS, Site, Wire, open_site

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from pentad.kernel.limits import MIB
+from pentad.kernel.default_limits import MIB
 from pentad.rooms.avatars.corpus.chunks import Chunk
 from pentad.rooms.avatars.corpus.extract.document import Format, Unreadable
 from pentad.rooms.avatars.corpus.extract.protocol import LINES, Done, Failed, Found, Head, Line, Task

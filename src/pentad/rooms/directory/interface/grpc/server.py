@@ -15,8 +15,9 @@ from typing import Any, Final
 import grpc
 from grpc import aio
 
+from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.principal import Principal, role_scopes
+from pentad.kernel.principal import Principal
 from pentad.platform import MountContext
 from pentad.rooms.directory.interface.grpc.calls import CallGuard, Service, handlers
 from pentad.rooms.directory.interface.grpc.services import (

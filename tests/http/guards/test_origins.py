@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.http.front import Front
-from pentad.http.guards.request_checks import OriginGuard, origin_of
+from pentad.http.guards.origins import OriginGuard, origin_of
 from pentad.kernel.errors import Forbidden
 from tests.behaviour.connecting import AppMaker, front_of
 from tests.behaviour.http_wire import send

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.jobs.deliveries import MOST_RETRY_AFTER, Message, deliver, retry_after, signature, signing_key
+from pentad.jobs.signed_webhooks import MOST_RETRY_AFTER, Message, deliver, retry_after, signature, signing_key
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import InvalidInput
 from pentad.net.addresses import networks

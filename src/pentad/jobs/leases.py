@@ -1,4 +1,4 @@
-"""The heartbeat of this process: one row in `job_workers`, renewed by a thread while the process holds leases.
+"""Leases of jobs: a process holds them while its heartbeat, one row in `job_workers`, is renewed by a thread.
 
 The thread does not depend on the event loop, so a handler that blocks the loop loses no lease. Beats are written and
 compared with the store's clock, so machines with different clocks agree. A process without leases writes nothing.
