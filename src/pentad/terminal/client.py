@@ -188,22 +188,6 @@ def basic_authorization(name: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
-def local_options(instead: str, *names: str) -> Decorator:
-    """Give a verb that works only on the store the store's options; `--url` is refused with what to do instead."""
-
-    def decorate(verb: Verb) -> Verb:
-        @functools.wraps(verb)
-        def run(*args: Any, url: str | None, **given: Any) -> Any:
-            if url is not None:
-                raise click.UsageError(f"This cannot be done on a server over HTTP. {instead}")
-            return verb(*args, **given)
-
-        hidden = click.option("--url", hidden=True, help="Refused.")
-        return hidden(settings_options("data", "database", *names)(run))
-
-    return decorate
-
-
 def _authorization(token: str | None, user: str | None) -> str | None:
     """The Authorization header; prompts for a missing password."""
     if user is None:

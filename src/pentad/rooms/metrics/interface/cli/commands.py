@@ -19,7 +19,7 @@ from pentad.rooms.metrics.interface.cli.formatting import (
     plan_lines,
     sample_rows,
 )
-from pentad.terminal.client import local_options, server_options
+from pentad.terminal.client import server_options
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say, warn
@@ -172,10 +172,16 @@ def history(
 @metrics.command()
 @click.argument("collector")
 @click.option("--bg", help="The business group: id, name or path.")
-@local_options("A server polls by itself, as `[rooms.metrics.poll]` says.")
-def poll(collector: str, bg: str | None, settings: "Settings") -> None:
+@server_options()
+def poll(collector: str, bg: str | None, target: "Target") -> None:
     """Collect everything of a COLLECTOR now and record it."""
-    recorded = run_in_metrics(settings, lambda room: room.poll(collector, bg), everything=_needs_all_rooms(collector))
+    if target.server is None:
+        recorded = run_in_metrics(
+            target.settings, lambda room: room.poll(collector, bg), everything=_needs_all_rooms(collector)
+        )
+    else:
+        query = {"collector": collector, "bg": bg}
+        recorded = target.run(lambda client: client.call_route("POST", "/api/metrics/poll", query))["recorded"]
     say(f"{recorded} samples were recorded.")
 
 
