@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from pentad.access.owners import OwnerNow, owner_as_saved
 from pentad.access.sealed_columns import SealedColumn
@@ -28,10 +28,12 @@ from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from starlette.requests import Request
     from starlette.routing import BaseRoute
 
     from pentad.kernel.errors import PentadError
     from pentad.kernel.pages import Pages
+    from pentad.kernel.principal import Action
     from pentad.mcp.dispatcher import Record
     from pentad.mcp.http_exchange import Endpoint, Receive, Send
     from pentad.mcp.internal_client import Progress
@@ -303,3 +305,32 @@ def operation_of(endpoint: Any) -> Operation | None:
     """The description attached to a route's function, if any."""
     found = getattr(endpoint, "operation", None)
     return found if isinstance(found, Operation) else None
+
+
+def protected_route(
+    method: str,
+    path: str,
+    needed: str,
+    operation: Operation,
+    handle: "Callable[[Request, Principal], Awaitable[Any]]",
+) -> "BaseRoute":
+    """A route that sends what `handle` returns as JSON, for callers with the scope `needed`, such as `agents:read`."""
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    from pentad.mcp.rights import check_right
+
+    room, _, action = needed.partition(":")
+
+    @described(operation)
+    async def endpoint(request: "Request") -> Response:
+        principal: Principal = request.scope["state"]["principal"]
+        check_right(principal, room, cast("Action", action))
+        return JSONResponse(await handle(request, principal))
+
+    return Route(path, endpoint, methods=[method])
+
+
+def is_yes(text: str | None) -> bool:
+    """Whether a query parameter says yes."""
+    return (text or "").lower() in ("1", "true", "yes")

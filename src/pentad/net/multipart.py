@@ -1,12 +1,13 @@
-"""Reads forms with files (`multipart/form-data`, RFC 7578) as they arrive, with python-multipart.
+"""Reads forms with files (`multipart/form-data`, RFC 7578) as they arrive, with python-multipart; and writes them.
 
 Files beyond one mebibyte go to temporary files, so a large upload needs little memory; disk writes never block the
 event loop. Malformed or oversized forms are refused.
 """
 
 import asyncio
+import secrets
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
@@ -60,11 +61,13 @@ def is_form(content_type: str) -> bool:
 
 
 @asynccontextmanager
-async def read_form(chunks: AsyncIterator[bytes], content_type: str) -> AsyncGenerator[Form]:
+async def read_form(
+    chunks: AsyncIterator[bytes], content_type: str, most_parts: int = MOST_PARTS
+) -> AsyncGenerator[Form]:
     """Read a form to its end. Its files live as long as the context."""
     splitter = _Splitter(content_type)
     with ExitStack() as stack:
-        reading = _Reading(stack)
+        reading = _Reading(stack, most_parts)
         async for chunk in chunks:
             for event in splitter.feed(chunk):
                 await reading.take(event)
@@ -73,12 +76,24 @@ async def read_form(chunks: AsyncIterator[bytes], content_type: str) -> AsyncGen
         yield reading.form
 
 
+def write_form(files: Iterable[tuple[str, bytes]]) -> tuple[bytes, str]:
+    """A form with these files, by name, and its media type."""
+    boundary = secrets.token_hex(16).encode()
+    parts: list[bytes] = []
+    for name, content in files:
+        quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A").encode()
+        head = b'Content-Disposition: form-data; name="file"; filename="%b"' % quoted
+        parts.append(b"--%b\r\n%b\r\n\r\n%b\r\n" % (boundary, head, content))
+    return b"%b--%b--\r\n" % (b"".join(parts), boundary), f"multipart/form-data; boundary={boundary.decode()}"
+
+
 class _Reading:
     """Collects the parts."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, most_parts: int) -> None:
         self.form = Form()
         self._stack = stack
+        self._most_parts = most_parts
         self._parts = 0
         self._head: _Head | None = None
         self._spool: BinaryIO | None = None
@@ -94,8 +109,10 @@ class _Reading:
 
     def _begin(self, head: _Head) -> None:
         self._parts += 1
-        if self._parts > MOST_PARTS:
-            raise LimitExceeded(f"A form has at most {MOST_PARTS} parts.", hint="Send the files in several forms.")
+        if self._parts > self._most_parts:
+            raise LimitExceeded(
+                f"A form has at most {self._most_parts} parts.", hint="Send the files in several forms."
+            )
         self._head = head
         if head.filename is not None:
             spool = self._stack.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY))  # noqa: SIM115  kept

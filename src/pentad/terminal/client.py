@@ -6,15 +6,16 @@ A verb with `@server_options()` receives a `Target` and works the same way on bo
 import asyncio
 import base64
 import functools
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 import click
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated, Unavailable
 from pentad.terminal.launcher import launcher
 from pentad.terminal.options import Decorator, Verb, settings_options
 
@@ -30,8 +31,10 @@ _SERVER_OPTIONS: Final = (
 )
 
 
-Send = Callable[[str, str, "bytes | None"], Awaitable["tuple[int, bytes]"]]
-"""Sends a request (method, path with query, body); returns the status and body of the response."""
+Send = Callable[[str, str, "bytes | None", str], Awaitable["tuple[int, bytes]"]]
+"""Sends a request (method, path with query, body, media type); returns the status and body of the response."""
+_FIRST_ERROR: Final = 400
+_BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
 class Session(Protocol):
@@ -51,16 +54,31 @@ class Client:
         self._send = send
 
     async def send_file(
-        self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: bytes | None = None,
+        media_type: str = "application/octet-stream",
     ) -> "tuple[int, bytes]":
-        """Send a request for a file to a path of the server, only with `--url`; returns status and body.
+        """Send a request to a path of the server, only with `--url`; returns status and body.
 
         Parameters that are None are left out.
         """
         if self._send is None:
-            raise RuntimeError("Files go over HTTP only to and from a server.")
+            raise RuntimeError("Paths are requested only from a server.")
         given = urlencode({key: value for key, value in query.items() if value is not None}, doseq=True)
-        return await self._send(method, f"{path}?{given}", body)
+        return await self._send(method, f"{path}?{given}", body, media_type)
+
+    async def call_route(
+        self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None, media_type: str = ""
+    ) -> Any:
+        """The JSON that a path of the server returns, or its error raised. Only with `--url`."""
+        status, answer = await self.send_file(method, path, query, body, media_type)
+        parsed = parse_answer(status, answer)
+        if status >= _FIRST_ERROR:
+            raise error_from_answer(status, parsed)
+        return parsed
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The structured content of a tool's result."""
@@ -79,6 +97,25 @@ class Client:
     async def read(self, uri: str) -> str:
         """The text of a resource."""
         return (await self.request("resources/read", {"uri": uri}))["contents"][0]["text"]
+
+
+def parse_answer(status: int, body: bytes) -> Any:
+    """The JSON of a response."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        raise Unavailable(f"The server answered {status}, but not with JSON.") from None
+
+
+def error_from_answer(status: int, answer: Any) -> PentadError:
+    """The error in the JSON of a response."""
+    from pentad.mcp.wire_errors import error_from_json
+
+    members = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    error: Any = members.get("error")
+    text = str(members.get("message") or members.get("error") or f"The server answered {status}.")
+    found = error_from_json(cast("dict[str, Any]", error)) if isinstance(error, dict) else None
+    return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,22 +188,6 @@ def basic_authorization(name: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode("ascii")
 
 
-def local_options(instead: str, *names: str) -> Decorator:
-    """Give a verb that works only on the store the store's options; `--url` is refused with what to do instead."""
-
-    def decorate(verb: Verb) -> Verb:
-        @functools.wraps(verb)
-        def run(*args: Any, url: str | None, **given: Any) -> Any:
-            if url is not None:
-                raise click.UsageError(f"This cannot be done on a server over HTTP. {instead}")
-            return verb(*args, **given)
-
-        hidden = click.option("--url", hidden=True, help="Refused.")
-        return hidden(settings_options("data", "database", *names)(run))
-
-    return decorate
-
-
 def _authorization(token: str | None, user: str | None) -> str | None:
     """The Authorization header; prompts for a missing password."""
     if user is None:
@@ -202,10 +223,10 @@ async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]
     session = RemoteServer(server.url, server.authorization, fetcher, login_hint=hint)
     base = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
 
-    async def send(method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
         headers = {} if server.authorization is None else {"Authorization": server.authorization}
         if body is not None:
-            headers["Content-Type"] = "application/octet-stream"
+            headers["Content-Type"] = media_type
         answer = await fetcher.fetch(
             base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
         )

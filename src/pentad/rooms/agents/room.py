@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def mounts(agents: Agents, _context: MountContext) -> Sequence[Mount]:
-    """The agent endpoint, the registry, the context linter and temporary links."""
+    """The agent endpoint, the registry, the context linter, temporary links, and routes for the command line."""
     from pentad.rooms.agents.interface.a2a import AgentEndpoint
     from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Operations
-    from pentad.rooms.agents.interface.rest import context_mounts, registry_mounts
+    from pentad.rooms.agents.interface.rest import command_routes, context_mounts, registry_mounts
     from pentad.rooms.agents.models import Dialect, Message
     from pentad.rooms.agents.registry.store import CardRecord
 
@@ -37,7 +37,12 @@ def mounts(agents: Agents, _context: MountContext) -> Sequence[Mount]:
 
     operations = Operations(agents.tasks, agents.cards, accept, agents.with_context_hash)
     endpoint = AgentEndpoint(operations, agents.agents, agents.cards, agents.platform.limits)
-    return [*endpoint.mounts(), *registry_mounts(agents.registry, register), *context_mounts(agents.links)]
+    return [
+        *endpoint.mounts(),
+        *registry_mounts(agents.registry, register),
+        *context_mounts(agents.links),
+        Mount(routes=command_routes(agents)),
+    ]
 
 
 def pages() -> "Pages[Agents]":

@@ -23,10 +23,14 @@ async def open_avatars(platform: Platform) -> AsyncGenerator[Avatars]:
 
 
 def mounts(avatars: Avatars, _context: MountContext) -> Sequence[Mount]:
-    """Each avatar served alone."""
+    """Each avatar served alone, and routes for the command line."""
+    from pentad.rooms.avatars.interface.rest import command_routes
     from pentad.rooms.avatars.interface.single_avatar import one_avatar
 
-    return [Mount("/rooms/avatars/{id}/mcp", part=lambda avatar_id: one_avatar(ROOM, avatars, avatar_id))]
+    return [
+        Mount("/rooms/avatars/{id}/mcp", part=lambda avatar_id: one_avatar(ROOM, avatars, avatar_id)),
+        Mount(routes=command_routes(avatars)),
+    ]
 
 
 async def health(avatars: Avatars) -> Mapping[str, Any]:

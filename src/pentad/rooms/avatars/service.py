@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pentad.rooms.avatars.answers.panel import Panel
     from pentad.rooms.avatars.corpus.ingest import Ingest, IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.evaluation import ScoreCard, Step
     from pentad.rooms.avatars.search.conversation import Turn
     from pentad.rooms.avatars.search.routing import Route
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MOST_ASKED: Final = 32
 """The most avatars asked at a time, on a panel or to find one that knows."""
 _NAMED: Final = 20
+_MOST_OTHERS: Final = 6
+"""The most avatars whose questions an evaluation uses."""
 
 
 class Avatars:
@@ -114,6 +117,14 @@ class Avatars:
         """Add files, or the documents of folders, to an avatar."""
         await self.open(avatar_id)
         return await self._calibrated(await self._ingest.files(avatar_id, paths, options, progress), progress)
+
+    async def evaluate(self, avatar_id: str | None = None, progress: "Step | None" = None) -> "ScoreCard":
+        """Examine an avatar on its own corpus, with questions that only others can answer."""
+        from pentad.rooms.avatars.evaluation import evaluate
+
+        avatar = await self.open(avatar_id)
+        ids = [one.id for one in await self.list() if one.id != avatar.id]
+        return await evaluate(avatar, await self.open_all(ids[:_MOST_OTHERS]), self.similarity, progress)
 
     async def remove(self, avatar_id: str) -> None:
         """Remove an avatar with everything it has."""

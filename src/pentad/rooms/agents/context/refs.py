@@ -78,12 +78,14 @@ class Resolver:
         fetcher: Fetcher | None,
         read_artifact: ReadArtifact | None = None,
         *,
+        resource_schemes: Sequence[str] = OWN_SCHEMES,
         cached: int = CACHED,
     ) -> None:
         self._neighbours = neighbours
         self._contents = contents
         self._fetcher = fetcher
         self._read_artifact = read_artifact
+        self._resource_schemes = resource_schemes
         self._cache = _Cache(cached)
 
     def open(self, caller: Principal, items: Mapping[str, Any], max_bytes: int = ALL_REFERENCES) -> "Resolution":
@@ -121,7 +123,7 @@ class Resolver:
             return await self._resource(caller, rest)
         if scheme == "cid":
             return await self._resource(caller, f"directory://records/{rest}")
-        if scheme in OWN_SCHEMES:
+        if scheme in self._resource_schemes:
             return await self._resource(caller, ref)
         if scheme == "context" and self._contents is not None:
             stored = await self._contents.read(caller, ref)

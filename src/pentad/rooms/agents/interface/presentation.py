@@ -10,6 +10,7 @@ from msgspec import UNSET, ValidationError, convert, to_builtins
 from pydantic import BaseModel, ConfigDict
 
 from pentad.kernel.clock import iso
+from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agent_context import context_hash
 from pentad.rooms.agents.context.extension import FOUND_KEY, MASKED_KEY, found_json, masked_json
 from pentad.rooms.agents.delegation import Delegation
@@ -25,12 +26,14 @@ from pentad.rooms.agents.models import (
     Task,
 )
 from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.service import Agents
 
 TASKS: Final = "agents://tasks/"
 CARDS: Final = "agents://cards/"
 DEFAULT_BUDGET: Final = 40_000
 FEWEST: Final = 500
 _LONGEST_NOTE: Final = 200
+_LISTED_CHARACTERS: Final = 2_000
 
 
 class ArtifactView(BaseModel):
@@ -128,6 +131,12 @@ def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local:
         cut=_cut(left, address),
         hint=_hint(task),
     )
+
+
+async def list_tasks(agents: Agents, caller: Principal, state: str | None, limit: int) -> list[dict[str, Any]]:
+    """The caller's tasks, last changed first, each cut to a few lines."""
+    page = await agents.tasks.list(caller, state=state, page_size=limit)
+    return [task_view(one, one.agent, _LISTED_CHARACTERS).model_dump(exclude_none=True) for one in page.tasks]
 
 
 def message_view(message: Message, agent: str, budget: int = DEFAULT_BUDGET) -> TaskView:

@@ -1,4 +1,5 @@
-"""REST: the registry with AgentVault's routes, the context linter, and temporary links to large content.
+"""REST: the registry with AgentVault's routes, the context linter, temporary links to large content, and what the
+command line needs of a server: the caller's tasks and the keys that sign cards.
 
 Reading the registry is public; writing needs credentials with the right to write in the agents room. Errors have
 `detail`, as AgentVault's clients expect, and Pentad's own error beside it.
@@ -11,26 +12,33 @@ import asyncio
 import base64
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, cast
 from urllib.parse import parse_qs
 
 import msgspec
+from starlette.requests import Request
+from starlette.routing import BaseRoute
 
+from pentad.access.signing_keys import KeyRing, SigningKey
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
-from pentad.kernel.principal import Action
+from pentad.kernel.principal import Action, Principal
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
-from pentad.platform import AsgiApp, Mount, Scope
+from pentad.platform import AsgiApp, Mount, Operation, Parameter, Scope, is_yes, protected_route
+from pentad.rooms.agents.card_signing import key_id
 from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.lint import lint_text
 from pentad.rooms.agents.context.temporary_links import PATH, TemporaryLinks
+from pentad.rooms.agents.interface.presentation import list_tasks
+from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.registry.card_validation import MAX_BYTES, CardLevel, problem_json, problems_of
 from pentad.rooms.agents.registry.service import MAX_PAGE, CardRegistry
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
+from pentad.rooms.agents.service import Agents
 
 CARDS: Final = "/api/v1/agent-cards"
 VALIDATE: Final = "/api/v1/utils/validate-card"
@@ -331,3 +339,68 @@ def _headers(content: StoredContent) -> list[tuple[bytes, bytes]]:
 
 def _link_error(error: PentadError, _path: str) -> tuple[int, bytes]:
     return error.http_status, msgspec.json.encode({"error": ensure_logged(error, "Reading a temporary link").as_json()})
+
+
+_KEYS_PATH: Final = "/api/agents/keys"
+_TASKS_PATH: Final = "/api/agents/tasks"
+_DEFAULT_TASKS: Final = 20
+_MAX_TASKS: Final = 100
+
+
+def command_routes(agents: Agents) -> list[BaseRoute]:
+    """What `pentad agents tasks` and `pentad agents keys` ask for with --url."""
+
+    async def tasks(request: Request, principal: Principal) -> dict[str, Any]:
+        limit = request.query_params.get("limit") or str(_DEFAULT_TASKS)
+        if not (limit.isdecimal() and len(limit) <= 3 and 1 <= int(limit) <= _MAX_TASKS):
+            raise InvalidInput(f"limit is {limit[:40]!r}.", hint=f"Give a number from 1 to {_MAX_TASKS}.")
+        return {"tasks": await list_tasks(agents, principal, request.query_params.get("state") or None, int(limit))}
+
+    async def keys(_request: Request, _principal: Principal) -> dict[str, Any]:
+        return {"keys": _published(await (await _ring()).known())}
+
+    async def rotate(request: Request, _principal: Principal) -> dict[str, Any]:
+        forget = is_yes(request.query_params.get("forget_old"))
+        return {"keys": _published(await (await _ring()).rotate(forget=forget))}
+
+    async def _ring() -> KeyRing:
+        platform = agents.platform
+        return await open_card_ring(platform.database, platform.secret_box, platform.clock)
+
+    filters = (
+        Parameter("state", "Only tasks in this state."),
+        Parameter("limit", f"How many at most, up to {_MAX_TASKS} (default {_DEFAULT_TASKS}).", "integer"),
+    )
+    forgetting = (Parameter("forget_old", "true: stop publishing the replaced keys.", "boolean"),)
+    return [
+        protected_route(
+            "GET", _TASKS_PATH, "agents:read", Operation("Your tasks, last changed first.", "agents", filters), tasks
+        ),
+        protected_route(
+            "GET",
+            _KEYS_PATH,
+            "agents:read",
+            Operation("The public keys cards are signed with, the one in use first.", "agents"),
+            keys,
+        ),
+        protected_route(
+            "POST",
+            f"{_KEYS_PATH}/rotate",
+            "agents:admin",
+            Operation("Sign cards with a new key from now on.", "agents", forgetting),
+            rotate,
+        ),
+    ]
+
+
+def _published(keys: Sequence[SigningKey]) -> list[dict[str, Any]]:
+    """The public halves of the keys."""
+    return [
+        {
+            "fingerprint": key_id(one.public),
+            "publicKey": one.public,
+            "created": iso(one.created_at),
+            "retired": None if one.retired_at is None else iso(one.retired_at),
+        }
+        for one in keys
+    ]

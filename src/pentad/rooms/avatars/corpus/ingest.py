@@ -20,6 +20,7 @@ from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
 from pentad.rooms.avatars.corpus.extract.document import Unreadable
 from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
 from pentad.rooms.avatars.corpus.ingest_plan import (
+    CORPUS_FOLDER,
     FoundFile,
     Hashed,
     Origin,
@@ -38,7 +39,6 @@ from pentad.rooms.avatars.models import Avatar, CorpusDocument
 from pentad.search import collection as collections
 from pentad.search.index import SearchIndex
 
-CORPUS_FOLDER: Final = "corpus"
 _READERS: Final = 2
 
 
@@ -108,7 +108,7 @@ class Ingest:
             raise NotFound(f"There is no avatar {avatar_id[:60]!r}.", hint="Ingest its folder first.")
         book = SourceBook(avatar.config, avatar.sources)
         run = await self._start(avatar.config, book, "file", options or IngestOptions(), progress)
-        return await self._ingest(run, await asyncio.to_thread(_files_in, paths))
+        return await self._ingest(run, await asyncio.to_thread(files_in, paths))
 
     async def _start(
         self, config: AvatarConfig, book: SourceBook, origin: Origin, options: IngestOptions, progress: Progress
@@ -237,7 +237,7 @@ class Ingest:
             log_failure(error, "Embedding new documents")
 
 
-def _files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
+def files_in(paths: Sequence[Path]) -> list[FoundFile | FileLine]:
     """The files given on a command line, and the documents in the folders given."""
     found: list[FoundFile | FileLine] = []
     for path in paths:

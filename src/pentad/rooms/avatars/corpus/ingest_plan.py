@@ -19,6 +19,7 @@ from pentad.rooms.avatars.corpus.ingest_report import FileLine
 from pentad.rooms.avatars.corpus.sources import SOURCES_FILE, Source, SourceBook, slug
 from pentad.rooms.avatars.models import CorpusDocument
 
+CORPUS_FOLDER: Final = "corpus"
 _DESCRIPTIONS: Final = (CONFIG_FILE, SOURCES_FILE)
 _KNOWN: Final = "PDF, Markdown, text, HTML, DOCX and EPUB"
 

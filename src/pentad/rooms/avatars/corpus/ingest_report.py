@@ -1,6 +1,6 @@
 """The result of an ingest, one line per file, for the terminal and for callers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -35,6 +35,12 @@ class IngestReport:
     stored: bool = False
     lines: list[FileLine] = field(default_factory=list[FileLine])
     warnings: list[str] = field(default_factory=list[str])
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "IngestReport":
+        """The report that `as_json` wrote."""
+        lines = [FileLine(**line) for line in body["documents"]]
+        return cls(body["avatar"], body["generation"], body["dry_run"], body["stored"], lines, body["warnings"])
 
     def of(self, status: Status) -> list[FileLine]:
         return [line for line in self.lines if line.status == status]

@@ -1,17 +1,18 @@
-"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio. On the store, as its owner."""
+"""`pentad avatars`: bring documents in, ask, examine, publish, and serve one over stdio.
+
+The verbs work on the store as its owner, or on a server with --url. `serve` is itself a server.
+"""
 
 import asyncio
-import json
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.terminal.client import local_options, server_options
+from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
 from pentad.terminal.options import json_option, store_options
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, progress_bar, say
@@ -19,16 +20,12 @@ from pentad.terminal.output import ExitCode, print_json, print_table, print_text
 if TYPE_CHECKING:
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
     from pentad.rooms.avatars.corpus.ingest_report import IngestReport
-    from pentad.rooms.avatars.evaluation import ScoreCard
     from pentad.rooms.avatars.interface.presentation import AnswerView
     from pentad.rooms.avatars.service import Avatars
     from pentad.settings.model import Settings
     from pentad.terminal.client import Client, Target
 
 
-T = TypeVar("T")
-
-_MOST_OTHERS: Final = 6
 avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
 
 
@@ -44,7 +41,7 @@ def avatars() -> None:
 @click.option("--dry-run", is_flag=True, help="Read and cut the documents, change nothing.")
 @click.option("--force", is_flag=True, help="Read and embed again what has not changed.")
 @json_option
-@local_options("Run it where the server's store is reached, with --data or --database.")
+@server_options()
 def ingest(
     paths: tuple[Path, ...],
     avatar: str | None,
@@ -52,7 +49,7 @@ def ingest(
     dry_run: bool,
     force: bool,
     as_json: bool,
-    settings: "Settings",
+    target: "Target",
 ) -> int:
     """Bring an avatar's folder up to date, or add files to an avatar.
 
@@ -67,7 +64,11 @@ def ingest(
         raise click.UsageError("Give the files or folders to add.")
     if missing := [path for path in paths if not path.exists()]:
         raise click.UsageError(f"There is no {missing[0]}.")
-    report = asyncio.run(_ingest(settings, paths, avatar, IngestOptions(source, dry_run, force)))
+    options = IngestOptions(source, dry_run, force)
+    if target.server is None:
+        report = asyncio.run(_ingest(target.settings, paths, avatar, options))
+    else:
+        report = target.run(lambda client: _upload(client, paths, avatar, options))
     if as_json:
         print_json(report.as_json())
     else:
@@ -132,36 +133,47 @@ async def _listed(client: "Client") -> list[dict[str, Any]]:
 @avatar_option
 @click.option("--strict", is_flag=True, help="Fail if a figure misses its goal.")
 @json_option
-@local_options("Run it where the server's store is reached, with --data or --database.")
-def evaluate(avatar: str | None, strict: bool, as_json: bool, settings: "Settings") -> int:
+@server_options()
+def evaluate(avatar: str | None, strict: bool, as_json: bool, target: "Target") -> int:
     """Examine an avatar on its own corpus and print a score card.
 
     Does it find the passage a question was made of, does it refuse what it cannot know, and do the checks catch
     statements that were spoilt? Nothing is changed, and no labels are needed.
     """
-    card = within(settings, lambda room: _evaluated(room, avatar))
+    if target.server is None:
+        card = run_in_room(target.settings, lambda room: _evaluated(room, avatar), "avatars")
+    else:
+        card = target.run(lambda client: client.call_route("POST", "/api/avatars/eval", {"avatar": avatar}))
     if as_json:
-        print_json(card.as_json())
+        print_json(card)
     else:
         for line in card_lines(card):
             print_text(line)
-    return ExitCode.FAILED if strict and not card.passed else ExitCode.OK
+    return ExitCode.FAILED if strict and not card["passed"] else ExitCode.OK
 
 
 @avatars.command()
 @click.option("--avatar", metavar="ID", help="Only this avatar; without it all of them.")
 @click.option("--print", "only_print", is_flag=True, help="Print the records; push nothing.")
 @json_option
-@local_options("Run it where the server's store is reached, with --data or --database.")
-def publish(avatar: str | None, only_print: bool, as_json: bool, settings: "Settings") -> int:
-    """Push an OASF record of each avatar to the directory of this store, with its A2A card where it has an address.
+@server_options()
+def publish(avatar: str | None, only_print: bool, as_json: bool, target: "Target") -> int:
+    """Push an OASF record of each avatar to the directory beside it, with its A2A card where it has an address.
 
     An avatar that has not changed since has the record, and the CID, it had before.
     """
+    query = {"avatar": avatar}
     if only_print:
-        print_json([record for _, record in within(settings, lambda room: _records(room, avatar))])
+        if target.server is None:
+            records = run_in_room(target.settings, lambda room: _records(room, avatar), "avatars")
+        else:
+            records = target.run(lambda client: client.call_route("GET", "/api/avatars/records", query))["records"]
+        print_json(records)
         return ExitCode.OK
-    pushed = asyncio.run(_published(settings, avatar))
+    if target.server is None:
+        pushed = run_in_room(target.settings, lambda room: _published(room, avatar), "avatars", "directory")
+    else:
+        pushed = target.run(lambda client: client.call_route("POST", "/api/avatars/publish", query))["published"]
     if as_json:
         print_json(pushed)
     else:
@@ -199,36 +211,40 @@ async def _ingest(
             return await room.add(avatar, paths, options, told)
 
 
-async def _evaluated(room: "Avatars", avatar_id: str | None) -> "ScoreCard":
-    from pentad.rooms.avatars.evaluation import evaluate as examine
+async def _upload(
+    client: "Client", paths: tuple[Path, ...], avatar: str | None, options: "IngestOptions"
+) -> "IngestReport":
+    """Send the documents to a server. Files that are no documents stay here; the report lists them all the same."""
+    from pentad.rooms.avatars.corpus.ingest import files_in
+    from pentad.rooms.avatars.corpus.ingest_report import IngestReport
+    from pentad.rooms.avatars.corpus.upload import pack_files, pack_folder
 
-    avatar = await room.open(avatar_id)
-    ids = [one.id for one in await room.list() if one.id != avatar.id]
+    packed = pack_folder(paths[0]) if avatar is None else pack_files(files_in(paths))
+    flags = {"dry_run": str(options.dry_run).lower(), "force": str(options.force).lower()}
+    query = {"avatar": avatar, "source": options.source, **flags}
+    answer = await client.call_route("POST", "/api/avatars/ingest", query, packed.body, packed.media_type)
+    report = IngestReport.from_json(answer)
+    if options.source is None:
+        report.lines = sorted([*report.lines, *packed.left_out], key=lambda line: line.path)
+    return report
+
+
+async def _evaluated(room: "Avatars", avatar_id: str | None) -> dict[str, Any]:
     with progress_bar() as told:
-        return await examine(avatar, await room.open_all(ids[:_MOST_OTHERS]), room.similarity, told)
+        return (await room.evaluate(avatar_id, told)).as_json()
 
 
-async def _records(room: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
-    from pentad.rooms.avatars.interface.publication import record_of
+async def _records(room: "Avatars", avatar_id: str | None) -> list[dict[str, Any]]:
+    from pentad.rooms.avatars.interface.publication import records_of
 
-    ids = [one.id for one in await room.list()] if avatar_id is None else [avatar_id]
-    return [(one, record_of((await room.open(one)).avatar)) for one in ids]
-
-
-async def _published(settings: "Settings", avatar_id: str | None) -> list[dict[str, Any]]:
-    """The rooms know nothing of each other: the record goes in by the directory's own tool."""
-    pushed: list[dict[str, Any]] = []
-    async with launcher().open_app(replace(settings, rooms=("avatars", "directory"))) as app, app.client() as client:
-        for one, record in await _records(app.rooms[0].service, avatar_id):
-            answer = await client.call_tool("agntcy_dir_push_record", {"record_json": json.dumps(record)})
-            pushed.append({"avatar": one, **answer["structuredContent"]})
-    return pushed
+    return [record for _, record in await records_of(room, avatar_id)]
 
 
-def within(settings: "Settings", work: "Callable[[Avatars], Coroutine[Any, Any, T]]") -> T:
-    """Do something with the opened room."""
+async def _published(room: "Avatars", avatar_id: str | None) -> list[dict[str, Any]]:
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.avatars.interface.publication import publish_records
 
-    return run_in_room(settings, work, "avatars")
+    return await publish_records(room, LOCAL, avatar_id)
 
 
 _WIDTH: Final = 100
@@ -291,16 +307,16 @@ def place(cited: Mapping[str, Any]) -> str:
     return ", ".join(where) + year
 
 
-def card_lines(card: "ScoreCard") -> Iterator[str]:
+def card_lines(card: Mapping[str, Any]) -> Iterator[str]:
     """A figure a line, its goal beside it."""
-    yield f"{card.avatar} ({card.retrieval} search)"
+    yield f"{card['avatar']} ({card['retrieval']} search)"
     group = ""
-    for line in card.lines:
-        if line.group != group:
-            group = line.group
+    for line in card["lines"]:
+        if line["group"] != group:
+            group = line["group"]
             yield f"\n{group}"
-        goal = "" if line.goal is None else f"   goal {line.goal:.2f}  {'ok' if line.passed else 'MISSED'}"
-        yield f"  {line.name:28} {line.value:6.3f}  of {line.of:4}{goal}"
-    if card.notes:
+        goal = "" if line["goal"] is None else f"   goal {line['goal']:.2f}  {'ok' if line['passed'] else 'MISSED'}"
+        yield f"  {line['name']:28} {line['value']:6.3f}  of {line['of']:4}{goal}"
+    if card["notes"]:
         yield ""
-    yield from card.notes
+    yield from card["notes"]

@@ -1,18 +1,24 @@
 """The OASF record of an avatar for a directory, and its A2A card.
 
 Both are made from `config.json` and the ingested corpus, so the record and its CID change only when the avatar does.
-The CLI pushes the record to the directory. Both name MCP as the transport, so A2A clients without MCP ignore the
-avatar.
+`publish_records` pushes the record to the directory. Both name MCP as the transport, so A2A clients without MCP ignore
+the avatar.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import NotFound
+from pentad.kernel.principal import Principal
+from pentad.mcp.wire_errors import error_from_result
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Avatar
 from pentad.rooms.avatars.persona import persona_of
+
+if TYPE_CHECKING:
+    from pentad.rooms.avatars.service import Avatars
 
 OASF: Final = "1.0.0"
 A2A: Final = "0.3.0"
@@ -44,6 +50,24 @@ def record_of(avatar: Avatar) -> dict[str, Any]:
         "modules": modules,
         "annotations": _annotations(avatar),
     }
+
+
+async def records_of(avatars: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """The ids and records of one avatar, or of all."""
+    ids = [one.id for one in await avatars.list()] if avatar_id is None else [avatar_id]
+    return [(one, record_of((await avatars.open(one)).avatar)) for one in ids]
+
+
+async def publish_records(avatars: "Avatars", caller: Principal, avatar_id: str | None) -> list[dict[str, Any]]:
+    """Push the records to the directory with the caller's rights, through the directory's own tool."""
+    pushed: list[dict[str, Any]] = []
+    for one, record in await records_of(avatars, avatar_id):
+        given = {"record_json": json.dumps(record)}
+        result = await avatars.platform.neighbours.call_tool(caller, "agntcy_dir_push_record", given)
+        if result.get("isError"):
+            raise error_from_result(result)
+        pushed.append({"avatar": one, **result["structuredContent"]})
+    return pushed
 
 
 def card_of(avatar: Avatar) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
 
 from pentad.kernel.cid import canonical_json, cid_of
-from pentad.kernel.errors import LimitExceeded, PentadError
+from pentad.kernel.errors import Forbidden, LimitExceeded, PentadError, Unauthenticated
 from pentad.kernel.principal import Principal
 from pentad.kernel.problems import Patch
 from pentad.rooms.directory.models import Pushed, Record
@@ -184,7 +184,10 @@ class Importer:
         options: ImportOptions = DEFAULT_OPTIONS,
         progress: Progress | None = None,
     ) -> list[Outcome]:
-        """Import sources one after the other. A bad one is reported and does not stop the rest."""
+        """Import sources one after the other. A bad one is reported and does not stop the rest.
+
+        A missing right does: it would fail every source.
+        """
         outcomes: list[Outcome] = []
         async for source in _each(sources):
             outcome = await self._outcome(who, source, options)
@@ -200,6 +203,8 @@ class Importer:
             imported = await self.import_one(who, source.content, source.format, options)
         except RecursionError:
             return Outcome(source.label, error=LimitExceeded("the source is nested too deeply", hint="Flatten it."))
+        except (Forbidden, Unauthenticated):  # no source could be stored
+            raise
         except PentadError as error:
             return Outcome(source.label, error=error)
         return Outcome(source.label, imported)

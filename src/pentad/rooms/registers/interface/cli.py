@@ -7,13 +7,12 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote
 
 import click
 
-from pentad.kernel.errors import Forbidden, NotFound, PentadError, Unauthenticated, Unavailable
-from pentad.terminal.client import server_options
+from pentad.terminal.client import error_from_answer, parse_answer, server_options
 from pentad.terminal.launcher import open_room
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, progress_bar, say
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = ("csv", "xlsx", "json", "jsonl")
 _MOST_PROBLEMS: Final = 20
-_BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
 @click.group()
@@ -173,26 +171,10 @@ async def _upload(client: "Client", content: bytes, register: str, query: dict[s
     flags = {name: str(query.pop(name)).lower() for name in ("partial", "dry_run")}
     path = f"/api/registers/{quote(register, safe='')}/import"
     status, body = await client.send_file("POST", path, {**query, **flags, "key": keys}, content)
-    report = _parse_answer(status, body)
+    report = parse_answer(status, body)
     if "rows" not in report:
-        raise _error_of(status, report)
+        raise error_from_answer(status, report)
     return report
-
-
-def _parse_answer(status: int, body: bytes) -> dict[str, Any]:
-    try:
-        return json.loads(body)
-    except ValueError:
-        raise Unavailable(f"The server answered {status}, but not with JSON.") from None
-
-
-def _error_of(status: int, answer: dict[str, Any]) -> PentadError:
-    from pentad.mcp.wire_errors import error_from_json
-
-    error: Any = answer.get("error")
-    found = error_from_json(cast("dict[str, Any]", error)) if isinstance(error, dict) else None
-    text = str(answer.get("message") or answer.get("error") or f"The server answered {status}.")
-    return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
 
 
 async def _import(
@@ -222,7 +204,7 @@ async def _download(client: "Client", name: str, register: str, schema: str, sel
     query = {"schema": schema, "format": kind, "_filter": filters, "_fields": selection.get("fields")}
     status, body = await client.send_file("GET", f"/api/registers/{quote(register, safe='')}/export", query)
     if status != 200:
-        raise _error_of(status, _parse_answer(status, body))
+        raise error_from_answer(status, parse_answer(status, body))
     return body
 
 

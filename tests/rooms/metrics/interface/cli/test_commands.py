@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pentad.rooms.metrics.interface.cli.watch import Gauge
-from pentad.rooms.metrics.models import Metric, Sample
 from tests.cli.processes import run
 
 
@@ -108,8 +107,7 @@ def test_figures_are_exported_to_stdout_or_a_file(home: Path) -> None:
 
 @pytest.mark.requirement("metrics:cli:history")
 def test_a_counter_that_is_looked_at_too_often_does_not_seem_to_stand_still() -> None:
-    counter = Metric(key="sent", description="", kind="counter")
-    gauge = Gauge(counter, Sample(key="sent", value=0))
+    gauge = Gauge(counts=True)
     for at, value in ((10.0, 100), (10.0, 100), (12.0, 300), (12.0, 300), (14.0, 20), (15.0, None), (16.0, 60)):
         gauge.take(at, value)
     assert list(gauge.points) == [(12.0, 100.0), (14.0, 10.0), (15.0, None), (16.0, 20.0)]

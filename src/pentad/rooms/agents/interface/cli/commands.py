@@ -15,7 +15,7 @@ import click
 
 from pentad.kernel.errors import PentadError
 from pentad.rooms.agents.interface.cli.context import context
-from pentad.terminal.client import local_options, server_options
+from pentad.terminal.client import server_options
 from pentad.terminal.files import read
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
@@ -67,7 +67,7 @@ def agents() -> None:
 
 
 agents.add_command(context)
-agents.add_command(signing_keys("cards", _card_ring, _key_id))
+agents.add_command(signing_keys("agents", "cards", _card_ring, _key_id))
 
 
 @agents.command("list")
@@ -181,12 +181,14 @@ def send(
 @click.option("--state", help="Only tasks in this state.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
 @json_option
-@local_options(
-    "Follow one with `pentad agents watch TASK --url URL`; admins list all with `pentad agents operate`.", "agent"
-)
-def tasks(state: str | None, limit: int, as_json: bool, settings: "Settings") -> None:
-    """List the tasks of this machine's owner, last changed first."""
-    rows = within(settings, lambda room: _tasks(room, state, limit))
+@server_options("agent")
+def tasks(state: str | None, limit: int, as_json: bool, target: "Target") -> None:
+    """List your tasks, last changed first: those of this machine's owner, or with --url those of the login."""
+    if target.server is None:
+        rows = within(target.settings, lambda room: _tasks(room, state, limit))
+    else:
+        query = {"state": state, "limit": limit}
+        rows = _with(target, lambda client: client.call_route("GET", "/api/agents/tasks", query))["tasks"]
     if as_json:
         print_json(rows)
     else:
@@ -354,10 +356,9 @@ async def _looked_at(client: "Client", task_id: str) -> dict[str, Any]:
 
 async def _tasks(room: "Agents", state: str | None, limit: int) -> list[dict[str, Any]]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.interface.presentation import task_view
+    from pentad.rooms.agents.interface.presentation import list_tasks
 
-    page = await room.tasks.list(LOCAL, state=state, page_size=limit)
-    return [task_view(one, one.agent, 2_000).model_dump(exclude_none=True) for one in page.tasks]
+    return await list_tasks(room, LOCAL, state, limit)
 
 
 def _show_agents(found: Mapping[str, Any], as_json: bool) -> None:

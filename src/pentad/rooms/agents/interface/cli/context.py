@@ -1,6 +1,7 @@
 """`pentad agents context`: checks and prepares contexts in files, without a server.
 
-Only `resolve` opens the store: it reads references as the owner of this machine.
+Only `resolve` needs more: it reads Pentad's own references in the store as its owner, or on a server with --url. It
+fetches references to the web from this machine.
 """
 
 import time
@@ -10,15 +11,18 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pentad.kernel.errors import InvalidInput
-from pentad.terminal.client import local_options
+from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, read, write
-from pentad.terminal.launcher import launcher
+from pentad.terminal.launcher import open_fetcher
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_text, say
 
 if TYPE_CHECKING:
+    from pentad.kernel.principal import Principal
+    from pentad.mcp.content import Contents
     from pentad.rooms.agents.context.findings import Level
     from pentad.settings.model import Settings
+    from pentad.terminal.client import Client, Target
 
 level_option = click.option(
     "--level",
@@ -119,18 +123,14 @@ def plan(
 @click.option("--item", "names", multiple=True, metavar="NAME", help="Only this item; may be repeated.")
 @json_option
 @out_option
-@local_options("Run it where it can reach the server's store, with --data or --database.", "rooms")
-def resolve(
-    file: str, names: tuple[str, ...], as_json: bool, out: Path | None, settings: "Settings"
-) -> int:  # fmt: skip
+@server_options("rooms")
+def resolve(file: str, names: tuple[str, ...], as_json: bool, out: Path | None, target: "Target") -> int:
     """Print a context with the contents of its references put in, hashes verified."""
-    import asyncio
-
     items = _items(file)
     unknown = [name for name in names if name not in items]
     if unknown:
         raise click.UsageError(f"There is no item {unknown[0]!r} in the context.")
-    whole = asyncio.run(_resolved(items, names, settings))
+    whole = target.run(lambda client: _resolved(client, target.settings, items, names))
     if as_json:
         print_json({"items": whole})
     else:
@@ -138,14 +138,32 @@ def resolve(
     return ExitCode.OK
 
 
-async def _resolved(items: dict[str, Any], names: tuple[str, ...], settings: "Settings") -> dict[str, Any]:
+async def _resolved(
+    client: "Client", settings: "Settings", items: dict[str, Any], names: tuple[str, ...]
+) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.context.context_store import ContentStore
+    from pentad.rooms.agents.context.limits import OWN_SCHEMES
     from pentad.rooms.agents.context.refs import Resolver
 
-    async with launcher().open_app(settings) as app:
-        resolver = Resolver(app.neighbours, ContentStore(app.database, app.clock), app.fetcher)
+    async with open_fetcher(settings) as fetcher:
+        schemes = (*OWN_SCHEMES, "context")  # stored contents are resources too
+        resolver = Resolver(_ClientResources(client), None, fetcher, resource_schemes=schemes)
         return await resolver.open(LOCAL, items).all(names or None)
+
+
+class _ClientResources:
+    """Reads resources through a client; the login decides about rights."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    async def read(self, principal: "Principal", uri: str) -> "list[Contents]":
+        import msgspec
+
+        from pentad.mcp.content import Contents
+
+        found = await self._client.request("resources/read", {"uri": uri})
+        return msgspec.convert(found.get("contents"), list[Contents])
 
 
 def _items(file: str) -> dict[str, Any]:

@@ -271,4 +271,4 @@ def _fingerprint(public: str) -> str:
     return read_public_key(public).fingerprint
 
 
-directory.add_command(signing_keys("records", _record_ring, _fingerprint))
+directory.add_command(signing_keys("directory", "records", _record_ring, _fingerprint))

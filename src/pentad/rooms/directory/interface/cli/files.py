@@ -10,20 +10,22 @@ import click
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.rooms.directory.interface.cli.records import (
     load_record,
+    open_schemas,
     print_result,
     reported_error,
-    run_in_directory,
     with_schemas,
 )
-from pentad.terminal.client import local_options, server_options
+from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, read, write
 from pentad.terminal.options import json_option, store_options
 from pentad.terminal.output import ExitCode, print_error, print_json, print_text, progress_bar, say, warn
 
 if TYPE_CHECKING:
+    from pentad.kernel.principal import Principal
+    from pentad.rooms.directory.models import Pushed, Record
     from pentad.rooms.directory.oasf.findings import Report
     from pentad.rooms.directory.oasf.schema_source import SchemaSource
-    from pentad.rooms.directory.service import Directory
+    from pentad.rooms.directory.search.query import Found, Query
     from pentad.rooms.directory.translate.envelope import Doubt
     from pentad.rooms.directory.translate.import_pipeline import Outcome
     from pentad.settings.model import Settings
@@ -136,7 +138,7 @@ async def _store(client: "Client", record: dict[str, Any]) -> dict[str, Any]:
 )
 @click.option("--dry-run", is_flag=True, help="Do everything except storing.")
 @json_option
-@local_options("Call the tool instead: pentad call directory_import --args FILE --url URL.")
+@server_options()
 def import_sources(
     paths: tuple[str, ...],
     form: str | None,
@@ -148,14 +150,16 @@ def import_sources(
     suspicious: "Doubt",
     dry_run: bool,
     as_json: bool,
-    settings: "Settings",
+    target: "Target",
 ) -> int:
     """Import files and folders: SKILL.md, server.json, agent cards, mcp.json, skill bundles, records.
 
     Each source is translated, given skills and domains, validated and stored. A valid OASF record is stored unchanged.
     Secrets in a source are withheld from its record and listed. A bad source does not stop the rest.
+
+    With --url only the finished records are sent, never the sources.
     """
-    from pentad.rooms.directory.translate.import_pipeline import ImportOptions
+    from pentad.rooms.directory.translate.import_pipeline import Importer, ImportOptions
 
     for path in paths:
         if path != "-" and not Path(path).exists():
@@ -170,17 +174,48 @@ def import_sources(
         dry_run=dry_run,
     )
 
-    async def work(directory: "Directory") -> "list[Outcome]":
+    async def work(client: "Client") -> "list[Outcome]":
         from pentad.kernel.principal import LOCAL
 
-        with progress_bar() as shown:
+        async with open_schemas(target.settings) as schemas:
+            importer = Importer(schemas, _ClientNode(client))
+            with progress_bar() as shown:
 
-            async def progress(done: int, outcome: "Outcome") -> None:
-                shown(outcome.source, done, None)
+                async def progress(done: int, outcome: "Outcome") -> None:
+                    shown(outcome.source, done, None)
 
-            return await directory.importer.import_many(LOCAL, _sources(paths, form), options, progress)
+                return await importer.import_many(LOCAL, _sources(paths, form), options, progress)
 
-    return _print_outcomes(run_in_directory(settings, work), as_json, dry_run)
+    return _print_outcomes(target.run(work, "directory"), as_json, dry_run)
+
+
+class _ClientNode:
+    """The directory behind a client, as the node that records are imported into."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    async def push(self, who: "Principal", data: dict[str, Any]) -> "Pushed":
+        from pentad.rooms.directory.models import Pushed
+
+        answer = await _store(self._client, data)
+        return Pushed(answer["cid"], answer.get("new"))
+
+    async def search(self, query: "Query") -> "Found":
+        """Supports what the importer asks: filters, all of which must match."""
+        from pentad.rooms.directory.search.query import FILTER_ARRAYS, Found, Hit
+
+        names = {kind: name for name, kind in FILTER_ARRAYS.items()}
+        arguments = {**{names[one.kind]: [one.value] for one in query.filters}, "limit": query.limit}
+        answer = await self._client.call_tool("agntcy_dir_search_local", arguments)
+        if (error := reported_error(answer)) is not None:
+            raise error
+        return Found([Hit(cid) for cid in answer.get("record_cids") or ()])
+
+    async def pull(self, cid: str) -> "Record":
+        from pentad.rooms.directory.models import Record
+
+        return Record(cid, await self._client.read(f"directory://records/{cid}"))
 
 
 def _print_outcomes(outcomes: "list[Outcome]", as_json: bool, dry_run: bool) -> int:

@@ -3,7 +3,8 @@
 A record is given as a file, as `-` for stdin, as a CID, or as name[:version][@cid].
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pentad.kernel.cid import is_cid
@@ -25,18 +26,24 @@ def with_schemas(settings: "Settings", work: "Callable[[SchemaSource], Coroutine
     """Run `work` with the OASF schemas. Neither opens nor creates a store."""
     import asyncio
 
+    async def run() -> T:
+        async with open_schemas(settings) as schemas:
+            return await work(schemas)
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def open_schemas(settings: "Settings") -> "AsyncGenerator[SchemaSource]":
+    """The OASF schemas: the embedded ones, or those of the server in the settings."""
     from pentad.kernel.clock import SystemClock
     from pentad.rooms.directory.service import configured_schemas
     from pentad.rooms.directory.settings import DirectorySettings
     from pentad.settings.rooms import resolve_room
 
     own: DirectorySettings = resolve_room(settings, "directory", DirectorySettings).values
-
-    async def run() -> T:
-        async with open_fetcher(settings) as fetcher:
-            return await work(configured_schemas(own, fetcher, SystemClock()))
-
-    return asyncio.run(run())
+    async with open_fetcher(settings) as fetcher:
+        yield configured_schemas(own, fetcher, SystemClock())
 
 
 def run_in_directory(settings: "Settings", work: "Callable[[Directory], Coroutine[Any, Any, T]]") -> T:

@@ -4,7 +4,7 @@ Without --url the collectors run in this process; with it the server's tools ans
 """
 
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,7 +19,7 @@ from pentad.rooms.metrics.interface.cli.formatting import (
     plan_lines,
     sample_rows,
 )
-from pentad.terminal.client import local_options, server_options
+from pentad.terminal.client import server_options
 from pentad.terminal.launcher import run_in_room
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, say, warn
@@ -27,7 +27,7 @@ from pentad.terminal.output import ExitCode, print_json, print_table, print_text
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer
     from pentad.rooms.metrics.history.metric_history import HistoryLines
-    from pentad.rooms.metrics.models import Query
+    from pentad.rooms.metrics.models import Metric, Query
     from pentad.rooms.metrics.service import Metrics
     from pentad.settings.model import Settings
     from pentad.terminal.client import Client, Target
@@ -172,10 +172,16 @@ def history(
 @metrics.command()
 @click.argument("collector")
 @click.option("--bg", help="The business group: id, name or path.")
-@local_options("A server polls by itself, as `[rooms.metrics.poll]` says.")
-def poll(collector: str, bg: str | None, settings: "Settings") -> None:
+@server_options()
+def poll(collector: str, bg: str | None, target: "Target") -> None:
     """Collect everything of a COLLECTOR now and record it."""
-    recorded = run_in_metrics(settings, lambda room: room.poll(collector, bg), everything=_needs_all_rooms(collector))
+    if target.server is None:
+        recorded = run_in_metrics(
+            target.settings, lambda room: room.poll(collector, bg), everything=_needs_all_rooms(collector)
+        )
+    else:
+        query = {"collector": collector, "bg": bg}
+        recorded = target.run(lambda client: client.call_route("POST", "/api/metrics/poll", query))["recorded"]
     say(f"{recorded} samples were recorded.")
 
 
@@ -186,31 +192,50 @@ def poll(collector: str, bg: str | None, settings: "Settings") -> None:
 @click.option("--every", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS")
 @click.option("--count", type=click.IntRange(1), help="Stop after this many rounds; by default Ctrl-C stops.")
 @json_option
-@local_options("Use `pentad metrics show --url URL`, or open the console.")
+@server_options()
 def watch(
     collector: str,
     keys: tuple[str, ...],
     every: float,
     count: int | None,
     as_json: bool,
-    settings: "Settings",
+    target: "Target",
     **how: Any,
 ) -> None:
     """Draw live charts of the figures of a COLLECTOR. With --json, print a line per round."""
-    from pentad.rooms.metrics.interface.cli.watch import watch_figures
+    from pentad.rooms.metrics.interface.cli.watch import (
+        Round,
+        round_of_answer,
+        round_of_explanations,
+        watch_figures,
+    )
 
-    async def work(room: "Metrics") -> None:
-        wanted_keys = keys or tuple(_worth_watching(room, collector))
-        await watch_figures(
-            lambda: room.collect(collector, _query(room, collector, wanted_keys, how)),
-            _query(room, collector, wanted_keys, how).keys or (),
-            every=every,
-            count=count,
-            as_json=as_json,
-            plain=not _prints_unicode(),
-        )
+    async def watch_rounds(collect: Callable[[], Awaitable[Round]]) -> None:
+        await watch_figures(collect, every=every, count=count, as_json=as_json, plain=not _prints_unicode())
 
-    run_in_metrics(settings, work, everything=_needs_all_rooms(collector))
+    async def watch_room(room: "Metrics") -> None:
+        chosen = keys or _worth_watching(room.info(collector).catalogue)
+
+        async def collect() -> Round:
+            query = _query(room, collector, chosen, how)
+            return round_of_answer(await room.collect(collector, query), query.keys or ())
+
+        await watch_rounds(collect)
+
+    async def watch_server(client: "Client") -> None:
+        title, catalogue = await _catalogue(client, collector)
+        chosen, scope = keys or _worth_watching(catalogue), _scope_arguments(collector, how)
+
+        async def collect() -> Round:
+            answers = [await client.call_tool("explainMetric", {**scope, "metricKey": key}) for key in chosen]
+            return round_of_explanations(title, answers)
+
+        await watch_rounds(collect)
+
+    if target.server is not None:
+        target.run(watch_server)
+    else:
+        run_in_metrics(target.settings, watch_room, everything=_needs_all_rooms(collector))
 
 
 @metrics.command()
@@ -276,11 +301,11 @@ def _query(room: "Metrics", collector: str, keys: tuple[str, ...], how: dict[str
     )
 
 
-def _worth_watching(room: "Metrics", collector: str) -> list[str]:
+def _worth_watching(catalogue: "Iterable[Metric]") -> tuple[str, ...]:
     """The figures with a threshold, else the first ones; only those without labels, so that each is one line."""
-    plain = [one for one in room.info(collector).catalogue if one.kind in ("gauge", "counter") and not one.labels]
+    plain = [one for one in catalogue if one.kind in ("gauge", "counter") and not one.labels]
     judged = [one.key for one in plain if one.warn is not None or one.alarm is not None or one.limit]
-    return (judged or [one.key for one in plain])[:4]
+    return tuple((judged or [one.key for one in plain])[:4])
 
 
 def _show(answer: "Answer", keys: tuple[str, ...], query: "Query", as_json: bool) -> None:
@@ -308,6 +333,7 @@ def _prints_unicode() -> bool:
 
 
 _MOST_TOKENS: Final = 1_000_000
+_MOST_KEYS: Final = 1000
 _EVERYTHING: Final = "**"
 
 
@@ -345,6 +371,18 @@ def show_figures(
         print_table(("key", "of", "value", "state"), rows[:MOST_ROWS], empty="There are no figures.")
     coverage: Mapping[str, Any] = found.get("coverage") or {}
     return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
+
+
+async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metric]]":
+    """The title of a collector on the server, and its figures."""
+    import msgspec
+
+    from pentad.rooms.metrics.models import Metric
+
+    keys = (await client.call_tool("listMetricKeys", {"collector": collector, "limit": _MOST_KEYS}))["keys"]
+    collectors = (await client.call_tool("getCapabilities", {}))["collectors"]
+    titles = {one["id"]: one["title"] for one in collectors}
+    return titles.get(keys[0]["collector"] if keys else collector, collector), msgspec.convert(keys, list[Metric])
 
 
 def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,7 +15,7 @@ from pentad.terminal.output import visible
 
 if TYPE_CHECKING:
     from pentad.rooms.metrics.engine.query_engine import Answer
-    from pentad.rooms.metrics.models import Labels, Metric, Sample
+    from pentad.rooms.metrics.models import Labels
 
 HEIGHT: Final = 6
 _KEPT: Final = 500
@@ -24,12 +25,62 @@ _CLEAR: Final = "\x1b[H\x1b[2J"
 Name = tuple[str, "Labels"]
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One value of a figure."""
+
+    key: str
+    labels: "Labels"
+    value: Any
+    state: str
+    unit: str | None
+    counts: bool
+    """Whether it is a counter."""
+    as_of: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The figures of one round."""
+
+    title: str
+    as_of: str
+    figures: Sequence[Figure]
+
+
+def round_of_answer(answer: "Answer", keys: Sequence[str]) -> Round:
+    """The figures with these keys in an answer of the room."""
+    from pentad.kernel.clock import iso
+
+    counters = {metric.key for metric in answer.info.catalogue if metric.kind == "counter"}
+    figures = [
+        Figure(one.key, one.labels, one.value, one.state, one.unit, one.key in counters, one.as_of)
+        for one in answer.snapshot.samples
+        if one.key in keys
+    ]
+    return Round(answer.info.title, iso(answer.snapshot.as_of), figures)
+
+
+def round_of_explanations(title: str, answers: Sequence[Mapping[str, Any]]) -> Round:
+    """The figures in answers of the tool explainMetric, one answer for each key."""
+    from datetime import datetime
+
+    figures: dict[Name, Figure] = {}  # two of the keys may lead to the same figure
+    for metric in (one for answer in answers for one in answer["explained"]):
+        key, unit, counts = metric["key"], metric["unit"], metric["kind"] == "counter"
+        for one in metric["values"]:
+            given: Mapping[str, str] = one.get("labels") or {}
+            labels, at = tuple(given.items()), datetime.fromisoformat(one["as_of"]).timestamp()
+            figures[key, labels] = Figure(key, labels, one["value"], one["state"], unit, counts, at)
+    return Round(title, answers[0]["asOf"], list(figures.values()))
+
+
 class Gauge:
     """One figure over time; a counter as its rate per second."""
 
-    def __init__(self, metric: "Metric | None", sample: "Sample") -> None:
-        self.counts = metric is not None and metric.kind == "counter"
-        self.unit = sample.unit
+    def __init__(self, *, counts: bool, unit: str | None = None) -> None:
+        self.counts = counts
+        self.unit = unit
         self.points: deque[tuple[float, float | None]] = deque(maxlen=_KEPT)
         self._before: tuple[float, float] | None = None
         self._last = -1.0
@@ -53,60 +104,49 @@ class Gauge:
 
 
 async def watch_figures(
-    collect: "Callable[[], Awaitable[Answer]]",
-    keys: Sequence[str],
-    *,
-    every: float,
-    count: int | None,
-    as_json: bool,
-    plain: bool,
+    collect: Callable[[], Awaitable[Round]], *, every: float, count: int | None, as_json: bool, plain: bool
 ) -> None:
     """Collect and draw until `count` rounds are done, or until interrupted."""
     gauges: dict[Name, Gauge] = {}
     rounds = 0
     while True:
         began = time.monotonic()
-        answer = await collect()
-        _take(gauges, answer, keys)
+        collected = await collect()
+        _take(gauges, collected)
         if as_json:
-            click.echo(_line(answer, keys))
+            click.echo(_line(collected))
         else:
-            _draw(gauges, answer, plain=plain)
+            _draw(gauges, collected, plain=plain)
         rounds += 1
         if count is not None and rounds >= count:
             return
         await asyncio.sleep(max(0.0, every - (time.monotonic() - began)))
 
 
-def _take(gauges: dict[Name, Gauge], answer: "Answer", keys: Sequence[str]) -> None:
-    metrics: Mapping[str, Metric] = {metric.key: metric for metric in answer.info.catalogue}
-    chosen = set(keys)
-    for sample in answer.snapshot.samples:
-        if sample.key not in chosen or isinstance(sample.value, str | list):
+def _take(gauges: dict[Name, Gauge], collected: Round) -> None:
+    for one in collected.figures:
+        if isinstance(one.value, str | list):
             continue
-        name = (sample.key, sample.labels)
+        name = (one.key, one.labels)
         if name not in gauges:
-            gauges[name] = Gauge(metrics.get(sample.key), sample)
-        gauges[name].take(sample.as_of, sample.value)
+            gauges[name] = Gauge(counts=one.counts, unit=one.unit)
+        gauges[name].take(one.as_of, one.value)
 
 
-def _line(answer: "Answer", keys: Sequence[str]) -> str:
-    from pentad.rooms.metrics.interface.presentation import answer_metadata, to_json
+def _line(collected: Round) -> str:
+    from pentad.rooms.metrics.interface.presentation import to_json
 
-    chosen = set(keys)
     rows = [
-        {"key": sample.key, "labels": dict(sample.labels), "value": sample.value, "state": sample.state}
-        for sample in answer.snapshot.samples
-        if sample.key in chosen
+        {"key": one.key, "labels": dict(one.labels), "value": one.value, "state": one.state}
+        for one in collected.figures
     ]
-    return to_json({"asOf": answer_metadata(answer)["asOf"], "samples": rows})
+    return to_json({"asOf": collected.as_of, "samples": rows})
 
 
-def _draw(gauges: Mapping[Name, Gauge], answer: "Answer", *, plain: bool) -> None:
+def _draw(gauges: Mapping[Name, Gauge], collected: Round, *, plain: bool) -> None:
     from pentad.kernel.charts import text_chart
-    from pentad.kernel.clock import iso
 
-    parts = [f"{answer.info.title}  {iso(answer.snapshot.as_of)}"]
+    parts = [f"{collected.title}  {collected.as_of}"]
     for (key, labels), gauge in list(gauges.items())[:_MOST_CHARTS]:
         label_text = ", ".join(text for _, text in labels)
         title = visible(f"{key} ({label_text})" if label_text else key) + (", each second" if gauge.counts else "")

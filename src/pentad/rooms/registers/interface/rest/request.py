@@ -13,6 +13,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, VersionMisma
 from pentad.kernel.json import check_bounds
 from pentad.mcp.arguments import argument_error
 from pentad.net.multipart import Form, is_form, read_form
+from pentad.platform import is_yes
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.access.rules import require_credentials
 from pentad.rooms.registers.interface.rest.responses import Tag, etag, parse_tags
@@ -29,10 +30,6 @@ _MOST_KEYS: Final = 2_000_000
 _VERSION: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 _LARGEST_OFFSET: Final = 2**53
 _LONGEST_LABEL: Final = 200
-
-
-def is_yes(text: str) -> bool:
-    return text.lower() in ("1", "true", "yes")
 
 
 def caller_of(request: Request) -> Caller:
@@ -72,7 +69,7 @@ class RestRequest:
         return self.http.query_params.get(name) or None
 
     def flag(self, name: str) -> bool:
-        return is_yes(self.http.query_params.get(name) or "")
+        return is_yes(self.http.query_params.get(name))
 
     def integer(self, name: str, default: int, most: int = LARGEST_LIMIT) -> int:
         given = self.text(name)

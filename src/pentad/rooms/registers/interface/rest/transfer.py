@@ -8,9 +8,9 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput
-from pentad.platform import Parameter
+from pentad.platform import Parameter, is_yes
 from pentad.rooms.registers.access.authorization import Right
-from pentad.rooms.registers.interface.rest.request import RestRequest, is_yes
+from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Pair

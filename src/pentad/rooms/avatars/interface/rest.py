@@ -1,0 +1,73 @@
+"""Routes for `pentad avatars ingest`, `eval` and `publish` with --url. The server does what the verbs do on a store."""
+
+import asyncio
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.principal import Principal
+from pentad.net.multipart import is_form, read_form
+from pentad.platform import Operation, Parameter, is_yes, protected_route
+from pentad.rooms.avatars.corpus.ingest import IngestOptions
+from pentad.rooms.avatars.corpus.upload import MOST_FILES, unpacked
+from pentad.rooms.avatars.interface.publication import publish_records, records_of
+from pentad.rooms.avatars.service import Avatars
+
+_PATH: Final = "/api/avatars"
+_AVATAR: Final = Parameter("avatar", "The avatar, by id; needed only where there are several.")
+_SOME: Final = Parameter("avatar", "Only this avatar; without it all of them.")
+_INGEST: Final = Operation(
+    "Create or update an avatar from its folder (config.json and corpus/...), or add documents to one.",
+    "avatars",
+    (
+        Parameter("avatar", "Add the files to this avatar; without it the files are an avatar's own folder."),
+        Parameter("source", "Only the source of this id."),
+        Parameter("dry_run", "true: read the documents, change nothing.", "boolean"),
+        Parameter("force", "true: read and embed again what has not changed.", "boolean"),
+    ),
+    uploads=("multipart/form-data",),
+)
+
+
+def command_routes(avatars: Avatars) -> list[BaseRoute]:
+    """All routes. Ingests and evaluations keep a core busy, so each server runs one at a time."""
+    one_at_a_time = asyncio.Lock()
+
+    async def ingest(request: Request, _principal: Principal) -> dict[str, Any]:
+        query, content_type = request.query_params, request.headers.get("content-type", "")
+        if not is_form(content_type):
+            raise InvalidInput("The files are missing.", hint="Send a form: -F file=@config.json;filename=config.json")
+        options = IngestOptions(
+            query.get("source") or None, is_yes(query.get("dry_run")), is_yes(query.get("force"))
+        )  # fmt: skip
+        async with (
+            read_form(request.stream(), content_type, most_parts=MOST_FILES) as form,
+            unpacked(form.files) as folder,
+            one_at_a_time,
+        ):
+            if avatar := query.get("avatar"):
+                return (await avatars.add(avatar, [folder], options)).as_json()
+            return (await avatars.ingest(folder, options)).as_json()
+
+    async def evaluate(request: Request, _principal: Principal) -> dict[str, Any]:
+        async with one_at_a_time:
+            return (await avatars.evaluate(request.query_params.get("avatar") or None)).as_json()
+
+    async def records(request: Request, _principal: Principal) -> dict[str, Any]:
+        found = await records_of(avatars, request.query_params.get("avatar") or None)
+        return {"records": [record for _, record in found]}
+
+    async def publish(request: Request, principal: Principal) -> dict[str, Any]:
+        return {"published": await publish_records(avatars, principal, request.query_params.get("avatar") or None)}
+
+    examination = Operation("Examine an avatar on its own corpus; changes nothing.", "avatars", (_AVATAR,))
+    printing = Operation("The OASF record of each avatar.", "avatars", (_SOME,))
+    publication = Operation("Push an OASF record of each avatar to the directory.", "avatars", (_SOME,))
+    return [
+        protected_route("POST", f"{_PATH}/ingest", "avatars:write", _INGEST, ingest),
+        protected_route("POST", f"{_PATH}/eval", "avatars:write", examination, evaluate),
+        protected_route("GET", f"{_PATH}/records", "avatars:read", printing, records),
+        protected_route("POST", f"{_PATH}/publish", "avatars:write", publication, publish),
+    ]
