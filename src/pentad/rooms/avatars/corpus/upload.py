@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.kernel.limits import MIB
 from pentad.net.multipart import UploadedFile, write_form
 from pentad.rooms.avatars.config import CONFIG_FILE
 from pentad.rooms.avatars.corpus.ingest_plan import CORPUS_FOLDER, FoundFile, documents_in
