@@ -2,22 +2,29 @@
 
 import asyncio
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from pentad.app import open_app
+from pentad.entry_points import entry_points, load
 from pentad.settings.model import Settings
-from tests.behaviour.avatars.folders import keeper
+from tests.behaviour.avatars.folders import beekeeper, keeper
 from tests.cli.processes import child, run
 from tests.rooms.directory.oasf.samples import sample
+from tests.rooms.directory.translate.sources import SERVER, SKILL
 
-pytestmark = pytest.mark.requirement("cli:room-verbs:url")
+pytestmark = pytest.mark.requirement("cli:room-verbs:url", "cli:url:every-verb")
 
 ROOMS = "directory,registers,avatars,metrics,agents"
 SCHEMA = {"title": "Tree", "slug": "tree", "properties": {"name": {"type": "string"}, "height": {"type": "integer"}}}
+
+
+NO_MODEL = {"PENTAD_SEARCH_EMBEDDER": "none"}
 
 
 class Place:
@@ -28,7 +35,7 @@ class Place:
         self.url = url
 
     def run(self, *args: str, where: tuple[str, ...] = (), stdin: str = "", code: int = 0) -> str:
-        done = run(*args, *where, home=self.home, stdin=stdin)
+        done = run(*args, *where, home=self.home, stdin=stdin, environ=NO_MODEL)
         assert done.returncode == code, (args, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
@@ -44,15 +51,23 @@ class Place:
         assert found == json.loads(self.local(*args, "--json"))
         return found
 
+    def alike(self, *args: str) -> tuple[int, str, str]:
+        """What a verb that changes something does on the server, and just so on another store."""
+        there = run(*args, "--url", self.url, home=self.home, environ=NO_MODEL)
+        here = run(*args, "--data", "other", home=self.home, environ=NO_MODEL)
+        assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+        return there.returncode, there.stdout, there.stderr
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     home = tmp_path_factory.mktemp("verbs")
-    made = run("avatars", "ingest", str(keeper(home)), "--data", "d", home=home)
-    assert made.returncode == 0, made.stderr
-    more = {"PENTAD_SEARCH_EMBEDDER": "none"}
+    folder = str(keeper(home))
+    for data in ("d", "other"):
+        made = run("avatars", "ingest", folder, "--data", data, home=home, environ=NO_MODEL)
+        assert made.returncode == 0, made.stderr
     with child(
-        "serve", "--auth", "none", "--port", "0", "--grpc-port", "0", "--data", "d", home=home, **more
+        "serve", "--auth", "none", "--port", "0", "--grpc-port", "0", "--data", "d", home=home, **NO_MODEL
     ) as server:
         yield Place(home, server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")"))
 
@@ -81,8 +96,30 @@ def test_the_directory(place: Place) -> None:
     assert "the server signs with its own key" in place.remote("directory", "sign", cid, "--key", "k.pem", code=2)
     assert json.loads(place.remote("directory", "delete", cid, "--json")) == {"cid": cid, "deleted": True}
     assert place.same("directory", "search")["records"] == []
-    assert "directory_import" in place.remote("directory", "import", str(record), code=2)
     assert "validation failed" in place.remote("directory", "push", "-", stdin='{"schema_version": "1.0.0"}', code=1)
+
+
+def test_an_import_sends_records_and_never_a_source(place: Place) -> None:
+    folder = place.home / "agents"
+    (folder / "forms").mkdir(parents=True)
+    (folder / "forms" / "SKILL.md").write_text(SKILL, encoding="utf-8")
+    (folder / "forms" / "fill.py").write_text("print('filled')", encoding="utf-8")
+    (folder / "server.json").write_text(json.dumps(SERVER), encoding="utf-8")
+    secret = {"command": "notes", "args": ["--token", "ghp_" + "a1B2" * 9]}
+    configuration = {"mcpServers": {"notes": secret, "more": {"command": "more"}}}
+    (folder / "mcp.json").write_text(json.dumps(configuration), encoding="utf-8")
+    (folder / "agent-card.json").write_text("{", encoding="utf-8")
+    with zipfile.ZipFile(folder / "packed.zip", "w") as archive:
+        archive.writestr("SKILL.md", SKILL.replace("name: ", "name: packed-"))
+    for more in (("--dry-run", "--json"), (), ()):
+        code, out, err = place.alike("directory", "import", str(folder), *more)
+        assert code == 1, err
+        assert "agents/forms/SKILL.md" in out
+        assert "ghp_" not in out + err
+    assert "4 already there, 2 bad" in err
+    for cid in (one.split()[0] for one in out.splitlines()):
+        assert "ghp_" not in place.remote("directory", "pull", cid)
+        place.remote("directory", "delete", cid)
 
 
 def test_registers(place: Place) -> None:
@@ -122,8 +159,59 @@ def test_avatars(place: Place) -> None:
     question = ("avatars", "ask", "When was the lamp lit?")
     assert place.remote(*question) == place.local(*question)
     assert json.loads(place.remote(*question, "--json"))["avatar"] == "ida-brandt"
-    for verb in (("ingest", "."), ("eval",), ("publish",)):
-        assert "--data" in place.remote("avatars", *verb, code=2)
+    assert place.same("avatars", "eval")["passed"] in (True, False)
+    assert place.remote("avatars", "eval") == place.local("avatars", "eval")
+    folder = beekeeper(place.home)
+    (folder / "corpus" / "hive.png").write_bytes(b"no document")
+    for more in (("--dry-run",), ("--json",), ()):
+        code, _, err = place.alike("avatars", "ingest", str(folder), *more)
+        assert code == 0, err
+    assert "hive.png" in err
+    assert "2 unchanged" in err
+    note = place.home / "more.md"
+    note.write_text("# Drones\n\nA drone has no sting and lives for a single summer.\n", encoding="utf-8")
+    for extra in ((str(note),), (str(note), "--force", "--json"), (str(folder / "corpus" / "hive.png"),)):
+        place.alike("avatars", "ingest", "--avatar", "tomas-orlik", *extra)
+    assert {one["id"]: one["documents"] for one in place.same("avatars", "list")}["tomas-orlik"] == 3
+    assert "no-such-avatar" in place.remote("avatars", "ingest", "--avatar", "no-such-avatar", str(note), code=3)
+    (place.home / "empty").mkdir()
+    assert "There is no config.json" in place.remote("avatars", "ingest", "empty", code=3)
+    assert place.local("avatars", "publish", "--print") == place.remote("avatars", "publish", "--print")
+    published = json.loads(place.remote("avatars", "publish", "--json"))
+    assert [(one["avatar"], one["new"]) for one in published] == [("ida-brandt", True), ("tomas-orlik", True)]
+    again = place.same("avatars", "publish")
+    assert [(one["cid"], one["new"]) for one in again] == [(one["cid"], False) for one in published]
+    assert place.remote("avatars", "publish") == place.local("avatars", "publish")
+    for one in published:
+        place.remote("directory", "delete", one["cid"])
+
+
+def test_agents(place: Place) -> None:
+    task = json.loads(place.remote("agents", "send", "echo", "hello", "--json"))["task_id"]
+    assert [one["task_id"] for one in place.same("agents", "tasks")] == [task]
+    assert place.remote("agents", "tasks") == place.local("agents", "tasks")
+    assert place.same("agents", "tasks", "--state", "failed", "--limit", "3") == []
+    card = place.home / "context.json"
+    card.write_text(json.dumps({"items": {"card": {"ref": "avatar://ida-brandt"}, "a": {"content": "b"}}}))
+    whole = place.same("agents", "context", "resolve", str(card))["items"]
+    assert "Ida Brandt" in json.dumps(whole["card"]["content"])
+    card.write_text(json.dumps({"items": {"card": {"ref": "context://" + "0" * 64}}}))
+    assert place.remote("agents", "context", "resolve", str(card), code=3) == place.local(
+        "agents", "context", "resolve", str(card), code=3
+    )
+
+
+@pytest.mark.parametrize("room", ["agents", "directory"])
+def test_signing_keys(place: Place, room: str) -> None:
+    before = place.same(room, "keys", "list")
+    rotated = json.loads(place.remote(room, "keys", "rotate", "--json"))
+    assert len(rotated) == len(before) + 1
+    assert place.same(room, "keys", "list") == rotated
+    assert "PRIVATE" not in json.dumps(rotated)
+    forgotten = json.loads(place.remote(room, "keys", "rotate", "--forget-old", "--json"))
+    assert place.same(room, "keys", "list") == forgotten
+    assert len(forgotten) == 1
+    assert place.remote(room, "keys", "list") == place.local(room, "keys", "list")
 
 
 def test_metrics(place: Place) -> None:
@@ -136,26 +224,113 @@ def test_metrics(place: Place) -> None:
     assert place.same("metrics", "history", "host", "memory.percent")[0]["key"] == "memory.percent"
     assert "memory.percent" in place.remote("metrics", "history", "host", "memory.percent")
     assert "memory.percent" in place.remote("metrics", "export", "host", "memory.percent")
-    for verb in ("poll", "watch"):
-        assert "cannot be done on a server" in place.remote("metrics", verb, "host", code=2)
-
-
-def test_what_only_the_store_can_do_says_what_to_do_instead(place: Place) -> None:
-    for verb in (("agents", "tasks"), ("agents", "keys", "list"), ("directory", "keys", "rotate")):
-        assert "cannot be done on a server" in place.remote(*verb, code=2)
+    before = len(place.same("metrics", "history", "host", "memory.percent")[0]["points"])
+    said = run("metrics", "poll", "host", "--url", place.url, home=place.home)
+    assert (said.returncode, said.stdout) == (0, "")
+    assert "samples were recorded." in said.stderr
+    assert len(place.same("metrics", "history", "host", "memory.percent")[0]["points"]) > before
+    watched = ("metrics", "watch", "host", "--count", "2", "--every", "0.1")
+    for keys in ((), ("memory", "network.sentBytes")):
+        lines = [
+            [[(one["key"], one["labels"], one["state"]) for one in json.loads(line)["samples"]] for line in printed]
+            for printed in (
+                place.remote(*watched, *keys, "--json").splitlines(),
+                place.local(*watched, *keys, "--json").splitlines(),
+            )
+        ]
+        assert sorted(lines[0][0]) == sorted(lines[1][0])
+        assert len(lines[0]) == len(lines[1]) == 2
+        assert lines[0][0]
+    drawn = place.remote(*watched, "memory.percent", "network.sentBytes")
+    assert drawn.count("memory.percent") == 2
+    assert "network.sentBytes, each second" in drawn
+    assert "no-such" in place.remote("metrics", "poll", "no-such", code=3)
 
 
 def test_the_server_decides_what_a_login_may_do(tmp_path: Path) -> None:
-    async def made_key() -> str:
-        async with open_app(Settings(data=tmp_path / "d", rooms=("directory",))) as app:
-            return (await app.api_keys.create("reader", scopes=["directory:read"])).token
+    roles = {"reader": ["*:read"], "writer": ["*:read", "*:write"], "admin": ["*:read", "*:write", "*:admin"]}
 
-    key = asyncio.run(made_key())
-    with child(
-        "serve", "--rooms", "directory", "--port", "0", "--grpc-port", "0", "--data", "d", home=tmp_path
-    ) as server:
-        url = server.line("Pentad is ready at ").partition("MCP: ")[2].rstrip(")")
-        where = ("--url", url, "--token", key)
-        assert run("directory", "search", *where, home=tmp_path).returncode == 0
-        assert run("directory", "delete", "x", *where, home=tmp_path).returncode == 4
-        assert run("directory", "search", "--url", url, home=tmp_path).returncode == 4
+    async def made_keys() -> dict[str, str]:
+        async with open_app(Settings(data=tmp_path / "d", rooms=("directory",))) as app:
+            return {name: (await app.api_keys.create(name, scopes=scopes)).token for name, scopes in roles.items()}
+
+    keys = asyncio.run(made_keys())
+    record, context = tmp_path / "agent.json", tmp_path / "context.json"
+    record.write_text(json.dumps(sample("1.0.0")), encoding="utf-8")
+    context.write_text('{"items": {"a": {"content": "b"}}}', encoding="utf-8")
+    folder = str(keeper(tmp_path))
+    verbs = {
+        "reader": (
+            ("directory", "search"),
+            ("directory", "import", str(record), "--dry-run"),
+            ("directory", "keys", "list"),
+            ("agents", "tasks"),
+            ("agents", "keys", "list"),
+            ("agents", "context", "resolve", str(context)),
+            ("metrics", "watch", "host", "--count", "1"),
+            ("avatars", "publish", "--print"),
+        ),
+        "writer": (
+            ("directory", "import", str(record)),
+            ("metrics", "poll", "host"),
+            ("avatars", "ingest", folder),
+            ("avatars", "eval"),
+            ("avatars", "publish"),
+        ),
+        "admin": (("agents", "keys", "rotate"), ("directory", "keys", "rotate")),
+    }
+    with child("serve", "--port", "0", "--grpc-port", "0", "--data", "d", home=tmp_path, **NO_MODEL) as server:
+        url = server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")")
+        for place, (role, allowed) in enumerate(verbs.items()):
+            for verb in allowed:
+                for name in roles:
+                    done = run(*verb, "--url", url, "--token", keys[name], home=tmp_path)
+                    may = list(roles).index(name) >= place
+                    assert done.returncode == (0 if may else 4), (role, name, verb, done.stderr)
+        assert run("agents", "tasks", "--url", url, home=tmp_path).returncode == 4
+        assert run("directory", "delete", "x", "--url", url, "--token", keys["reader"], home=tmp_path).returncode == 4
+
+
+SERVING = {"avatars serve", "@avatar-sdk/mcp-server"}
+"""Verbs that are servers themselves."""
+WITHOUT_STORE = {"directory validate"}
+"""Verbs that take the options of the store but never open one; the next test shows it."""
+
+
+def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for word, inner in command.commands.items():
+            yield from commands(f"{name} {word}", inner)
+    else:
+        yield name, command
+
+
+def test_every_verb_of_every_room_takes_a_url_or_needs_no_store() -> None:
+    found = {
+        name: {option.name for option in command.params}
+        for reference in entry_points("pentad.cli").values()
+        for word, verb in load(reference).items()
+        for name, command in commands(word, load(verb.target))
+    }
+    assert len(found) > 40
+    refusing = {name for name, options in found.items() if options & {"data", "database"} and "url" not in options}
+    assert refusing == SERVING | WITHOUT_STORE
+
+
+def test_a_record_is_validated_without_a_store(tmp_path: Path) -> None:
+    (tmp_path / "agent.json").write_text(json.dumps(sample("1.0.0")), encoding="utf-8")
+    assert run("directory", "validate", "agent.json", "--data", "d", home=tmp_path).returncode == 0
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("size", [200_000, 20_000_000])
+def test_a_folder_that_is_too_large_for_the_server_is_refused_with_its_limit(tmp_path: Path, size: int) -> None:
+    folder = keeper(tmp_path)
+    (folder / "corpus" / "large.md").write_bytes(b"word " * (size // 5))
+    options = ("--auth", "none", "--rooms", "avatars", "--port", "0", "--grpc-port", "0", "--data", "d")
+    with child("serve", *options, home=tmp_path, PENTAD_LIMITS_UPLOAD_BYTES="100000", **NO_MODEL) as server:
+        url = server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")")
+        done = run("avatars", "ingest", str(folder), "--url", url, home=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "larger than 100000 bytes" in done.stderr
+    assert "limits.upload_bytes" in done.stderr

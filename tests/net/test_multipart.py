@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.net.multipart import LONGEST_TEXT, MOST_PARTS, Form, is_form, read_form
+from pentad.net.multipart import LONGEST_TEXT, MOST_PARTS, Form, is_form, read_form, write_form
 
 pytestmark = pytest.mark.anyio
 
@@ -31,6 +31,17 @@ async def pieces(body: bytes, size: int) -> AsyncIterator[bytes]:
 async def parsed(body: bytes, size: int = 65536, content_type: str = TYPE) -> tuple[Form, list[bytes]]:
     async with read_form(pieces(body, size), content_type) as form:
         return form, [file.content.read() for file in form.files]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a.md", "b/c d.md", 'q"uo.md', "ümlaut.md"]), st.binary(max_size=60)), max_size=4
+    )
+)
+async def test_a_form_that_was_written_reads_the_same(files: list[tuple[str, bytes]]) -> None:
+    body, content_type = write_form(files)
+    form, contents = await parsed(body, 7, content_type)
+    assert [(file.name, content) for file, content in zip(form.files, contents, strict=True)] == files
 
 
 @given(

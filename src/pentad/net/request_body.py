@@ -186,7 +186,7 @@ def _resume(step: Generator[Any, Any, Message], waiting: Any) -> Generator[Any, 
 def _too_large(limit: int, rest: int) -> BodyTooLarge:
     error = BodyTooLarge(
         f"The request's body is larger than {limit} bytes.",
-        hint="Send less, sign in if you have not, or raise limits.body_bytes.",
+        hint="Send less, sign in if you have not, or raise limits.body_bytes; for uploads, limits.upload_bytes.",
     )
     error.rest = rest
     return error
