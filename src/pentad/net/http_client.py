@@ -6,6 +6,7 @@ check and the connection, and a pooled connection belongs to the (address, name)
 """
 
 import asyncio
+import io
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, PentadError, Unavailable
+from pentad.kernel.limits import MIB
 from pentad.net.addresses import Address
 from pentad.net.content_encoding import ACCEPTED, BoundedBody, too_large
 from pentad.net.policy import FetchPolicy
@@ -173,7 +175,7 @@ class ConnectionPool:
                 "Accept-Encoding": encoding,
                 "user-agent": sent.headers.get("user-agent", self._policy.user_agent),
             },
-            data=sent.body,
+            data=_in_pieces(sent.body),
             allow_redirects=False,
             proxy=self._policy.proxy,
             server_hostname=target.host if target.scheme == "https" else None,
@@ -229,6 +231,11 @@ def _check_plain(headers: Mapping[str, str]) -> None:
         raise Unavailable(
             "The stream came in an encoding that was not asked for.", hint="Streams are read as they are."
         )
+
+
+def _in_pieces(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A large body is sent in pieces, because sending it at once would block the loop; aiohttp warns about that."""
+    return body if body is None or len(body) < MIB else io.BytesIO(body)
 
 
 def _plain_headers(response: aiohttp.ClientResponse, body: BoundedBody) -> dict[str, str]:
