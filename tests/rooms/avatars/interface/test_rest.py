@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pentad.app import App, open_app
+from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.limits import Limits
 from pentad.net.multipart import write_form
 from pentad.rooms.avatars.corpus.upload import checked_path, pack_folder
 from pentad.rooms.avatars.interface import rest
