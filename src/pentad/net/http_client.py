@@ -17,8 +17,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, PentadError, Unavailable
-from pentad.kernel.limits import MIB
 from pentad.net.addresses import Address
 from pentad.net.content_encoding import ACCEPTED, BoundedBody, too_large
 from pentad.net.policy import FetchPolicy
