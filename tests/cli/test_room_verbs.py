@@ -18,7 +18,7 @@ from tests.cli.processes import child, run
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.sources import SERVER, SKILL
 
-pytestmark = pytest.mark.requirement("cli:room-verbs:url", "cli:url:every-verb")
+pytestmark = pytest.mark.requirement("cli:room-verbs:url")
 
 ROOMS = "directory,registers,avatars,metrics,agents"
 SCHEMA = {"title": "Tree", "slug": "tree", "properties": {"name": {"type": "string"}, "height": {"type": "integer"}}}
@@ -99,6 +99,7 @@ def test_the_directory(place: Place) -> None:
     assert "validation failed" in place.remote("directory", "push", "-", stdin='{"schema_version": "1.0.0"}', code=1)
 
 
+@pytest.mark.requirement("cli:url:every-verb")
 def test_an_import_sends_records_and_never_a_source(place: Place) -> None:
     folder = place.home / "agents"
     (folder / "forms").mkdir(parents=True)
@@ -154,6 +155,7 @@ def test_registers(place: Place) -> None:
     assert "UTF-8" in place.remote("registers", "import", str(trees), *where, "--encoding", "latin-1", code=2)
 
 
+@pytest.mark.requirement("cli:url:every-verb")
 def test_avatars(place: Place) -> None:
     assert [one["id"] for one in place.same("avatars", "list")] == ["ida-brandt"]
     question = ("avatars", "ask", "When was the lamp lit?")
@@ -186,6 +188,7 @@ def test_avatars(place: Place) -> None:
         place.remote("directory", "delete", one["cid"])
 
 
+@pytest.mark.requirement("cli:url:every-verb")
 def test_agents(place: Place) -> None:
     task = json.loads(place.remote("agents", "send", "echo", "hello", "--json"))["task_id"]
     assert [one["task_id"] for one in place.same("agents", "tasks")] == [task]
@@ -214,6 +217,7 @@ def test_signing_keys(place: Place, room: str) -> None:
     assert place.remote(room, "keys", "list") == place.local(room, "keys", "list")
 
 
+@pytest.mark.requirement("cli:url:every-verb")
 def test_metrics(place: Place) -> None:
     place.local("metrics", "poll", "host")
     assert {one["id"] for one in place.same("metrics", "collectors")} >= {"host", "pentad"}
@@ -305,6 +309,7 @@ def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Com
         yield name, command
 
 
+@pytest.mark.requirement("cli:url:every-verb")
 def test_every_verb_of_every_room_takes_a_url_or_needs_no_store() -> None:
     found = {
         name: {option.name for option in command.params}

@@ -19,7 +19,7 @@ from tests.behaviour.avatars.folders import KEEPER, keeper
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import HttpAnswer, send
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("avatars:upload")]
+pytestmark = pytest.mark.anyio
 
 CONFIG = ("config.json", json.dumps(KEEPER).encode())
 NOTE = ("corpus/note.md", b"# Sluices\n\nThe Lower Marsh had 27 sluices in 1931, each opened by hand at low tide.\n")
@@ -56,6 +56,7 @@ async def avatars(app: App) -> list[str]:
     return [one.id for one in await app.rooms[0].service.list()]
 
 
+@pytest.mark.requirement("avatars:upload")
 async def test_a_folder_becomes_an_avatar_and_what_is_gone_from_it_is_removed(app: App) -> None:
     more = (
         "corpus/letters/one.md",
@@ -70,6 +71,7 @@ async def test_a_folder_becomes_an_avatar_and_what_is_gone_from_it_is_removed(ap
     assert (report["removed"], report["unchanged"], report["stored"]) == (1, 1, True)
 
 
+@pytest.mark.requirement("avatars:upload")
 @pytest.mark.parametrize(
     "name",
     [
@@ -85,12 +87,14 @@ async def test_a_path_that_leads_out_of_the_folder_is_refused(app: App, name: st
     assert await avatars(app) == []
 
 
+@pytest.mark.requirement("avatars:upload")
 async def test_no_file_comes_twice(app: App) -> None:
     for again in (NOTE, ("corpus/note.md/inner.md", b"# Inner\n")):
         status, answer = await ingest(app, CONFIG, NOTE, again)
         assert (status, "came twice" in answer["error"]["message"]) == (422, True)
 
 
+@pytest.mark.requirement("avatars:upload")
 async def test_an_upload_that_is_too_large_is_refused_with_the_limit(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     status, answer = await ingest(app, CONFIG, ("corpus/large.md", b"word " * 30_000))
     assert (status, answer["error"]["code"]) == (413, "limit_exceeded")
