@@ -80,7 +80,7 @@ async def trace_requests(trace: Trace, app: App) -> dict[str, list[str]]:
     for room, (name, arguments) in REQUESTS.items():
         await client.call(name, arguments)  # fills caches, imports what it needs
         # Background work may run during one of the calls, but hardly during all of them.
-        crossed[room] = sorted(set.intersection(*[await _traced(trace, client, name, arguments) for _ in range(3)]))
+        crossed[room] = sorted(set.intersection(*[await _traced(trace, client, name, arguments) for _ in range(5)]))
     return crossed
 
 
