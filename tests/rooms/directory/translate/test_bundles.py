@@ -141,6 +141,16 @@ def test_a_file_that_is_there_twice_is_refused():
         read_bundle(out.getvalue())
 
 
+def test_an_entry_without_a_name_is_refused():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("SKILL.md", SKILL)
+        archive.writestr(zipfile.ZipInfo("x"), "nameless")
+        archive.infolist()[-1].filename = ""
+    with pytest.raises(InvalidInput):
+        read_bundle(out.getvalue())
+
+
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), content=st.sampled_from([zipped(FILES), tarred(FILES), tarred(FILES, "w:")]))
 def test_damaged_archives_are_read_or_refused(data: Any, content: bytes):

@@ -156,7 +156,8 @@ def _zip_members(content: bytes) -> Iterator[Member]:
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:
-    checked_path(entry.filename.rstrip("/") if entry.is_dir() else entry.filename)
+    # Not is_dir(): before Python 3.12 it raises IndexError for an entry without a name.
+    checked_path(entry.filename.rstrip("/"))
     mode = entry.external_attr >> 16
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise InvalidInput(
