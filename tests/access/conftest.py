@@ -20,6 +20,11 @@ TABLES = (
     "audit_batches",
     "call_totals",
     "failed_logins",
+    "oauth_clients",
+    "oauth_codes",
+    "oauth_grants",
+    "oauth_tokens",
+    "oauth_device_codes",
 )
 
 
