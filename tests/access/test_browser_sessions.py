@@ -142,11 +142,12 @@ async def test_other_processes_hear_that_a_session_has_ended(db: Database, other
     here, there = BrowserSessions(db, clock=clock), BrowserSessions(other, clock=clock)
     stop = there.follow(other)
     try:
-        for end in (here.end_all, users.set_password):
+        ends = (lambda: here.end_all("ada"), lambda: users.set_password("ada", "another horse battery"))
+        for end in ends:
             token, _ = await logged_in(here)
             assert (await there.find(token)).user == "Ada"
             assert there.cached(token) is not None
-            await (end("ada", "another horse battery") if end == users.set_password else here.end_all("ada"))
+            await end()
             await until_true(lambda token=token: there.cached(token) is None)
             assert (await there.find(token)).login is None
     finally:

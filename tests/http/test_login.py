@@ -67,7 +67,7 @@ async def test_a_person_is_led_to_the_login_page_and_back(house: House) -> None:
     assert asked.status == 303
     assert asked.location == "/login?next=%2Fconsole%2Fshow%2Fthings%2Flamp%3Fa%3Db%2526c"
     assert "www-authenticate" not in asked.http.headers
-    form = await browser.get(asked.location)
+    form = await browser.get(asked.location or "")
     assert form.status == 200
     assert form.html.values("input", "type") == ["text", "password", "hidden", "hidden"]
     assert form.html.values("input", "autocomplete") == ["username", "current-password"]
@@ -75,7 +75,7 @@ async def test_a_person_is_led_to_the_login_page_and_back(house: House) -> None:
     fields["next"] = fields["next"].replace("&amp;", "&")
     done = await browser.post("/login", fields)
     assert (done.status, done.location) == (303, "/console/show/things/lamp?a=b%26c")
-    page = await browser.get(done.location)
+    page = await browser.get(done.location or "")
     assert page.status == 200
     assert "Signed in as ada" in page.html.text
     assert "Log out" in page.html.texts
