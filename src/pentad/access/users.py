@@ -101,6 +101,11 @@ class Users:
         row = await self._db.lookup(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
         return None if row is None else _user(row)
 
+    async def first_admin(self) -> User | None:
+        """The administrator to greet at the start: `admin`, or else the first by name."""
+        admins = [user for user in await self.all() if user.role == "admin"]
+        return next((user for user in admins if user.name == FIRST_ADMIN), admins[0] if admins else None)
+
     async def count(self) -> int:
         """How many users there are."""
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))

@@ -1,13 +1,17 @@
-"""Login and logout in a browser: `/login` and `/logout`.
+"""Login and logout in a browser: `/login`, `/login/link` and `/logout`.
 
 The password is checked exactly as for HTTP Basic: the same limits, counts and reports. A wrong one is the login page
 again. After a login the browser goes to `next`, which can only be a path of this server.
+
+A one-time link opens a page with a button. Only the button uses the link up, because mail programs and chats open links
+to preview them.
 """
 
 import base64
 import time
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -26,9 +30,16 @@ from pentad.kernel.pages import Block, Button, Form, Hidden, Note, Sheet, TextFi
 from pentad.kernel.principal import Principal
 
 LOGIN: Final = "/login"
+LINK: Final = "/login/link"
 LOGOUT: Final = "/logout"
 _TOO_LATE: Final = "This page was open for too long, or your browser did not keep its cookie. Please try again."
 _WRONG: Final = "The name or the password is wrong."
+
+_DEAD_LINK: Final = Sheet(
+    "This link does not work any more",
+    [Note("To get a new one, run `pentad users link NAME` on the server.")],
+    lead="It was used already, or it is older than ten minutes.",
+)
 
 
 class LoginPages:
@@ -42,6 +53,8 @@ class LoginPages:
         return [
             Route(LOGIN, self._show_login, methods=["GET"], include_in_schema=False),
             Route(LOGIN, self._log_in, methods=["POST"], include_in_schema=False),
+            Route(LINK, self._show_link, methods=["GET"], include_in_schema=False),
+            form_route(LINK, self._use_link),
             Route(LOGOUT, self._show_logout, methods=["GET"], include_in_schema=False),
             form_route(LOGOUT, self._log_out),
         ]
@@ -86,6 +99,25 @@ class LoginPages:
             session, user, method, browser=request.headers.get("user-agent", ""), address=address
         )
         self._record("login", login.principal, method, address)
+
+    async def _show_link(self, request: Request) -> Response:
+        token = request.query_params.get("token", "")
+        user = await self._app.browser_sessions.link_user(token)
+        if user is None:
+            return page_response(request, _DEAD_LINK, 403)
+        form = Form([Hidden("token", token)], [Button(f"Log in as {user}")], LINK)
+        return page_response(request, Sheet("Log in", [form], lead="This link works once."))
+
+    async def _use_link(self, request: Request) -> Response:
+        session: BrowserSession | None = request.state.session
+        if session is None:
+            return see_other("/")
+        user = await self._app.browser_sessions.use_link((await form_fields(request)).get("token", ""))
+        if user is None:
+            self._app.authenticator.refused("login link", client_of(request.scope), "link", wire="browser")
+            return page_response(request, _DEAD_LINK, 403)
+        await self.start_session(request, session, user, "link")
+        return see_other("/")
 
     async def _show_logout(self, request: Request) -> Response:
         if _is_anonymous(request) or request.state.session is None:
@@ -134,9 +166,14 @@ class LoginPages:
 def next_path(text: str) -> str:
     """Where to go after a login: a path of this server that is not itself about logging in."""
     path = own_path(text)
-    if path is None or path.partition("?")[0].rstrip("/") in (LOGIN, LOGOUT):
+    if path is None or path.partition("?")[0].rstrip("/") in (LOGIN, LINK, LOGOUT):
         return "/"
     return path
+
+
+def link_path(token: str) -> str:
+    """The path of a one-time link."""
+    return f"{LINK}?{urlencode({'token': token})}"
 
 
 def see_other(path: str) -> Response:
