@@ -25,6 +25,10 @@ TABLES = (
     "oauth_grants",
     "oauth_tokens",
     "oauth_device_codes",
+    "browser_sessions",
+    "login_links",
+    "user_identities",
+    "provider_logins",
 )
 
 

@@ -40,7 +40,7 @@ class Authenticator:
         self,
         users: Users,
         keys: ApiKeys,
-        cache: CredentialCache,
+        cache: CredentialCache[Principal],
         *,
         grants: "Grants | None" = None,
         tokens: "TokenVerifier | None" = None,
@@ -89,6 +89,10 @@ class Authenticator:
     def throttled(self, address: str | None, *, wire: str = "http") -> str:
         """Report credentials that were refused unread because there were too many; returns the incident."""
         return self._reports.report("unread credentials", address or "", "throttled", wire=wire)
+
+    def refused(self, login: str, address: str | None, reason: str, *, wire: str, explanation: str = "") -> str:
+        """Report a login that was refused elsewhere, such as a used login link; returns the incident."""
+        return self._reports.report(login, address or "", reason, explanation=explanation, wire=wire)
 
     async def _verify(self, check: "_Check") -> Principal:
         scheme, _, rest = check.header.strip(b" \t").partition(b" ")

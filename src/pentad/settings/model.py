@@ -159,6 +159,9 @@ class LoginSettings:
     refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
     grant_days: int = setting(365, "Days after which a person has to consent again.")
 
+    session_idle_hours: float = setting(12.0, "Hours without use after which a browser has to log in again.")
+    session_days: float = setting(14.0, "Days after which a browser has to log in again in any case.")
+
     def lifetimes(self) -> "Lifetimes":
         """How long grants and their tokens live."""
         from pentad.access.oauth.grants import Lifetimes
@@ -255,8 +258,8 @@ class Settings:
     )
     limits: Limits = field(default_factory=Limits)
     jwt: TokenSettings = field(default_factory=TokenSettings)
-    fetch: FetchPolicy = field(default_factory=FetchPolicy)
     login: LoginSettings = field(default_factory=LoginSettings)
+    fetch: FetchPolicy = field(default_factory=FetchPolicy)
     log: LogSettings = field(default_factory=LogSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -360,6 +363,10 @@ def checked(settings: Settings) -> Settings:
 
 
 def _check_login(login: LoginSettings) -> None:
+    if not (login.session_idle_hours > 0 and login.session_days > 0):
+        raise Misconfigured(
+            "login.session_idle_hours and login.session_days must be positive.", hint="12 and 14 suit most teams."
+        )
     for name in ("access_token_minutes", "refresh_token_days", "grant_days"):
         if not 1 <= (value := getattr(login, name)) <= MOST_DAYS:
             raise Misconfigured(f"login.{name} is {value}.", hint=f"It is 1 to {MOST_DAYS}.")

@@ -98,6 +98,7 @@ DETECTORS: Final = (
         "pentad-access- pentad-refresh- pentad-code- pentad-device- pentad-secret-",
         r"[A-Za-z0-9_-]{20,}",
     ),
+    _prefixed("login-token", "pentad_session_ pentad_visitor_ pentad_link_", r"[A-Za-z0-9_-]{40,}"),
     _prefixed("api-key", "avreg_ pypi-", _WITH_A_DIGIT + r"[A-Za-z0-9_-]{20,}"),
     _prefixed(
         "api-key",
