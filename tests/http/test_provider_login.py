@@ -67,8 +67,8 @@ async def opened(
     stack: AsyncExitStack, provider: OidcProvider, data: Path, database: str | None, **changes: Any
 ) -> App:
     given: dict[str, Any] = {"issuer": provider.issuer, "client_id": provider.client_id, "roles": ROLES}
-    given["name"] = "Example Inc"
-    upstream = ProviderSettings(**{**given, "client_secret": provider.client_secret, **changes})
+    given |= {"name": "Example Inc", "client_secret": provider.client_secret, **changes}
+    upstream = ProviderSettings(**given)
     login = LoginSettings(provider=upstream)
     settings = Settings(data=data, database=database, rooms=(PAGES,), limits=UNHURRIED, login=login)
     app = await stack.enter_async_context(open_app(settings))
