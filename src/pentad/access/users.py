@@ -22,6 +22,11 @@ CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _COLUMNS: Final = "name, role, scopes, created_at"
+_OWNED: Final = (
+    "UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL",
+    "UPDATE oauth_grants SET revoked_at = ?, revoked_why = 'user removed' WHERE user_key = ? AND revoked_at IS NULL",
+)
+"""Ends what a user leaves behind: somebody who gets the name later must not get these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ class Users:
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
 
     async def remove(self, name: str) -> None:
-        """Remove a user and revoke its keys. The last administrator cannot be removed before all other users."""
+        """Remove a user and revoke its keys and grants. The last administrator cannot go before all others."""
         if not is_user_name(name):
             raise _unknown(name)
         now = self._clock.now()
@@ -126,7 +131,8 @@ class Users:
                     f"{name!r} is the last administrator.",
                     hint="Add another user with the role admin first.",
                 )
-            tx.run("UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL", now, name.lower())
+            for owned in _OWNED:
+                tx.run(owned, now, name.lower())
             _end_logins(tx, name)
             tx.run("DELETE FROM user_identities WHERE user_key = ?", name.lower())
             tx.run("INSERT INTO removed_users (name_key) VALUES (?) ON CONFLICT DO NOTHING", name.lower())
