@@ -90,6 +90,16 @@ def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.
     return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "pentad"
 
 
+def user_config_folder(environ: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
+    """Where this system keeps a program's configuration for one user."""
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    if system == "darwin":
+        return home / "Library" / "Application Support" / "pentad"
+    if system == "win32":
+        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming") / "pentad"
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pentad"
+
+
 def _mapping(about: str) -> Mapping[str, tuple[str, ...]]:
     return field(default_factory=dict[str, tuple[str, ...]], metadata=documented(about))
 
