@@ -1,8 +1,8 @@
-"""A person at a browser: `python chromium.py PROGRAM`, told what to do by JSON lines on stdin, one answer line for each.
+"""A person at a browser: `python chromium.py PROGRAM`, told what to do by JSON lines, with one answer line for each.
 
-`{"browser": "ada", "visit": URL, "name": ..., "password": ..., "press": "Allow", "until": PREFIX}` opens the URL, logs in
-if a login form appears, presses the button, and waits for an address that begins with PREFIX. The answer has the address
-(`landed`) and the text of every page on the way (`pages`). A browser keeps its cookies from one visit to the next.
+`{"browser": "ada", "visit": URL, "name": ..., "password": ..., "press": "Allow", "until": PREFIX}` opens the URL, logs
+in if a login form appears, presses the button, and waits for an address that begins with PREFIX. The answer has the
+address (`landed`) and the text of every page on the way (`pages`). A browser keeps its cookies between visits.
 """
 
 import json
@@ -42,10 +42,10 @@ def main(program: str) -> None:
             page = contexts[order["browser"]].new_page()
             try:
                 answer = visit(page, order)
-            except Exception as error:  # the tests judge it
+            except Exception as error:  # noqa: BLE001  the tests judge it
                 answer = {"failed": str(error), "landed": page.url, "pages": [page.inner_text("body")]}
             page.close()
-            print(json.dumps(answer), flush=True)
+            print(json.dumps(answer), flush=True)  # noqa: T201
         browser.close()
 
 

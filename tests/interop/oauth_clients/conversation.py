@@ -1,8 +1,8 @@
 """What the Python clients share: orders from stdin, answers on stdout, and a listener for the redirect.
 
-Each order is a JSON line (`{"do": "call", "name": ..., "arguments": {...}}`) and ends with one answer, `{"done": ...}` or
-`{"failed": "..."}`. Before that, `{"open": URL}` asks for a browser. The scripts run in the clients' own environments, so
-nothing of Pentad can be imported here.
+Each order is a JSON line (`{"do": "call", "name": ..., "arguments": {...}}`) and ends with one answer, `{"done": ...}`
+or `{"failed": "..."}`. Before that, `{"open": URL}` asks for a browser. The scripts run in the clients' own
+environments, so nothing of Pentad can be imported here.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ SECONDS = 30.0
 
 
 def say(**line: Any) -> None:
-    print(json.dumps(line, default=str), flush=True)
+    print(json.dumps(line, default=str), flush=True)  # noqa: T201
 
 
 async def obey(orders: Orders) -> None:
@@ -28,7 +28,7 @@ async def obey(orders: Orders) -> None:
         order = json.loads(line)
         try:
             say(done=await orders[order.pop("do")](**order))
-        except Exception as error:  # the tests judge it
+        except Exception as error:  # noqa: BLE001  the tests judge it
             traceback.print_exc()
             say(failed=_reason(error))
 
