@@ -104,6 +104,10 @@ export async function converse({ Client, Transport, UnauthorizedError, finish })
     connect: () => withLogin(open),
     tools: () => withLogin(async () => (await client.listTools()).tools.map((tool) => tool.name)),
     call: (order) => withLogin(async () => (await client.callTool(order)).content[0].text),
-    tokens: async () => ({ client_id: memory.client?.client_id ?? null, ...memory.kept }),
+    tokens: async () => ({
+      client_id: memory.client?.client_id ?? null,
+      client_secret: memory.client?.client_secret ?? null,
+      ...memory.kept,
+    }),
   });
 }

@@ -40,6 +40,15 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def credentials(client: Any, tokens: Any) -> dict[str, Any]:
+    """What a client has in hand, of the SDK's models of its registration and its tokens."""
+    return {
+        "client_id": client.client_id if client else None,
+        "client_secret": client.client_secret if client else None,
+        **(tokens.model_dump(exclude_none=True) if tokens else {}),
+    }
+
+
 class Redirects:
     """Listens where the browser comes back."""
 

@@ -6,7 +6,7 @@ import webbrowser
 from contextlib import AsyncExitStack
 from typing import Any
 
-from conversation import obey, say
+from conversation import credentials, obey, say
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 
@@ -32,11 +32,7 @@ async def main(url: str, metadata_url: str | None = None) -> None:
             return (await opened[-1].call_tool(name, arguments)).content[0].text
 
         async def tokens() -> dict[str, Any]:
-            kept, known = oauth.context.current_tokens, oauth.context.client_info
-            return {
-                "client_id": known.client_id if known else metadata_url,
-                **(kept.model_dump(exclude_none=True) if kept else {}),
-            }
+            return credentials(oauth.context.client_info, oauth.context.current_tokens)
 
         await obey({"connect": connect, "tools": tools, "call": call, "tokens": tokens})
 

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import mcp
-from conversation import Redirects, obey, say
+from conversation import Redirects, credentials, obey, say
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared import auth
@@ -77,8 +77,7 @@ async def main(url: str, metadata_url: str | None = None) -> None:
             return (await sessions[-1].call_tool(name, arguments)).content[0].text
 
         async def tokens() -> dict[str, Any]:
-            kept = memory.tokens.model_dump(exclude_none=True) if memory.tokens else {}
-            return {"client_id": memory.client.client_id if memory.client else None, **kept}
+            return credentials(memory.client, memory.tokens)
 
         await obey({"connect": connect, "tools": tools, "call": call, "tokens": tokens})
 
