@@ -29,8 +29,12 @@ class Served:
     process: "subprocess.Popen[bytes]"
 
     @property
+    def site(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
     def url(self) -> str:
-        return f"http://localhost:{self.port}/mcp"
+        return f"{self.site}/mcp"
 
     def logged(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
