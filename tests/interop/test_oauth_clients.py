@@ -76,7 +76,7 @@ def revoke(server: Served, tokens: dict[str, str]) -> int:
         return answer.status
 
 
-@pytest.mark.requirement("access:oauth:foreign-clients")
+@pytest.mark.requirement("oauth:interop:clients")
 def test_a_client_that_registers_itself_connects_with_nothing_but_the_url(client: ForeignClient) -> None:
     assert READ in client.do("tools")
     assert client.call(READ, text="hello")
@@ -86,7 +86,7 @@ def test_a_client_that_registers_itself_connects_with_nothing_but_the_url(client
     assert ":write" not in asked["scope"], "nobody asks for more than the first call needs"
 
 
-@pytest.mark.requirement("access:oauth:foreign-clients")
+@pytest.mark.requirement("oauth:interop:clients")
 def test_a_client_with_a_metadata_document_needs_no_registration(
     kind: str, guarded: Served, ada: Person, document: Published, tmp_path: Path
 ) -> None:
@@ -99,7 +99,7 @@ def test_a_client_with_a_metadata_document_needs_no_registration(
     assert "localhost" in consent
 
 
-@pytest.mark.requirement("access:oauth:foreign-step-up")
+@pytest.mark.requirement("oauth:interop:step-up")
 def test_a_call_that_needs_more_leads_to_another_consent(client: ForeignClient, kind: str) -> None:
     if kind not in STEPS_UP:
         with pytest.raises(ClientFailed):
@@ -112,7 +112,7 @@ def test_a_call_that_needs_more_leads_to_another_consent(client: ForeignClient, 
     assert len(client.visits) == 2
 
 
-@pytest.mark.requirement("access:oauth:foreign-revoked")
+@pytest.mark.requirement("oauth:interop:revoked")
 def test_a_revoked_client_has_to_log_in_again(client: ForeignClient, guarded: Served) -> None:
     before = client.do("tokens")
     assert revoke(guarded, before) == 200
@@ -122,7 +122,7 @@ def test_a_revoked_client_has_to_log_in_again(client: ForeignClient, guarded: Se
     assert client.do("tokens")["access_token"] != before["access_token"]
 
 
-@pytest.mark.requirement("access:oauth:foreign-refresh")
+@pytest.mark.requirement("oauth:interop:refresh")
 def test_an_expired_token_is_refreshed_without_the_person(
     kind: str, hurried: Served, ada: Person, tmp_path: Path
 ) -> None:
@@ -138,7 +138,7 @@ def test_an_expired_token_is_refreshed_without_the_person(
     assert after["refresh_token"] != before["refresh_token"]
 
 
-@pytest.mark.requirement("access:oauth:foreign-step-up")
+@pytest.mark.requirement("oauth:interop:step-up")
 def test_a_person_cannot_consent_to_more_than_they_may_do(
     kind: str, guarded: Served, bob: Person, tmp_path: Path
 ) -> None:

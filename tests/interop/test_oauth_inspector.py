@@ -57,7 +57,7 @@ def inspect(guarded: Served, chrome: Peer, tmp_path: Path) -> Callable[..., tupl
     return run
 
 
-@pytest.mark.requirement("access:oauth:inspector")
+@pytest.mark.requirement("oauth:interop:inspector")
 def test_the_inspector_logs_in_once_and_remembers_it(inspect: Callable[..., tuple[Any, list[Visit]]]) -> None:
     listed, visits = inspect()
     assert "test_echo" in {tool["name"] for tool in listed["tools"]}
@@ -67,7 +67,7 @@ def test_the_inspector_logs_in_once_and_remembers_it(inspect: Callable[..., tupl
     assert visits == []
 
 
-@pytest.mark.requirement("access:oauth:inspector")
+@pytest.mark.requirement("oauth:interop:inspector")
 def test_the_inspector_gives_its_tokens_back(inspect: Callable[..., tuple[Any, list[Visit]]]) -> None:
     inspect()
     _, visits = inspect("--relogin")
