@@ -31,7 +31,7 @@ VERBS: Final[Verbs] = {
     "call": Verb("pentad.cli.call:call", "Call a tool, in process or on a server."),
     "install": Verb("pentad.cli.install:install", "Add Pentad to an MCP client's configuration."),
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
-    "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords."),
+    "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords; make login links."),
     "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
     "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
     "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
