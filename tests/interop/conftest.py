@@ -1,5 +1,6 @@
 """One server, the foreign environments and a browser for all interop tests."""
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -23,8 +24,9 @@ def sdk() -> Path:
 
 @pytest.fixture(scope="session")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
-    """A browser; the persons in it do not share cookies."""
+    """A browser; the persons in it do not share cookies. Skips where there is none, unless BROWSER_REQUIRED is set."""
     if (program := chromium()) is None:
-        pytest.skip("There is no Chromium on this machine: install the package `chromium`.")
+        message = "There is no Chromium on this machine: install the package `chromium`."
+        pytest.fail(message) if os.environ.get("BROWSER_REQUIRED") else pytest.skip(message)
     with browser(program, tmp_path_factory.mktemp("browser") / "log") as peer:
         yield peer
