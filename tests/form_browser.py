@@ -16,7 +16,7 @@ class FormOnPage:
     """A form: where it goes, what it sends, and its buttons by their text."""
 
     action: str
-    fields: dict[str, str] = field(default_factory=dict[str, str])
+    fields: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     buttons: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     asks_password: bool = False
 
@@ -40,7 +40,7 @@ class FormBrowser:
         self._opener = urllib.request.build_opener(cookies, _SameSite())
         self._opener.addheaders = [("Accept", "text/html"), ("User-Agent", "form-browser")]
 
-    def open(self, url: str, form: dict[str, str] | None = None) -> Page:
+    def open(self, url: str, form: list[tuple[str, str]] | None = None) -> Page:
         request = urllib.request.Request(url, None if form is None else urlencode(form).encode())
         if form is not None:
             site = urlsplit(url)
@@ -55,8 +55,9 @@ class FormBrowser:
 
     def submit(self, page: Page, form: FormOnPage, press: str, **fields: str) -> Page:
         """Fill in the fields and press the button with this text."""
-        name, value = form.buttons[press]
-        return self.open(urljoin(page.url, form.action), {**form.fields, **fields, **({name: value} if name else {})})
+        pairs = [*((name, value) for name, value in form.fields if name not in fields), *fields.items()]
+        button = form.buttons[press]
+        return self.open(urljoin(page.url, form.action), [*pairs, *([button] if button[0] else [])])
 
     def approve(self, authorization_url: str, name: str, password: str) -> str:
         """Log in if asked to, consent, and return the address of the client that the server then redirects to."""
@@ -98,7 +99,7 @@ class _Forms(HTMLParser):
             form, kind = self.forms[-1], given.get("type", "text")
             form.asks_password = form.asks_password or kind == "password"
             if "name" in given and (kind not in ("checkbox", "radio") or "checked" in given):
-                form.fields[given["name"]] = given.get("value", "")
+                form.fields.append((given["name"], given.get("value", "")))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "button":
