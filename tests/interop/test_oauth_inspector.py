@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.server import REPOSITORY, Served, free_port, password_of, serving
+from tests.conformance.wire import Modern, Wire
+from tests.interop.client_document import NAME, Published, published
 from tests.interop.inspector import inspector_command
 from tests.interop.oauth_peers import Peer, Person, Visit
 
@@ -18,22 +21,32 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 PLEASE = "Please navigate to: "
 
 
+Inspect = Callable[..., tuple[Any, list[Visit]]]
+
+
 @pytest.fixture(scope="module")
-def guarded() -> Generator[Served]:
-    with serving(users={"ada": "writer"}) as server:
+def document(tmp_path_factory: pytest.TempPathFactory) -> Generator[Published]:
+    with published(tmp_path_factory.mktemp("document")) as where:
+        yield where
+
+
+@pytest.fixture(scope="module")
+def guarded(document: Published) -> Generator[Served]:
+    with serving(users={"ada": "writer"}, settings=document.settings) as server:
         yield server
 
 
 @pytest.fixture
-def inspect(guarded: Served, chrome: Peer, tmp_path: Path) -> Callable[..., tuple[Any, list[Visit]]]:
+def inspect(guarded: Served, chrome: Peer, tmp_path: Path) -> Inspect:
     """Runs the Inspector; the result, and the logins it took. Its home is the same each time, and nobody else's."""
     ada = Person(chrome, "ada", password_of("ada"))
     home = {"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "file", "MCP_AUTO_OPEN_ENABLED": "true"}
 
     def run(*options: str) -> tuple[Any, list[Visit]]:
-        back = f"http://127.0.0.1:{free_port()}/oauth/callback"
+        back = f"http://127.0.0.1:{free_port()}/callback"
         command = [*inspector_command(), guarded.url, "--transport", "http", "--method", "tools/list"]
-        process = subprocess.Popen(
+        visits: list[Visit] = []
+        with subprocess.Popen(
             [*command, "--format", "json", "--callback-url", back, *options],
             cwd=REPOSITORY,
             env={**os.environ, **home, "BROWSER": "true"},
@@ -41,24 +54,27 @@ def inspect(guarded: Served, chrome: Peer, tmp_path: Path) -> Callable[..., tupl
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
-        )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        visits: list[Visit] = []
-        said: list[str] = []
-        for line in process.stderr:
-            said.append(line)
-            if line.startswith(PLEASE):
-                visits.append(ada.visit(line.removeprefix(PLEASE).strip()))
-        answer = process.stdout.read()
-        assert process.wait() == 0, "".join(said)
+        ) as process:
+            try:
+                said = [_follow(line, ada, visits) for line in process.stderr or ()]
+                answer = process.stdout.read() if process.stdout else ""
+            except BaseException:
+                process.kill()
+                raise
+        assert process.returncode == 0, "".join(said)
         return json.loads(answer)["result"], visits
 
     return run
 
 
+def _follow(line: str, person: Person, visits: list[Visit]) -> str:
+    if line.startswith(PLEASE):
+        visits.append(person.visit(line.removeprefix(PLEASE).strip()))
+    return line
+
+
 @pytest.mark.requirement("oauth:interop:inspector")
-def test_the_inspector_logs_in_once_and_remembers_it(inspect: Callable[..., tuple[Any, list[Visit]]]) -> None:
+def test_the_inspector_logs_in_once_and_remembers_it(inspect: Inspect) -> None:
     listed, visits = inspect()
     assert "test_echo" in {tool["name"] for tool in listed["tools"]}
     assert len(visits) == 1
@@ -68,7 +84,24 @@ def test_the_inspector_logs_in_once_and_remembers_it(inspect: Callable[..., tupl
 
 
 @pytest.mark.requirement("oauth:interop:inspector")
-def test_the_inspector_gives_its_tokens_back(inspect: Callable[..., tuple[Any, list[Visit]]]) -> None:
+def test_the_inspector_needs_no_registration_with_a_metadata_document(inspect: Inspect, document: Published) -> None:
+    listed, visits = inspect("--client-metadata-url", document.url)
+    assert listed["tools"]
+    assert NAME in visits[0].pages[-1]
+
+
+@pytest.mark.requirement("oauth:interop:inspector")
+def test_the_inspector_gives_its_tokens_back(inspect: Inspect, guarded: Served, tmp_path: Path) -> None:
     inspect()
+    kept = (tmp_path / ".mcp-inspector" / "secrets.json").read_text(encoding="utf-8")
+    token = re.findall(r"pentad-access-[\w-]+", kept)[0]
+    assert status_of(guarded, token) == 200
     _, visits = inspect("--relogin")
     assert len(visits) == 1
+    assert status_of(guarded, token) == 401
+
+
+def status_of(server: Served, token: str) -> int:
+    """Whether a token opens the door."""
+    client = Modern(Wire(server.port))
+    return client.call("tools/list", headers={"Authorization": f"Bearer {token}"}).status

@@ -1,8 +1,9 @@
 """A person at a browser: `python chromium.py PROGRAM`, told what to do by JSON lines, with one answer line for each.
 
 `{"browser": "ada", "visit": URL, "name": ..., "password": ..., "press": "Allow", "until": PREFIX}` opens the URL, logs
-in if a login form appears, presses the button, and waits for an address that begins with PREFIX. The answer has the
-address (`landed`) and the text of every page on the way (`pages`). A browser keeps its cookies between visits.
+in if a login form appears, presses the button, or goes back if the server refuses, and waits for an address that begins
+with PREFIX. The answer has the address (`landed`) and the text of every page on the way (`pages`). A browser keeps its
+cookies between visits.
 """
 
 import json
@@ -24,8 +25,10 @@ def visit(page: Page, order: dict[str, Any]) -> dict[str, Any]:
             page.locator("input[autocomplete=username]").fill(order["name"])
             page.locator("input[type=password]").fill(order["password"])
             page.locator("form:has(input[type=password]) button").first.click()
+        elif (button := page.get_by_role("button", name=order["press"], exact=True)).count():
+            button.click()
         else:
-            page.get_by_role("button", name=order["press"], exact=True).click()
+            page.get_by_role("link", name="Go back to").click()
         page.wait_for_load_state()
     return {"landed": page.url, "pages": pages}
 
