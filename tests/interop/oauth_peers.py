@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.request import urlopen
 
 from tests.conformance.node import node, npm_folder
+from tests.conformance.server import Served
 from tests.interop.environments import fastmcp_python, playwright_python, sdk_1_python, sdk_python
 
 SCRIPTS: Final = Path(__file__).with_name("oauth_clients")
@@ -140,6 +142,16 @@ def foreign_client(
     given = [url, *([metadata_url] if metadata_url else [])]
     with started([*CLIENTS[name](), *given], log) as peer:
         yield ForeignClient(peer, person)
+
+
+def revoke(server: Served, tokens: dict[str, str]) -> int:
+    """Revoke a client's refresh token as the client would (RFC 7009)."""
+    form = {
+        "token": tokens["refresh_token"],
+        **{key: tokens[key] for key in ("client_id", "client_secret") if tokens.get(key)},
+    }
+    with urlopen(f"http://localhost:{server.port}/oauth/revoke", urlencode(form).encode()) as answer:
+        return answer.status
 
 
 def _typescript(version: str, package: str) -> list[str | Path]:

@@ -3,14 +3,12 @@
 import time
 from collections.abc import Generator
 from pathlib import Path
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import pytest
 
 from tests.conformance.server import Served, password_of, serving
 from tests.interop.client_document import NAME, Published, published
-from tests.interop.oauth_peers import CLIENTS, ClientFailed, ForeignClient, Peer, Person, foreign_client
+from tests.interop.oauth_peers import CLIENTS, ClientFailed, ForeignClient, Peer, Person, foreign_client, revoke
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -64,16 +62,6 @@ def client(kind: str, guarded: Served, ada: Person, tmp_path: Path) -> Generator
     with foreign_client(kind, ada, guarded.url, tmp_path / "log") as client:
         client.do("connect")
         yield client
-
-
-def revoke(server: Served, tokens: dict[str, str]) -> int:
-    """Revoke a client's refresh token as the client would (RFC 7009)."""
-    form = {
-        "token": tokens["refresh_token"],
-        **{key: tokens[key] for key in ("client_id", "client_secret") if tokens.get(key)},
-    }
-    with urlopen(f"http://localhost:{server.port}/oauth/revoke", urlencode(form).encode()) as answer:
-        return answer.status
 
 
 @pytest.mark.requirement("oauth:interop:clients")

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.server import REPOSITORY, Served, free_port, password_of, serving
-from tests.conformance.wire import Modern, Wire
 from tests.interop.client_document import NAME, Published, published
 from tests.interop.inspector import inspector_command
-from tests.interop.oauth_peers import Peer, Person, Visit
+from tests.interop.oauth_peers import Peer, Person, Visit, revoke
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -91,17 +90,14 @@ def test_the_inspector_needs_no_registration_with_a_metadata_document(inspect: I
 
 
 @pytest.mark.requirement("oauth:interop:inspector")
-def test_the_inspector_gives_its_tokens_back(inspect: Inspect, guarded: Served, tmp_path: Path) -> None:
+def test_the_inspector_logs_in_again_when_its_grant_is_revoked(
+    inspect: Inspect, guarded: Served, tmp_path: Path
+) -> None:
     inspect()
-    kept = (tmp_path / ".mcp-inspector" / "secrets.json").read_text(encoding="utf-8")
-    token = re.findall(r"pentad-access-[\w-]+", kept)[0]
-    assert status_of(guarded, token) == 200
-    _, visits = inspect("--relogin")
+    kept = (tmp_path / ".mcp-inspector").rglob("*.json")
+    stored = "".join(file.read_text(encoding="utf-8") for file in kept)
+    token, client_id = re.findall(r"pentad-refresh-[\w-]+", stored)[0], re.findall(r"\bclient-[\w-]+", stored)[0]
+    assert revoke(guarded, {"refresh_token": token, "client_id": client_id}) == 200
+    listed, visits = inspect()
+    assert listed["tools"]
     assert len(visits) == 1
-    assert status_of(guarded, token) == 401
-
-
-def status_of(server: Served, token: str) -> int:
-    """Whether a token opens the door."""
-    client = Modern(Wire(server.port))
-    return client.call("tools/list", headers={"Authorization": f"Bearer {token}"}).status
