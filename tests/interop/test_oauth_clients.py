@@ -74,6 +74,20 @@ def test_a_client_that_registers_itself_connects_with_nothing_but_the_url(client
     assert ":write" not in asked["scope"], "nobody asks for more than the first call needs"
 
 
+@pytest.mark.parametrize("kind", ["python 2", "typescript 2"], indirect=True)
+@pytest.mark.parametrize(
+    "address",
+    ["http://127.0.0.1:{port}/mcp", "http://localhost:{port}/mcp/", "http://localhost:{port}/rooms/conformance/mcp"],
+)
+@pytest.mark.requirement("oauth:interop:clients")
+def test_the_strictest_clients_connect_by_every_name_of_an_endpoint(
+    kind: str, address: str, guarded: Served, ada: Person, tmp_path: Path
+) -> None:
+    with foreign_client(kind, ada, address.format(port=guarded.port), tmp_path / "log") as client:
+        client.do("connect")
+        assert client.call(READ, text="hello")
+
+
 @pytest.mark.requirement("oauth:interop:clients")
 def test_a_client_with_a_metadata_document_needs_no_registration(
     kind: str, guarded: Served, ada: Person, document: Published, tmp_path: Path
