@@ -366,6 +366,18 @@ async def test_a_revocation_ends_cached_trust_in_every_process(apps: list[App]) 
     assert answer.status == 401
 
 
+@pytest.mark.requirement("oauth:step-up")
+async def test_a_client_that_asks_for_what_the_challenge_names_loses_nothing(house: House) -> None:
+    token = await grant(house, "/", "registers:read", "metrics:read")
+    body = b'{"title": "New"}'
+    answer = await Program(house.front).send(
+        "POST", "/api/registers", body, content_type="application/json", authorization=f"Bearer {token}"
+    )
+    assert answer.status == 403
+    assert 'scope="registers:write metrics:read registers:read"' in answer.http.headers["www-authenticate"]
+    assert 'error="insufficient_scope"' in answer.http.headers["www-authenticate"]
+
+
 @pytest.mark.requirement("oauth:attack:303")
 async def test_every_redirect_after_a_form_is_a_303(app: App) -> None:
     flow = await flow_of(app)

@@ -33,6 +33,8 @@ VERBS: Final[Verbs] = {
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
     "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords; make login links."),
     "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
+    "login": Verb("pentad.cli.login:login", "Log in at a server, for every verb with --url."),
+    "logout": Verb("pentad.cli.login:logout", "Log out of a server, or of all of them."),
     "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
     "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
