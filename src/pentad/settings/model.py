@@ -435,7 +435,8 @@ def _check_login(login: LoginSettings) -> None:
         )
     if not 1 <= login.access_token_minutes * 60 <= MOST_DAYS * 86_400:
         raise Misconfigured(
-            f"login.access_token_minutes is {login.access_token_minutes:g}.", hint="It is at least a second: 0.02."
+            f"login.access_token_minutes is {login.access_token_minutes:g}.",
+            hint=f"It is 0.02 (a second) to {MOST_DAYS * 1440}.",
         )
     for name in ("refresh_token_days", "grant_days"):
         if not 1 <= (value := getattr(login, name)) <= MOST_DAYS:
