@@ -264,11 +264,12 @@ class ProviderLogins:
                 max_bytes=_MOST_BYTES,
                 timeout=_FETCH_SECONDS,
                 trusted=_origin(url) == _origin(self.provider.issuer),
+                follow_redirects=False,
             )
         except PentadError as error:
             raise self._away(error.message) from None
-        if answer.status >= 500 or answer.redirected:
-            raise self._away(f"it answered {answer.status}" if not answer.redirected else "it redirects elsewhere")
+        if answer.status >= 500 or 300 <= answer.status < 400:
+            raise self._away(f"it answered {answer.status}")
         return answer.body if answer.status == 200 else None
 
     def _away(self, why: str) -> Unavailable:

@@ -31,7 +31,7 @@ from pentad.http.guards.browser import form_fields, form_route, is_own_form, mis
 from pentad.http.guards.credentials import CredentialsGuard, client_of
 from pentad.kernel.errors import Overloaded, PentadError, RateLimited, Unauthenticated, Unavailable
 from pentad.kernel.incidents import ensure_logged
-from pentad.kernel.pages import Block, Button, Form, Hidden, Note, Sheet, TextField
+from pentad.kernel.pages import Block, Button, Form, Hidden, Note, Section, Sheet, TextField
 from pentad.kernel.principal import Principal
 
 LOGIN: Final = "/login"
@@ -86,7 +86,8 @@ class LoginPages:
         try:
             principal = await self._check_password(request, name, fields.get("password", ""))
         except Unauthenticated as error:
-            return self._page(request, goal, 401, f"{_WRONG} Incident {error.incident}.", name)
+            told = f"The operator finds it in the log as incident {error.incident}."
+            return self._page(request, goal, 401, f"{_WRONG} {told}", name)
         except (RateLimited, Overloaded) as error:
             wait = {"retry-after": str(max(1, round(error.retry_after)))}
             page = self._page(request, goal, error.http_status, error.sentence(), name)
@@ -219,10 +220,11 @@ class LoginPages:
             TextField("password", "Password", kind="password", autocomplete="current-password"),
             Hidden("next", goal),
         ]
-        forms = [Form(fields, [Button("Log in")], LOGIN)]
+        form: Block = Form(fields, [Button("Log in")], LOGIN)
+        forms = [form]
         if self._provider is not None:
             button = Button(f"Log in with {self._provider.provider.name}")
-            forms.insert(0, Form([Hidden("next", goal)], [button], PROVIDER))
+            forms = [Form([Hidden("next", goal)], [button], PROVIDER), Section("Or with a password", [form])]
         return page_response(request, Sheet("Log in", [*note, *forms]), status, leaves_site=True)
 
 
