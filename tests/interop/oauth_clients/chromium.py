@@ -21,15 +21,15 @@ def visit(page: Page, order: dict[str, Any]) -> dict[str, Any]:
     page.goto(order["visit"])
     while not page.url.startswith(order["until"]):
         pages.append(page.inner_text("body"))
+        button = page.get_by_role("button", name=order["press"], exact=True)
         if page.locator("input[type=password]").count():
             page.locator("input[autocomplete=username]").fill(order["name"])
             page.locator("input[type=password]").fill(order["password"])
-            page.locator("form:has(input[type=password]) button").first.click()
-        elif (button := page.get_by_role("button", name=order["press"], exact=True)).count():
+            button = page.locator("form:has(input[type=password]) button").first
+        elif not button.count():
+            button = page.get_by_role("link", name="Go back to")
+        with page.expect_navigation():
             button.click()
-        else:
-            page.get_by_role("link", name="Go back to").click()
-        page.wait_for_load_state()
     return {"landed": page.url, "pages": pages}
 
 
