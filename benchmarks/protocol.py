@@ -4,6 +4,7 @@ All servers run at once, one worker each, and take their rounds in turn (A B C A
 machine does falls on all of them alike. Medians are reported.
 """
 
+import secrets
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
@@ -18,6 +19,7 @@ from benchmarks.environment import PENTAD, ROOT, rival_python, say
 from benchmarks.load import Lane
 from benchmarks.process import Server, environment, serving
 from benchmarks.table import Figure, Goal
+from tests.oauth_client import access_token
 
 _ROOM: Final = "benchmarks.room:ROOM"
 _RIVALS: Final = ROOT / "benchmarks" / "rivals"
@@ -61,15 +63,18 @@ def _all_lanes() -> Generator[dict[str, Lane]]:
         serving([rival_python(), _RIVALS / "bare.py", "{port}"]) as bare,
     ):
         key = _new_key(Path(folder) / "guarded")
+        token = _oauth_token(Path(folder) / "guarded", guarded)
         call, listing = "tools/call", "tools/list"
         lanes = [
             Lane("rival modern", rival, messages.modern(call)),
             Lane("none modern", unguarded, messages.modern(call)),
             Lane("key modern", guarded, messages.modern(call, key)),
+            Lane("oauth modern", guarded, messages.modern(call, token)),
             Lane("bare", bare, messages.modern(call)),
             Lane("rival legacy", rival, messages.legacy(call, rival.port)),
             Lane("none legacy", unguarded, messages.legacy(call, unguarded.port)),
             Lane("key legacy", guarded, messages.legacy(call, guarded.port, key)),
+            Lane("oauth legacy", guarded, messages.legacy(call, guarded.port, token)),
             Lane("rival list", rival, messages.modern(listing)),
             Lane("none list", unguarded, messages.modern(listing)),
         ]
@@ -81,6 +86,8 @@ _COMPARED: Final = (
     ("tools/call, 2025-11-25, no login", "none legacy", "rival legacy", 5.0),
     ("tools/call, 2026-07-28, API key", "key modern", "rival modern", 4.0),
     ("tools/call, 2025-11-25, API key", "key legacy", "rival legacy", 4.0),
+    ("tools/call, 2026-07-28, OAuth", "oauth modern", "rival modern", 4.0),
+    ("tools/call, 2025-11-25, OAuth", "oauth legacy", "rival legacy", 4.0),
     ("tools/list, 2026-07-28, no login", "none list", "rival list", None),
 )
 
@@ -191,3 +198,11 @@ def _new_key(data: Path) -> str:
     command = [PENTAD, "keys", "create", "benchmark", "--data", data]
     made = subprocess.run(command, check=True, capture_output=True, text=True, env=environment(), encoding="utf-8")
     return made.stdout.strip()
+
+
+def _oauth_token(data: Path, server: Server) -> str:
+    """An access token, as a client gets it after a login and a consent."""
+    name, password = "benchmark", secrets.token_urlsafe(16)
+    command = [PENTAD, "users", "add", name, "--password-stdin", "--data", data]
+    subprocess.run(command, input=password, check=True, capture_output=True, text=True, env=environment())
+    return access_token(f"http://localhost:{server.port}", "/mcp", "echo:read", name, password)

@@ -10,6 +10,7 @@ from tests.conformance.asking import ASKING_TOOLS
 from tests.conformance.prompts import PROMPTS
 from tests.conformance.resources import RESOURCES, numbered_pages
 from tests.conformance.service import Fixtures, open_fixtures
+from tests.conformance.task_tools import TASK_TOOLS
 from tests.conformance.tools import TOOLS
 
 ROOM: Room[Fixtures] = Room(
@@ -17,8 +18,9 @@ ROOM: Room[Fixtures] = Room(
     title="Conformance",
     instructions="Fixtures of the protocol's conformance suites.",
     open=open_fixtures,
-    tools=(*TOOLS, *ASKING_TOOLS),
+    tools=(*TOOLS, *ASKING_TOOLS, *TASK_TOOLS),
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=numbered_pages,
+    tasks=lambda fixtures: fixtures.tasks,
 )

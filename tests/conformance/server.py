@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,12 @@ class Served:
     process: "subprocess.Popen[bytes]"
 
     @property
+    def site(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
     def url(self) -> str:
-        return f"http://localhost:{self.port}/mcp"
+        return f"{self.site}/mcp"
 
     def logged(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
@@ -55,17 +59,30 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(rooms: str = CONFORMANCE_ROOM, arguments: Sequence[str] = ()) -> Generator[Served]:
-    """Serve `rooms` over HTTP from an empty data folder until the block ends."""
+def serving(
+    rooms: str = CONFORMANCE_ROOM,
+    arguments: Sequence[str] = (),
+    *,
+    users: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Generator[Served]:
+    """Serve `rooms` over HTTP from a new data folder until the block ends.
+
+    With `users`, by their names and roles, a login is needed; the password of each is `password_of` the name.
+    `settings` are environment variables.
+    """
     port = free_port()
+    auth = "required" if users else "none"
     with tempfile.TemporaryDirectory(prefix="pentad-test-") as folder:
-        log = Path(folder) / "server.log"
-        command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", rooms]
+        log, data = Path(folder) / "server.log", Path(folder) / "data"
+        for name, role in (users or {}).items():
+            add_user(data, name, role)
+        command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", auth, "--rooms", rooms]
         with log.open("wb") as sink:
             process = subprocess.Popen(
-                [*command, "--data", str(Path(folder) / "data"), *arguments],
+                [*command, "--data", str(data), *arguments],
                 cwd=REPOSITORY,
-                env=environment(),
+                env={**environment(), **(settings or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -76,6 +93,16 @@ def serving(rooms: str = CONFORMANCE_ROOM, arguments: Sequence[str] = ()) -> Gen
             yield served
         finally:
             _stop(process)
+
+
+def password_of(name: str) -> str:
+    """The password of a user that `serving` has made."""
+    return f"correct horse of {name}"
+
+
+def add_user(data: Path, name: str, role: str) -> None:
+    command = [pentad(), "users", "add", name, "--role", role, "--password-stdin", "--data", str(data)]
+    subprocess.run(command, input=password_of(name).encode(), check=True, capture_output=True, env=environment())
 
 
 def _wait_until_healthy(served: Served) -> None:

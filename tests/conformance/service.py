@@ -1,4 +1,4 @@
-"""What the conformance room keeps: a way to announce changes, and a book of the calls that were cancelled.
+"""What the conformance room keeps: its tasks, a way to announce changes, and the calls that were cancelled.
 
 The room exists for referees only. It is mounted by name (`--rooms tests.conformance.room:ROOM`), never by default.
 """
@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pentad.kernel.ports import Database
 from pentad.mcp.changes import ListKind, list_changed, resource_updated
 from pentad.platform import Platform
+from tests.conformance.timed_tasks import TimedTasks
 
 WATCHED = "test://watched-resource"
 
@@ -21,6 +22,7 @@ class Fixtures:
         self._database = database
         self._cancelled: dict[str, asyncio.Event] = {}
         self.watched_version = 0
+        self.tasks = TimedTasks()
 
     async def announce(self, kind: ListKind) -> None:
         """Tell everyone who listens that a list is no longer what it was."""

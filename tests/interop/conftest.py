@@ -1,5 +1,6 @@
-"""One server, and the foreign environments, for all interop tests."""
+"""One server, the foreign environments and a browser for all interop tests."""
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.conformance.server import Served, serving
 from tests.interop.environments import sdk_python
+from tests.interop.oauth_peers import Peer, browser, chromium
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +20,13 @@ def served() -> Generator[Served]:
 @pytest.fixture(scope="session")
 def sdk() -> Path:
     return sdk_python()
+
+
+@pytest.fixture(scope="session")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
+    """A browser; the persons in it do not share cookies. Skips where there is none, unless BROWSER_REQUIRED is set."""
+    if (program := chromium()) is None:
+        message = "There is no Chromium on this machine: install the package `chromium`."
+        pytest.fail(message) if os.environ.get("BROWSER_REQUIRED") else pytest.skip(message)
+    with browser(program, tmp_path_factory.mktemp("browser") / "log") as peer:
+        yield peer

@@ -7,23 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.node import node, npm_folder
 from tests.conformance.room import ROOM
 from tests.conformance.server import CONFORMANCE_ROOM, REPOSITORY, Served, environment, pentad
+from tests.interop.inspector import inspector_command
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
-
-PACKAGE = "@modelcontextprotocol/inspector"
-VERSION = "2.12.0"
 
 
 @pytest.fixture(scope="session")
 def inspector() -> list[str]:
-    """The command that starts the Inspector without its browser."""
-    folder = npm_folder("interop/inspector", [f"{PACKAGE}@{VERSION}"])
-    package = folder / "node_modules" / PACKAGE
-    described = json.loads((package / "package.json").read_text(encoding="utf-8"))
-    return [node(folder), str(package / described["bin"]["mcp-inspector"]), "--cli"]
+    return inspector_command()
 
 
 @pytest.fixture(params=["http legacy", "http modern", "stdio legacy", "stdio modern"])

@@ -244,6 +244,8 @@ def test_rooms_may_be_a_plain_list(home: Path) -> None:
         ("[jwt]\nissuers = 'x'", "JSON"),
         ("workers = 0", "At least one"),
         ("[audit]\ndays = 0", "at least a day"),
+        ("[login]\naccess_token_minutes = 0.01", "0.02 (a second)"),
+        ("[login]\naccess_token_minutes = 1e12", "0.02 (a second)"),
     ],
 )
 def test_a_slip_in_the_file_is_refused_with_what_would_do(home: Path, toml: str, said: str) -> None:

@@ -219,7 +219,7 @@ class LoginSettings:
         True, "Whether clients may log in with OAuth 2.1: a person signs in and consents."
     )
     open_registration: bool = setting(True, "Whether clients may register themselves (RFC 7591).")
-    access_token_minutes: int = setting(60, "Minutes an access token is good for.")
+    access_token_minutes: float = setting(60.0, "Minutes an access token is good for, at least a second (0.02).")
     refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
     grant_days: int = setting(365, "Days after which a person has to consent again.")
 
@@ -433,7 +433,12 @@ def _check_login(login: LoginSettings) -> None:
         raise Misconfigured(
             "login.session_idle_hours and login.session_days must be positive.", hint="12 and 14 suit most teams."
         )
-    for name in ("access_token_minutes", "refresh_token_days", "grant_days"):
+    if not 1 <= login.access_token_minutes * 60 <= MOST_DAYS * 86_400:
+        raise Misconfigured(
+            f"login.access_token_minutes is {login.access_token_minutes:g}.",
+            hint=f"It is 0.02 (a second) to {MOST_DAYS * 1440}.",
+        )
+    for name in ("refresh_token_days", "grant_days"):
         if not 1 <= (value := getattr(login, name)) <= MOST_DAYS:
             raise Misconfigured(f"login.{name} is {value}.", hint=f"It is 1 to {MOST_DAYS}.")
 
