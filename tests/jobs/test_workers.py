@@ -153,7 +153,7 @@ async def test_a_schedule_runs_in_one_process_and_again_when_it_is_due(stores: S
             assert 50 < due - clock.now() <= 63
             await turn(one, clock, 70)
         await until(lambda: _rested(one), lambda count: count and len(ran) == 4)
-        assert await one.dead() == []
+        assert await one.stored(state="dead") == []
     assert ran == ["tick"] * 4
 
 

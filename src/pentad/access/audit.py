@@ -5,7 +5,7 @@ the store is unavailable, entries wait and are tried again; when too many wait, 
 entry is lost if the process dies within the second before it is stored.
 
 One row holds a second's entries: a row for each would cost a busy server more than the calls themselves. A batch is
-named by a UUIDv7, which orders batches by time and makes storing one twice harmless. `audit_chain.py` links the batches,
+named by a UUIDv7, which orders batches by time and makes storing one twice harmless. `audit_chain.py` links them and
 `audit_query.py` reads them.
 """
 

@@ -71,7 +71,7 @@ class Verification:
     """The first place that does not fit; None if the chain is whole."""
 
 
-class _Broken(Exception):  # noqa: N818  not an error of the program
+class _Broken(Exception):
     """The first place that does not fit."""
 
 

@@ -1,7 +1,7 @@
 """Reads the audit trail: pages from the newest entry back, and everything from the oldest on.
 
-Entries are inside batches, so a filter decodes what it reads. A page reads a bounded number of batches: if that finds too
-few entries, the page is short and its cursor goes on from there.
+Entries are inside batches, so a filter decodes what it reads. A page reads a bounded number of batches: if they hold
+too few matching entries, the page is short and its cursor goes on from there.
 """
 
 import re
@@ -169,7 +169,8 @@ async def recent(db: Database, limit: int = 100, wanted: AuditFilter = EVERYTHIN
     found: list[StoredEntry] = []
     cursor: str | None = None
     while True:
-        page = await db.read(lambda rows, cursor=cursor: read_page(rows, wanted, limit - len(found), cursor))
+        left = limit - len(found)
+        page = await db.read(lambda rows, cursor=cursor, left=left: read_page(rows, wanted, left, cursor))
         found += page.entries
         cursor = page.cursor
         if cursor is None or len(found) >= limit:

@@ -11,13 +11,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
+from pentad import __version__
+from pentad.access.audit import EVENTS
 from pentad.app import App
 from pentad.console.routes import Console
+from pentad.http.administration import administration_routes
 from pentad.http.audit import audit_routes
 from pentad.http.error_responses import error_headers
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
-from pentad.http.server_pages import ServerPages
+from pentad.http.server_pages import ServerPages, readiness
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
 
@@ -35,6 +38,10 @@ def all_routes(
     """The server's own routes, the console's, and those the rooms mount, by the room's name."""
     console = Console(app)
     routes: list[BaseRoute] = [*console.own_routes(), *_own_routes(app, resources)]
+    administration = administration_routes(app.administration, lambda: health(app))
+    check_routes(administration)
+    audit_routes(administration, EVENTS, app.record)
+    routes.extend(administration)
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
     for room, more in mounted:
         of_rooms[room].extend(more)
@@ -44,10 +51,22 @@ def all_routes(
         resources.add(room, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)
     routes.append(console.last_route())
+    return application(routes)
+
+
+def application(routes: Sequence[BaseRoute]) -> Starlette:
+    """The routes as an application whose errors are JSON."""
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
     found = _Routes(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     found.router.redirect_slashes = False
     return found
+
+
+async def health(app: App) -> dict[str, Any]:
+    """The readiness in detail, with the state of the audit trail and of the jobs."""
+    _, body = await readiness(app)
+    trail = {"waiting": app.audit.waiting(), "dropped": app.audit.dropped}
+    return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts()}
 
 
 def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:

@@ -7,7 +7,7 @@ import asyncio
 import base64
 import functools
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
@@ -16,10 +16,11 @@ from urllib.parse import urlencode, urlsplit
 import click
 
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated, Unavailable
-from pentad.terminal.launcher import launcher
+from pentad.terminal.launcher import Routes, launcher
 from pentad.terminal.options import Decorator, Verb, settings_options
 
 if TYPE_CHECKING:
+    from pentad.net.fetch import HttpFetcher
     from pentad.settings.model import Settings
 
 T = TypeVar("T")
@@ -34,6 +35,8 @@ _SERVER_OPTIONS: Final = (
 Send = Callable[[str, str, "bytes | None", str], Awaitable["tuple[int, bytes]"]]
 """Sends a request (method, path with query, body, media type); returns the status and body of the response."""
 _FIRST_ERROR: Final = 400
+_LONGEST_SILENCE: Final = 3_600.0
+"""How long a stream of the audit trail may have nothing to say."""
 _BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
@@ -142,6 +145,38 @@ class Target:
 
         return asyncio.run(run())
 
+    def call_route(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The JSON of a route of administration, or its error raised: on the server, or on the settings' store."""
+
+        async def run() -> Any:
+            async with self.stream_route(method, path, query, body) as chunks:
+                return json.loads(b"".join([chunk async for chunk in chunks]))
+
+        return asyncio.run(run())
+
+    @asynccontextmanager
+    async def stream_route(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """The body of a route of administration as it arrives, or its error raised."""
+        given = urlencode({name: value for name, value in (query or {}).items() if value is not None})
+        encoded = None if body is None else json.dumps(body).encode()
+        opened = launcher().open_routes(self.settings) if self.server is None else _remote_routes(self.server)
+        async with (
+            opened as routes,
+            routes.open(method, f"{path}?{given}" if given else path, encoded, "application/json") as (status, chunks),
+        ):
+            if status >= _FIRST_ERROR:
+                answer = b"".join([chunk async for chunk in chunks])
+                raise error_from_answer(status, parse_answer(status, answer))
+            yield chunks
+
     def call_tool(self, name: str, arguments: Mapping[str, Any], *rooms: str) -> dict[str, Any]:
         """The structured result of one tool call."""
         return self.run(lambda client: client.call_tool(name, arguments), *rooms)
@@ -200,8 +235,56 @@ def _authorization(token: str | None, user: str | None) -> str | None:
 
 @asynccontextmanager
 async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server. Requests can go to exactly the host the user named."""
+    """A session with a server."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
+
+    async with _remote_fetcher(server) as (fetcher, base):
+        hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
+        session = RemoteServer(server.url, server.authorization, fetcher, login_hint=hint)
+
+        async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
+            headers = _headers(server, body, media_type)
+            answer = await fetcher.fetch(
+                base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
+            )
+            return answer.status, answer.body
+
+        try:
+            await session.open()
+            yield session, send
+        finally:
+            await session.close()
+
+
+class _RemoteRoutes:
+    """The routes of a server over HTTP."""
+
+    def __init__(self, server: Server, fetcher: "HttpFetcher", base: str) -> None:
+        self._server = server
+        self._fetcher = fetcher
+        self._base = base
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, body: bytes | None, media_type: str
+    ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
+        headers = _headers(self._server, body, media_type)
+        async with self._fetcher.stream(
+            self._base + path, method=method, headers=headers, body=body, idle=_LONGEST_SILENCE
+        ) as answer:
+            yield answer.status, answer.chunks
+
+
+@asynccontextmanager
+async def _remote_routes(server: Server) -> AsyncGenerator[Routes]:
+    async with _remote_fetcher(server) as (fetcher, base):
+        yield _RemoteRoutes(server, fetcher, base)
+
+
+@asynccontextmanager
+async def _remote_fetcher(server: Server) -> "AsyncGenerator[tuple[HttpFetcher, str]]":
+    """A fetcher that reaches exactly the host the user named, and the URL that its paths begin with."""
+    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS
     from pentad.net.fetch import HttpFetcher
     from pentad.net.policy import FetchPolicy
 
@@ -219,22 +302,15 @@ async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]
         timeout=TIMEOUT_SECONDS,
     )
     fetcher = HttpFetcher(policy)
-    hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
-    session = RemoteServer(server.url, server.authorization, fetcher, login_hint=hint)
-    base = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
-
-    async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
-        headers = {} if server.authorization is None else {"Authorization": server.authorization}
-        if body is not None:
-            headers["Content-Type"] = media_type
-        answer = await fetcher.fetch(
-            base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
-        )
-        return answer.status, answer.body
-
     try:
-        await session.open()
-        yield session, send
+        yield (
+            fetcher,
+            f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}",
+        )
     finally:
-        await session.close()
         await fetcher.close()
+
+
+def _headers(server: Server, body: bytes | None, media_type: str) -> dict[str, str]:
+    headers = {} if server.authorization is None else {"Authorization": server.authorization}
+    return headers if body is None else {**headers, "Content-Type": media_type}
