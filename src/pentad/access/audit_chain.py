@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import InvalidInput
@@ -206,10 +206,10 @@ class _Walk:
         checkpoint = _ends(rows)[1]
         if rows.value("SELECT COUNT(*) FROM audit_batches WHERE number <= ?", checkpoint.number):
             raise _Broken(f"There is a batch before {checkpoint.number + 1}, where the trail begins.")
-        count, newest = rows.one("SELECT COUNT(*), MAX(id) FROM audit_batches WHERE number IS NULL") or (0, None)
-        self.uncovered = count
-        if not count:
+        newest: Any = rows.value("SELECT MAX(id) FROM audit_batches WHERE number IS NULL")
+        if newest is None:
             return
+        self.uncovered = int(rows.value("SELECT COUNT(*) FROM audit_batches WHERE number IS NULL"))
         written = self._written_at(bytes(newest))
         if checkpoint.number or (self.since is not None and written > self.since + _SKEW_SECONDS):
             raise _Broken("A batch without a number was inserted, or written by an older Pentad after the upgrade.")

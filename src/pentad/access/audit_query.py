@@ -122,8 +122,10 @@ def read_filter(given: Mapping[str, str | None], now: float) -> AuditFilter:
     }
     if "user" in texts:
         texts["user"] = texts["user"] if ":" in texts["user"] else texts["user"].lower()
-    times = {name: read_time(name, given[name] or "", now) for name in ("since", "until") if given.get(name)}
-    return AuditFilter(**texts, **times)
+    since, until = (
+        None if not (text := given.get(name)) else read_time(name, text, now) for name in ("since", "until")
+    )
+    return AuditFilter(**texts, since=since, until=until)
 
 
 def read_time(name: str, text: str, now: float) -> float:
@@ -149,7 +151,7 @@ def read_page(rows: Rows, wanted: AuditFilter, limit: int, cursor: str | None = 
     found: list[StoredEntry] = []
     marks, read, size = wanted.marks(), 0, 0
     head = read_head(rows).number
-    for batch, encoded in _batches_back(rows, below, first_batch_id(wanted.since or 0.0)):
+    for batch, encoded in _batches_back(rows, below, first_batch_id(wanted.since or 0.0), includes_newest=index > 0):
         read, size = read + 1, size + len(encoded)
         if all(mark in encoded for mark in marks):
             entries = decode_entries(encoded)
@@ -217,9 +219,9 @@ def _place(cursor: str | None) -> tuple[bytes, int]:
     return bytes.fromhex(found[1]), int(found[2])
 
 
-def _batches_back(rows: Rows, newest: bytes, oldest: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Batches from `newest` to `oldest`, both included, read a few at a time."""
-    comparison = "<="
+def _batches_back(rows: Rows, newest: bytes, oldest: bytes, *, includes_newest: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Batches from `newest` to `oldest`, read a few at a time; without `newest` itself if nothing of it is left."""
+    comparison = "<=" if includes_newest else "<"
     while page := rows.all(
         f"SELECT id, entries FROM audit_batches WHERE id >= ? AND id {comparison} ? ORDER BY id DESC LIMIT ?",  # noqa: S608  constants
         oldest,

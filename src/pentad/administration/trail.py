@@ -13,7 +13,8 @@ from pentad.access.audit_chain import Verification, parse_link
 from pentad.access.audit_query import AuditFilter, AuditPage, StoredEntry, export, read_filter, read_page
 from pentad.administration.rights import AUDIT, require
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import Unauthenticated
+from pentad.kernel.errors import PentadError, Unauthenticated
+from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 
@@ -67,7 +68,7 @@ class Trail:
         require(actor, AUDIT)
         wanted = read_filter(given, self._clock.now())
         self._audit.event(actor, "audit followed" if follow else "audit exported", target=wanted.text())
-        return self._following(actor, wanted, after) if follow else self._lines(wanted, after)
+        return _with_error(self._following(actor, wanted, after) if follow else self._lines(wanted, after))
 
     async def verify(self, actor: Principal, head: str | None = None) -> dict[str, Any]:
         """Walk the hash chain of the trail."""
@@ -102,6 +103,15 @@ class Trail:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FOLLOW_SECONDS):
                     await self._stopping.wait()
+
+
+async def _with_error(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines. If they cannot go on, the last one says why: an export must not look whole when it is not."""
+    try:
+        async for line in lines:
+            yield line
+    except PentadError as error:
+        yield msgspec.json.encode({"error": ensure_logged(error, "Exporting the audit trail").as_json()}) + b"\n"
 
 
 def _line(one: StoredEntry) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.terminal.client import server_options
+from pentad.terminal.client import error_from_answer, server_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_error, print_json, print_table, print_text, say
 
@@ -127,16 +127,18 @@ def _last(target: "Target", filters: dict[str, Any], limit: int) -> tuple[list[d
 async def _follow(target: "Target", query: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
     async with target.stream_route("GET", f"{_AUDIT}/export", query) as chunks:
         async for line in _lines(chunks):
-            show(json.loads(line))
+            show(_entry(line))
 
 
 async def _export(target: "Target", query: dict[str, Any], file: Path) -> int:
     count = 0
     async with target.stream_route("GET", f"{_AUDIT}/export", query) as chunks:
         with click.open_file(str(file), "wb") as out:
-            async for chunk in chunks:
-                out.write(chunk)
-                count += chunk.count(b"\n")
+            async for line in _lines(chunks):
+                if line.startswith(b'{"error"'):
+                    _entry(line)
+                out.write(line + b"\n")
+                count += 1
     return count
 
 
@@ -147,6 +149,14 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         for line in lines:
             if line:
                 yield line
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    """An entry; if the line says why there are no more, that error."""
+    one = json.loads(line)
+    if "error" in one:
+        raise error_from_answer(503, one)
+    return one
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
