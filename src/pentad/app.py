@@ -47,8 +47,13 @@ from pentad.storage.open import open_database
 if TYPE_CHECKING:
     from pentad.access.anonymous import AnonymousLimits
     from pentad.access.api_keys import ApiKeys
+    from pentad.access.browser_sessions import BrowserSessions
     from pentad.access.credential_cache import CredentialCache
     from pentad.access.credentials import Authenticator
+    from pentad.access.login_reports import LoginReports
+    from pentad.access.oauth.clients import Clients
+    from pentad.access.oauth.device import DeviceCodes
+    from pentad.access.oauth.grants import Grant, Grants
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
     from pentad.access.tokens import IssuerWatch, TokenVerifier
@@ -182,10 +187,23 @@ class App:
         )
 
     @cached_property
-    def credential_cache(self) -> "CredentialCache":
+    def credential_cache(self) -> "CredentialCache[Principal]":
         from pentad.access.credential_cache import CredentialCache
 
         return CredentialCache(clock=self.clock)
+
+    @cached_property
+    def browser_sessions(self) -> "BrowserSessions":
+        from pentad.access.browser_sessions import BrowserSessions
+
+        sessions = BrowserSessions(
+            self.database,
+            idle_hours=self.settings.login.session_idle_hours,
+            longest_days=self.settings.login.session_days,
+            clock=self.clock,
+        )
+        sessions.follow(self.database)
+        return sessions
 
     @cached_property
     def passwords(self) -> "Passwords":
@@ -197,13 +215,51 @@ class App:
     def users(self) -> "Users":
         from pentad.access.users import Users
 
-        return Users(self.database, self.passwords, on_change=self.credential_cache.forget, clock=self.clock)
+        return Users(self.database, self.passwords, on_change=self._forget_logins, clock=self.clock)
+
+    def _forget_logins(self, subject: str) -> None:
+        self.credential_cache.forget(subject)
+        if "browser_sessions" in self.__dict__:
+            self.browser_sessions.forget(subject)
 
     @cached_property
     def api_keys(self) -> "ApiKeys":
         from pentad.access.api_keys import ApiKeys
 
         return ApiKeys(self.database, on_change=self.credential_cache.forget, clock=self.clock)
+
+    @cached_property
+    def login_reports(self) -> "LoginReports":
+        from pentad.access.login_reports import LoginReports
+
+        return LoginReports(self.audit.record, clock=self.clock)
+
+    @cached_property
+    def oauth_clients(self) -> "Clients":
+        from pentad.access.oauth.clients import Clients
+
+        return Clients(self.database, self.fetcher, clock=self.clock)
+
+    @cached_property
+    def grants(self) -> "Grants":
+        from pentad.access.oauth.grants import Grants
+
+        def report(grant: "Grant", why: str) -> None:
+            self.login_reports.report(f"{grant.credential} of {grant.user}", "", "reuse", explanation=why, wire="http")
+
+        return Grants(
+            self.database,
+            lifetimes=self.settings.login.lifetimes(),
+            on_change=self.credential_cache.forget,
+            report=report,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def device_codes(self) -> "DeviceCodes":
+        from pentad.access.oauth.device import DeviceCodes
+
+        return DeviceCodes(self.database, self.grants, clock=self.clock)
 
     @cached_property
     def tokens(self) -> "TokenVerifier | None":
@@ -229,15 +285,15 @@ class App:
     def authenticator(self) -> "Authenticator":
         from pentad.access.credentials import Authenticator
         from pentad.access.failed_logins import FailedLogins
-        from pentad.access.login_reports import LoginReports
 
         authenticator = Authenticator(
             self.users,
             self.api_keys,
             self.credential_cache,
+            grants=self.grants,
             tokens=self.tokens,
             failures=FailedLogins(self.database, clock=self.clock),
-            reports=LoginReports(self.audit.record, clock=self.clock),
+            reports=self.login_reports,
         )
         authenticator.follow(self.database)
         return authenticator
@@ -252,6 +308,9 @@ class App:
             clock=self.clock,
             users=self.users,
             api_keys=self.api_keys,
+            sessions=self.browser_sessions,
+            grants=self.grants,
+            clients=self.oauth_clients,
             audit=self.audit,
             jobs=self.jobs,
             stopping=self.stopping,

@@ -78,7 +78,9 @@ ACCOUNT_ROUTES = [(route.method, route.path) for route in ROUTES if route.path.s
 
 
 def filled(path: str) -> str:
-    return path.replace("{name}", "rita").replace("{id:int}", "999").replace("{id}", "a" * 16)
+    return (
+        path.replace("{name}", "rita").replace("{id:int}", "999").replace("{id:path}", "abc").replace("{id}", "a" * 16)
+    )
 
 
 @pytest.mark.requirement("admin:rights")
@@ -381,6 +383,6 @@ async def test_health_tells_the_store_the_trail_and_the_jobs(house: House) -> No
 async def test_every_route_is_described(house: House) -> None:
     _, described = await house.ask("root", "GET", "/openapi.json")
     for method, path in (*ADMIN_ROUTES, *ACCOUNT_ROUTES):
-        operation = described["paths"][path.replace(":int", "")][method.lower()]
+        operation = described["paths"][path.replace(":int", "").replace(":path", "")][method.lower()]
         assert operation["summary"]
         assert operation["tags"] in (["Administration"], ["Account"])

@@ -22,6 +22,11 @@ CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _COLUMNS: Final = "name, role, scopes, created_at"
+_OWNED: Final = (
+    "UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL",
+    "UPDATE oauth_grants SET revoked_at = ?, revoked_why = 'user removed' WHERE user_key = ? AND revoked_at IS NULL",
+)
+"""Ends what a user leaves behind: somebody who gets the name later must not get these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,11 @@ class Users:
         row = await self._db.lookup(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
         return None if row is None else _user(row)
 
+    async def first_admin(self) -> User | None:
+        """The administrator to greet at the start: `admin`, or else the first by name."""
+        admins = [user for user in await self.all() if user.role == "admin"]
+        return next((user for user in admins if user.name == FIRST_ADMIN), admins[0] if admins else None)
+
     async def count(self) -> int:
         """How many users there are."""
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
@@ -124,8 +134,10 @@ class Users:
         return changed
 
     async def remove(self, name: str, *, may_empty: bool = True) -> None:
-        """Remove a user and revoke its keys. The last administrator cannot be removed before all other users, and
-        with `may_empty` False not even then."""
+        """Remove a user and revoke its keys and grants. The last administrator cannot go before all others.
+
+        Without `may_empty` it cannot go even then.
+        """
         if not is_user_name(name):
             raise _unknown(name)
         now = self._clock.now()
@@ -135,14 +147,17 @@ class Users:
                 raise _unknown(name)
             if not may_empty or tx.value("SELECT COUNT(*) FROM users"):
                 _keep_an_admin(tx, name)
-            tx.run("UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL", now, name.lower())
+            for owned in _OWNED:
+                tx.run(owned, now, name.lower())
+            _end_logins(tx, name)
+            tx.run("DELETE FROM user_identities WHERE user_key = ?", name.lower())
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
         self._changed(name)
 
     async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
-        """Replace a password; logins with the old one end at once."""
+        """Replace a password; logins with the old one end at once, browser sessions too."""
         if not is_user_name(name):
             raise _unknown(name)
         encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
@@ -150,6 +165,7 @@ class Users:
         def work(tx: Transaction) -> None:
             if tx.run("UPDATE users SET password_hash = ? WHERE name_key = ?", encoded, name.lower()) == 0:
                 raise _unknown(name)
+            _end_logins(tx, name)
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
@@ -209,6 +225,12 @@ class Users:
 def _keep_an_admin(tx: Transaction, name: str) -> None:
     if not tx.value("SELECT COUNT(*) FROM users WHERE role = 'admin'"):
         raise Conflict(f"{name!r} is the last administrator.", hint="Add another user with the role admin first.")
+
+
+def _end_logins(tx: Transaction, name: str) -> None:
+    """End the user's browser sessions and login links."""
+    tx.run("DELETE FROM browser_sessions WHERE user_key = ?", name.lower())
+    tx.run("DELETE FROM login_links WHERE user_key = ?", name.lower())
 
 
 def _insert(tx: Transaction, user: User, encoded: str) -> bool:

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 from pentad.access.api_keys import ApiKeys
 from pentad.access.audit import AuditTrail
+from pentad.access.browser_sessions import BrowserSessions
+from pentad.access.oauth.clients import Clients
+from pentad.access.oauth.grants import Grants
 from pentad.access.users import Users
 from pentad.administration.accounts import Accounts, CheckPassword
+from pentad.administration.logins import Logins
 from pentad.administration.server import ServerAdministration
 from pentad.administration.trail import Trail
 from pentad.jobs.queue import JobQueue
@@ -22,6 +26,7 @@ class Administration:
     """What can be administered."""
 
     accounts: Accounts
+    logins: Logins
     trail: Trail
     server: ServerAdministration
 
@@ -33,6 +38,9 @@ def administration(
     clock: Clock,
     users: Users,
     api_keys: ApiKeys,
+    sessions: BrowserSessions,
+    grants: Grants,
+    clients: Clients,
     audit: AuditTrail,
     jobs: JobQueue,
     stopping: asyncio.Event,
@@ -42,6 +50,7 @@ def administration(
     """The use cases over these parts of a server."""
     return Administration(
         Accounts(users, api_keys, audit, clock, check_password),
+        Logins(users, sessions, grants, clients, audit, clock),
         Trail(database, audit, clock, stopping, principal_now),
         ServerAdministration(settings, jobs, audit),
     )

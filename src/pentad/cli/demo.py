@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pentad.terminal.options import read_settings
-from pentad.terminal.output import print_text, warn
+from pentad.terminal.output import print_text, say, warn
 
 if TYPE_CHECKING:
     from pentad.app import App
@@ -37,7 +37,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
     The login is admin / admin. Ctrl-C stops the demo.
     """
-    from pentad.cli.http_server import run_server
+    from pentad.cli.http_server import login_link, run_server
     from pentad.http.ports import port_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
@@ -45,14 +45,23 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     settings = _demo_settings(port, grpc_port, data)
     configure_logging("warning", settings.log.format)
 
+    link: str | None = None
+
+    async def prepare(app: "App") -> None:
+        nonlocal link
+        await _prepare(app)
+        link = await login_link(app.settings, app.users, app.browser_sessions)
+
     def announce(app: "App") -> None:
         print_text(_welcome(app.settings, port_address(app.settings, [opened.room for opened in app.rooms])))
         sys.stdout.flush()
+        if link is not None:
+            say(f"\nLog in with your browser, once within ten minutes: {link}")
         if not no_open:
-            _open_browser(app.settings.url("/"))
+            _open_browser(link or app.settings.url("/"))
 
     with contextlib.suppress(KeyboardInterrupt):
-        run_server(settings, bind(_HOST, port), prepare=_prepare, announce=announce)
+        run_server(settings, bind(_HOST, port), prepare=prepare, announce=announce)
 
 
 def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":

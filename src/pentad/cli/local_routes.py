@@ -9,6 +9,9 @@ from starlette.applications import Starlette
 
 from pentad.access.api_keys import ApiKeys
 from pentad.access.audit import AuditTrail
+from pentad.access.browser_sessions import BrowserSessions
+from pentad.access.oauth.clients import Clients
+from pentad.access.oauth.grants import Grants
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
 from pentad.administration.services import administration
@@ -20,6 +23,7 @@ from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Unauthenticated
 from pentad.kernel.principal import LOCAL, Principal
+from pentad.net.fetch import HttpFetcher
 from pentad.settings.model import Settings
 from pentad.storage.migrations import apply
 
@@ -31,6 +35,7 @@ async def open_routes(settings: Settings) -> AsyncGenerator["LocalRoutes"]:
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
         audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
+        fetcher = HttpFetcher(settings.fetch)
         with closing(Passwords()) as passwords:
             services = administration(
                 settings=settings,
@@ -38,6 +43,9 @@ async def open_routes(settings: Settings) -> AsyncGenerator["LocalRoutes"]:
                 clock=clock,
                 users=Users(database, passwords),
                 api_keys=ApiKeys(database),
+                sessions=BrowserSessions(database),
+                grants=Grants(database),
+                clients=Clients(database, fetcher),
                 audit=audit,
                 jobs=JobQueue(database, clock),
                 stopping=asyncio.Event(),
@@ -48,6 +56,7 @@ async def open_routes(settings: Settings) -> AsyncGenerator["LocalRoutes"]:
                 yield LocalRoutes(application(administration_routes(services)))
             finally:
                 await audit.stop()
+                await fetcher.close()
 
 
 class LocalRoutes:

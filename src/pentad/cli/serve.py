@@ -12,6 +12,7 @@ from pentad.terminal.options import settings_options
 from pentad.terminal.output import print_text, say
 
 if TYPE_CHECKING:
+    from pentad.access.browser_sessions import BrowserSessions
     from pentad.access.users import Users
     from pentad.app import App
     from pentad.net.supervisor import WorkerLink
@@ -48,7 +49,7 @@ def _serve(settings: "Settings") -> None:
     from pentad.net.listen import bind
 
     async def prepare(app: "App") -> None:
-        await _first_login(settings, app.users)
+        await _first_login(app.settings, app.users, app.browser_sessions)
 
     def announce(app: "App") -> None:
         _print_address(app.settings, port_address(app.settings, [opened.room for opened in app.rooms]))
@@ -74,7 +75,7 @@ def _supervise(settings: "Settings") -> None:
     import contextlib
     import dataclasses
 
-    from pentad.cli.store import open_users
+    from pentad.cli.store import open_sessions, open_users
     from pentad.http.ports import check_free, port_address
     from pentad.net.listen import bind, bound_port
     from pentad.net.supervisor import supervise
@@ -86,19 +87,23 @@ def _supervise(settings: "Settings") -> None:
             grpc = port_address(known, find_rooms(known.rooms))
             if grpc is not None:
                 check_free(known)
-            async with open_users(known) as users:
-                await _first_login(known, users)
+            async with open_users(known) as users, open_sessions(known) as sessions:
+                await _first_login(known, users, sessions)
             command = [sys.executable, "-m", "pentad.cli.main", *sys.argv[1:]]
             await supervise(command, listener, workers=settings.workers, ready=lambda _: _print_address(known, grpc))
 
     asyncio.run(run())
 
 
-async def _first_login(settings: "Settings", users: "Users") -> None:
+async def _first_login(settings: "Settings", users: "Users", sessions: "BrowserSessions") -> None:
     """Create the first user. Its password goes to stderr only: logs are kept, and a password must not be."""
+    from pentad.cli.http_server import login_link
+
     if settings.auth == "required" and (password := await users.ensure_first_admin()) is not None:
         say(f"First start: log in as admin with the password {password}")
         say("It is shown only now; `pentad users passwd admin` changes it.")
+    if (link := await login_link(settings, users, sessions)) is not None:
+        say(f"Log in with your browser, once within ten minutes: {link}")
 
 
 def _print_address(settings: "Settings", grpc: str | None) -> None:

@@ -8,7 +8,7 @@ import click
 
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
-from pentad.terminal.output import print_json, print_table, say
+from pentad.terminal.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
     from pentad.terminal.client import Target
@@ -23,7 +23,7 @@ scope_option = click.option(
 
 @click.group()
 def users() -> None:
-    """Add, list, change and remove users; set passwords."""
+    """Add, list, change and remove users; set passwords; make login links."""
 
 
 @users.command()
@@ -90,6 +90,15 @@ def passwd(name: str, password_stdin: bool, target: "Target") -> None:
     """Set a user's password; logins with the old one end."""
     target.call_route("PUT", f"{_path(name)}/password", body={"password": _password(password_stdin)})
     say(f"Changed the password of {name}.")
+
+
+@users.command()
+@click.argument("name")
+@server_options("port")
+def link(name: str, target: "Target") -> None:
+    """Print a link that logs a user in with a browser. It works once, for ten minutes."""
+    print_text(target.site(target.call_route("POST", f"{_path(name)}/link")["path"]))
+    say("The link works once, for ten minutes. Give it to nobody else.")
 
 
 def _path(name: str) -> str:

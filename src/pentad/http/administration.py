@@ -18,6 +18,7 @@ from pentad.administration.rights import require
 from pentad.administration.services import Administration
 from pentad.administration.trail import PAGE
 from pentad.http.guards.credentials import client_of
+from pentad.http.login import link_path
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Principal
@@ -220,6 +221,10 @@ async def _create_own_key(request: AdminRequest) -> dict[str, Any]:
     )
 
 
+async def _make_link(request: AdminRequest) -> dict[str, Any]:
+    return {"path": link_path(await request.admin.logins.make_link(request.actor, request.path("name")))}
+
+
 async def _change_own_password(request: AdminRequest) -> dict[str, Any]:
     given = await request.body(OwnPassword)
     return await request.admin.accounts.change_own_password(
@@ -268,6 +273,24 @@ ROUTES: Final = (
                _create_key, NewKey, status=201),
     AdminRoute("DELETE", "/api/admin/keys/{id}", "Revoke an API key.",
                lambda r: r.admin.accounts.revoke_key(r.actor, r.path("id"))),
+    AdminRoute("POST", "/api/admin/users/{name}/link", "Make a link that logs a user in once, within ten minutes.",
+               _make_link),
+    AdminRoute("DELETE", "/api/admin/users/{name}/sessions", "Log a user out in all browsers.",
+               lambda r: r.admin.logins.end_sessions(r.actor, r.path("name"))),
+    AdminRoute("GET", "/api/admin/sessions", "List the browser sessions.",
+               lambda r: _listed("sessions", r.admin.logins.sessions(r.actor, user=r.query("user"))),
+               parameters=(Parameter("user", "Only the sessions of this user."),)),
+    AdminRoute("DELETE", "/api/admin/sessions/{id}", "Log one browser out.",
+               lambda r: r.admin.logins.end_session(r.actor, r.path("id"))),
+    AdminRoute("GET", "/api/admin/clients", "List the OAuth clients.",
+               lambda r: _listed("clients", r.admin.logins.clients(r.actor))),
+    AdminRoute("DELETE", "/api/admin/clients/{id:path}", "Remove an OAuth client and end its grants.",
+               lambda r: r.admin.logins.remove_client(r.actor, r.path("id"))),
+    AdminRoute("GET", "/api/admin/grants", "List the grants: which client acts for which user.",
+               lambda r: _listed("grants", r.admin.logins.grants(r.actor, user=r.query("user"))),
+               parameters=(Parameter("user", "Only the grants of this user."),)),
+    AdminRoute("DELETE", "/api/admin/grants/{id}", "End a grant and its tokens.",
+               lambda r: r.admin.logins.revoke_grant(r.actor, r.path("id"))),
     AdminRoute("GET", "/api/admin/settings", "List the settings with value, source and description.",
                lambda r: {"settings": r.admin.server.settings(r.actor)}),
     AdminRoute("GET", "/api/admin/jobs", "List the jobs that are not done.",
@@ -296,6 +319,16 @@ ROUTES: Final = (
                _create_own_key, OwnKey, status=201),
     AdminRoute("DELETE", "/api/account/keys/{id}", "Revoke one of your API keys.",
                lambda r: r.admin.accounts.revoke_own_key(r.actor, r.path("id"))),
+    AdminRoute("GET", "/api/account/sessions", "List the browsers you are logged in with.",
+               lambda r: _listed("sessions", r.admin.logins.own_sessions(r.actor))),
+    AdminRoute("DELETE", "/api/account/sessions", "Log out in all browsers.",
+               lambda r: r.admin.logins.end_own_sessions(r.actor)),
+    AdminRoute("DELETE", "/api/account/sessions/{id}", "Log out in one of your browsers.",
+               lambda r: r.admin.logins.end_own_session(r.actor, r.path("id"))),
+    AdminRoute("GET", "/api/account/grants", "List the clients that act for you.",
+               lambda r: _listed("grants", r.admin.logins.own_grants(r.actor))),
+    AdminRoute("DELETE", "/api/account/grants/{id}", "End one of your grants and its tokens.",
+               lambda r: r.admin.logins.revoke_own_grant(r.actor, r.path("id"))),
     AdminRoute("GET", "/api/account/audit", "Read the audit trail of your own calls, newest first.",
                lambda r: r.admin.trail.own_page(r.actor, r.filters, limit=r.limit, cursor=r.query("cursor")),
                parameters=(*_FILTERS[1:], *_PAGING)),

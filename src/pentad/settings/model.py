@@ -21,6 +21,7 @@ from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
+    from pentad.access.oauth.grants import Lifetimes
     from pentad.access.secret_box import SecretBox
     from pentad.search.remote import RemoteModel
 
@@ -30,6 +31,7 @@ NO_TABLE: Final[Mapping[str, Any]] = MappingProxyType({})
 """The default of a setting that is a table."""
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
+MOST_DAYS: Final = 36_500
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
 """Pages about the server that an operator may open to callers without a login."""
 
@@ -146,6 +148,29 @@ class TokenSettings(IssuerSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class LoginSettings:
+    """How people and programs log in."""
+
+    authorization_server: bool = setting(
+        True, "Whether clients may log in with OAuth 2.1: a person signs in and consents."
+    )
+    open_registration: bool = setting(True, "Whether clients may register themselves (RFC 7591).")
+    access_token_minutes: int = setting(60, "Minutes an access token is good for.")
+    refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
+    grant_days: int = setting(365, "Days after which a person has to consent again.")
+
+    session_idle_hours: float = setting(12.0, "Hours without use after which a browser has to log in again.")
+    session_days: float = setting(14.0, "Days after which a browser has to log in again in any case.")
+
+    def lifetimes(self) -> "Lifetimes":
+        """How long grants and their tokens live."""
+        from pentad.access.oauth.grants import Lifetimes
+
+        day = 86_400.0
+        return Lifetimes(self.access_token_minutes * 60.0, self.refresh_token_days * day, self.grant_days * day)
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """The log, always on stderr."""
 
@@ -233,6 +258,7 @@ class Settings:
     )
     limits: Limits = field(default_factory=Limits)
     jwt: TokenSettings = field(default_factory=TokenSettings)
+    login: LoginSettings = field(default_factory=LoginSettings)
     fetch: FetchPolicy = field(default_factory=FetchPolicy)
     log: LogSettings = field(default_factory=LogSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
@@ -310,6 +336,7 @@ def checked(settings: Settings) -> Settings:
             raise Misconfigured(f"{name} is {getattr(settings, name)}.", hint=f"A port is 0 to {MOST_PORTS}.")
     if settings.workers < 1:
         raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
+    _check_login(settings.login)
     if settings.audit.days < 1:
         raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
     if settings.auth == "none" and not is_loopback(settings.host):
@@ -333,6 +360,16 @@ def checked(settings: Settings) -> Settings:
         raise Misconfigured(f"The token issuer {repeated!r} is set twice.", hint="Keep one of the two tables.")
     settings.secret_box()
     return settings
+
+
+def _check_login(login: LoginSettings) -> None:
+    if not (login.session_idle_hours > 0 and login.session_days > 0):
+        raise Misconfigured(
+            "login.session_idle_hours and login.session_days must be positive.", hint="12 and 14 suit most teams."
+        )
+    for name in ("access_token_minutes", "refresh_token_days", "grant_days"):
+        if not 1 <= (value := getattr(login, name)) <= MOST_DAYS:
+            raise Misconfigured(f"login.{name} is {value}.", hint=f"It is 1 to {MOST_DAYS}.")
 
 
 def _check_edge(settings: Settings) -> None:

@@ -145,6 +145,10 @@ class Target:
 
         return asyncio.run(run())
 
+    def site(self, path: str) -> str:
+        """The URL of a path on the server, or on the one these settings would start."""
+        return self.settings.url(path) if self.server is None else _base(self.server) + path
+
     def call_route(
         self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
@@ -303,12 +307,15 @@ async def _remote_fetcher(server: Server) -> "AsyncGenerator[tuple[HttpFetcher, 
     )
     fetcher = HttpFetcher(policy)
     try:
-        yield (
-            fetcher,
-            f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}",
-        )
+        yield fetcher, _base(server)
     finally:
         await fetcher.close()
+
+
+def _base(server: Server) -> str:
+    """The URL that the paths of a server begin with."""
+    parts = urlsplit(server.url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
 
 
 def _headers(server: Server, body: bytes | None, media_type: str) -> dict[str, str]:
