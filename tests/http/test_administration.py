@@ -8,18 +8,22 @@ from typing import Any
 
 import pytest
 
+from pentad.access.oauth.grants import Consent
 from pentad.app import App, open_app
 from pentad.http.administration import ROUTES
 from pentad.http.front import Front
 from pentad.settings.model import Settings
+from tests.access.oauth.opening import CHALLENGE, VERIFIER
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
+from tests.http.browsing import Browser
 from tests.http.conftest import PAGES, UNHURRIED
 from tests.stores import PostgresServer
 
 pytestmark = pytest.mark.anyio
 
 PASSWORD = "correct horse battery"
+REDIRECT = "https://client.example/callback"
 NEW_PASSWORD = "another long password"
 
 
@@ -386,3 +390,111 @@ async def test_every_route_is_described(house: House) -> None:
         operation = described["paths"][path.replace(":int", "").replace(":path", "")][method.lower()]
         assert operation["summary"]
         assert operation["tags"] in (["Administration"], ["Account"])
+
+
+async def granted(house: House, user: str, name: str = "Claude") -> tuple[str, str, str]:
+    """A client with a grant of a user: the client's id, the grant's id, and an access token."""
+    document = {"client_name": name, "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"}
+    client, _ = await house.app.oauth_clients.register(document, address="192.0.2.1")
+    expiry = house.app.clock.now() + 1_000
+    consent = Consent(user, client.id, client.name, frozenset({"*:read", "*:admin"}), "/", expiry)
+    code = await house.app.grants.make_code(consent, redirect_uri=REDIRECT, challenge=CHALLENGE)
+    issued = await house.app.grants.redeem(code, client, redirect_uri=REDIRECT, verifier=VERIFIER)
+    house.headers[f"token of {user}"] = {"authorization": f"Bearer {issued.access}"}
+    return client.id, issued.grant.id, issued.access
+
+
+@pytest.mark.requirement("admin:logins", "admin:account")
+async def test_a_grant_is_seen_and_ended_by_its_user_or_an_administrator_and_by_nobody_else(house: House) -> None:
+    client, grant, token = await granted(house, "rita")
+    _, listed = await house.ask("rita", "GET", "/api/account/grants")
+    assert [(one["id"], one["client"], one["client_name"], one["state"]) for one in listed["grants"]] == [
+        (grant, client, "Claude", "active")
+    ]
+    assert token not in json.dumps(listed)
+    assert (await house.ask("wren", "GET", "/api/account/grants"))[1] == {"grants": []}
+    assert (await house.ask("wren", "DELETE", f"/api/account/grants/{grant}"))[0] == 404
+    assert (await house.ask("token of rita", "GET", "/api/account"))[0] == 200
+    assert (await house.ask("rita", "DELETE", f"/api/account/grants/{grant}"))[0] == 200
+    assert (await house.ask("token of rita", "GET", "/api/account"))[0] == 401
+    _, second, _ = await granted(house, "rita", "Second")
+    _, everybodys = await house.ask("root", "GET", "/api/admin/grants?user=rita")
+    assert [(one["id"], one["state"]) for one in everybodys["grants"]] == [(second, "active"), (grant, "revoked")]
+    assert (await house.ask("root", "DELETE", f"/api/admin/grants/{second}"))[0] == 200
+    assert (await house.ask("token of rita", "GET", "/api/account"))[0] == 401
+    assert sorted(await house.events("grant revoked")) == sorted(
+        [("user:root", f"grant:{second}", "ok"), ("user:rita", f"grant:{grant}", "ok")]
+    )
+
+
+@pytest.mark.requirement("admin:account")
+async def test_a_token_makes_no_key_and_changes_no_password(house: House) -> None:
+    await granted(house, "root")
+    body = {"current": PASSWORD, "password": NEW_PASSWORD}
+    assert (await house.ask("token of root", "POST", "/api/account/keys", {"label": "next"}))[0] == 403
+    assert (await house.ask("token of root", "PUT", "/api/account/password", body))[0] == 403
+    assert (await house.ask("token of root", "GET", "/api/admin/users"))[0] == 200, "with *:admin granted"
+
+
+@pytest.mark.requirement("admin:logins")
+async def test_removing_a_client_ends_its_grants(house: House) -> None:
+    client, _, _ = await granted(house, "rita")
+    _, listed = await house.ask("root", "GET", "/api/admin/clients")
+    assert [(one["id"], one["name"], one["kind"], one["grants"]) for one in listed["clients"]] == [
+        (client, "Claude", "registered", 1)
+    ]
+    assert (await house.ask("root", "DELETE", f"/api/admin/clients/{client}"))[1] == {"id": client, "grants": 1}
+    assert (await house.ask("token of rita", "GET", "/api/account"))[0] == 401
+    assert (await house.ask("root", "DELETE", f"/api/admin/clients/{client}"))[0] == 404
+    assert await house.events("client removed") == [("user:root", f"client:{client}", "ok")]
+
+
+@pytest.mark.requirement("admin:logins", "admin:account")
+async def test_a_browser_is_logged_out_by_its_user_or_an_administrator(house: House) -> None:
+    first, second, third = (Browser(house.front) for _ in range(3))
+    for browser, name in ((first, "rita"), (second, "rita"), (third, "wren")):
+        assert (await browser.log_in(name)).status == 303
+    _, listed = await house.ask("rita", "GET", "/api/account/sessions")
+    assert [(one["user"], one["method"], one["browser"]) for one in listed["sessions"]] == [
+        ("rita", "password", "Test")
+    ] * 2
+    assert all(cookie not in json.dumps(listed) for cookie in first.cookies.values())
+    _, everybodys = await house.ask("root", "GET", "/api/admin/sessions")
+    wrens = next(one["id"] for one in everybodys["sessions"] if one["user"] == "wren")
+    assert (await house.ask("rita", "DELETE", f"/api/account/sessions/{wrens}"))[0] == 404
+    assert (await third.get("/api/account")).status == 200
+    assert (await house.ask("root", "DELETE", f"/api/admin/sessions/{wrens}"))[0] == 200
+    assert (await third.get("/api/account", accept="application/json")).status == 401
+    assert (await house.ask("rita", "DELETE", "/api/account/sessions"))[1]["ended"] == 2
+    assert (await first.get("/api/account", accept="application/json")).status == 401
+    assert await house.events("session ended") == [("user:root", f"session:{wrens}", "ok")]
+    assert await house.events("sessions ended") == [("user:rita", "user:rita", "ok")]
+
+
+@pytest.mark.requirement("admin:rights")
+async def test_a_foreign_page_can_not_administer_with_the_cookie_of_an_administrator(house: House) -> None:
+    browser = Browser(house.front)
+    await browser.log_in("root")
+    body = json.dumps({"name": "evil", "password": PASSWORD, "role": "admin"}).encode()
+    for headers in (
+        {"content-type": "application/json"},
+        {"content-type": "application/json", "origin": "https://evil.example"},
+        {"content-type": "application/json", "origin": browser.origin, "x-csrf-token": "wrong"},
+    ):
+        assert (await browser.send("POST", "/api/admin/users", headers, body)).status == 403
+    for path in ("/api/admin/users/rita", "/api/admin/users/rita/sessions", "/api/account/sessions"):
+        assert (await browser.send("DELETE", path, {})).status == 403
+    assert await house.app.users.find("evil") is None
+    assert await house.app.users.find("rita") is not None
+
+
+@pytest.mark.requirement("admin:rights", "admin:events")
+async def test_a_login_link_is_made_for_nobody_with_more_rights(house: House) -> None:
+    assert (await house.ask("clerk", "POST", "/api/admin/users/root/link"))[0] == 403
+    assert (await house.ask("rita", "POST", "/api/admin/users/rita/link"))[0] == 403
+    status, made = await house.ask("root", "POST", "/api/admin/users/rita/link")
+    assert (status, made["path"].startswith("/login/link?token=pentad_link_")) == (200, True)
+    assert await house.events("login link made") == [("user:root", "user:rita", "ok")]
+    whole = json.dumps([one._asdict() for one in await house.app.audit.recent(1000)])
+    assert made["path"].partition("token=")[2] not in whole
+    assert (await house.ask("root", "POST", "/api/admin/users/nobody/link"))[0] == 404

@@ -6,6 +6,7 @@ from pentad.access.audit import AuditTrail
 from pentad.administration.rights import require
 from pentad.jobs.queue import JobQueue, StoredJob
 from pentad.kernel.clock import iso
+from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import Principal
 from pentad.settings.catalogue import list_settings
 from pentad.settings.model import Settings
@@ -40,6 +41,14 @@ class ServerAdministration:
         require(actor)
         found = await self._jobs.stored(state=state, name=name, limit=limit)
         return {"jobs": [_job_json(job) for job in found], "counts": await self._jobs.counts()}
+
+    async def job(self, actor: Principal, job_id: int) -> dict[str, Any]:
+        """One job that is not done."""
+        require(actor)
+        found = await self._jobs.stored(job_id=job_id)
+        if not found:
+            raise NotFound(f"There is no job {job_id}.", hint="It may be done: done jobs are not kept.")
+        return _job_json(found[0])
 
     async def retry_job(self, actor: Principal, job_id: int) -> dict[str, Any]:
         """Queue a dead letter again, with all its attempts."""

@@ -171,6 +171,16 @@ def administration_routes(admin: Administration, health: Health | None = None) -
     return routes
 
 
+def export_route(admin: Administration) -> Callable[[Request], Awaitable[Response]]:
+    """The export for a browser: the console links to it."""
+
+    async def export(request: Request) -> Response:
+        """Export the audit trail."""
+        return _export(AdminRequest(admin, request))
+
+    return export
+
+
 def _health_route(health: Health) -> AdminRoute:
     async def handle(request: AdminRequest) -> dict[str, Any]:
         require(request.actor)

@@ -1,7 +1,7 @@
 """The ordinary routes: those every server has, the console, and those of the rooms."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,8 +14,10 @@ from starlette.types import ASGIApp
 from pentad import __version__
 from pentad.access.audit import EVENTS
 from pentad.app import App
+from pentad.console.administration import AdministrationPages
 from pentad.console.routes import Console
-from pentad.http.administration import administration_routes
+from pentad.http.administration import administration_routes, export_route
+from pentad.http.administration_forms import AdministrationForms
 from pentad.http.audit import audit_routes
 from pentad.http.error_responses import error_headers
 from pentad.http.guards.credentials import CredentialsGuard
@@ -25,6 +27,9 @@ from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.server_pages import ServerPages, readiness
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
+
+CONSOLE: Final = "console"
+"""The room of visits to pages that belong to no room."""
 
 
 class _Routes(Starlette):
@@ -43,14 +48,12 @@ def all_routes(
     """The server's own routes, the console's, and those the rooms mount, by the room's name."""
     console = Console(app)
     routes: list[BaseRoute] = [
-        *console.own_routes(),
+        *_console_routes(app, console),
+        *console.file_routes(),
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
+        *_administration_routes(app),
     ]
-    administration = administration_routes(app.administration, lambda: health(app))
-    check_routes(administration)
-    audit_routes(administration, EVENTS, app.record)
-    routes.extend(administration)
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
     for room, more in mounted:
         of_rooms[room].extend(more)
@@ -69,6 +72,27 @@ def application(routes: Sequence[BaseRoute]) -> Starlette:
     found = _Routes(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     found.router.redirect_slashes = False
     return found
+
+
+def _administration_routes(app: App) -> list[BaseRoute]:
+    routes = administration_routes(app.administration, lambda: health(app))
+    check_routes(routes)
+    audit_routes(routes, EVENTS, app.record)
+    return routes
+
+
+def _console_routes(app: App, console: Console) -> list[BaseRoute]:
+    """The pages that belong to no room, and their forms. Visits are in the audit trail."""
+    admin = app.administration
+    pages = AdministrationPages(admin, lambda: health(app))
+    routes: list[BaseRoute] = [
+        *console.home_routes(),
+        *console.administration_routes(pages),
+        *AdministrationForms(admin, console, pages).routes(),
+        Route("/console/audit/export", export_route(admin), include_in_schema=False),
+    ]
+    audit_routes(routes, CONSOLE, app.record)
+    return routes
 
 
 async def health(app: App) -> dict[str, Any]:

@@ -151,9 +151,11 @@ class JobQueue:
 
     # For administration
 
-    async def stored(self, *, state: str | None = None, name: str | None = None, limit: int = 100) -> list[StoredJob]:
+    async def stored(
+        self, *, state: str | None = None, name: str | None = None, job_id: int | None = None, limit: int = 100
+    ) -> list[StoredJob]:
         """The jobs that are not done, by default of every state, the last changed first."""
-        given = {"state": state, "name": name}
+        given = {"state": state, "name": name, "id": job_id}
         where = " AND ".join(f"{column} = ?" for column, value in given.items() if value is not None) or "1 = 1"
         found = await self.database.read(
             lambda rows: rows.all(
