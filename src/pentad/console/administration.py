@@ -81,7 +81,6 @@ def menu(principal: Principal) -> list[tuple[str, str]]:
     entries = [
         (ADMIN, "Administration") if principal.may(ACCESS, "admin") else None,
         (TRAIL, "Audit trail") if principal.may(AUDIT, "admin") else None,
-        (ACCOUNT, "Account") if principal.user is not None else None,
     ]
     return [entry for entry in entries if entry is not None]
 
@@ -364,7 +363,7 @@ class AdministrationPages:
             Form(fields, [Button("Filter")], "/console/audit", method="get"),
             Links(links),
             _entries_table(page["entries"], given, visit),
-            _pager(page["cursor"], Place(query=shown)),
+            _pager(page["cursor"], Place(query=shown), visit),
         ]
         lead = "Every call, login and administrative action. Reading it leaves an entry as well."
         return Sheet("Audit trail", blocks, lead=lead)
@@ -376,15 +375,13 @@ class AdministrationPages:
             note = Note("The chain is whole." + (" It contains the given head." if head else ""), "good")
         else:
             note = Note(f"The chain is broken. {found['fault']}", "bad")
+        removed: str = found["checkpoint"] or ""
         facts = Facts(
             [
                 ("Batches", f"{found['batches']:,}"),
                 ("Entries", f"{found['entries']:,}"),
                 ("Since", _time(found["since"])),
-                (
-                    "Removed by retention",
-                    f"up to batch {found['checkpoint'].partition(':')[0]}" if found["checkpoint"] else "",
-                ),
+                ("Removed by retention", f"up to batch {removed.partition(':')[0]}" if removed else ""),
                 ("Before the chain", f"{found['uncovered']:,} batches" if found["uncovered"] else ""),
             ]
         )
@@ -447,7 +444,7 @@ class AdministrationPages:
     async def activity(self, visit: Visit) -> Sheet:
         page = await self._admin.trail.own_page(visit.principal, {}, cursor=visit.asked("cursor") or None)
         table = _entries_table(page["entries"], {}, visit)
-        return Sheet("What you and your programs did", [table, _pager(page["cursor"], Place(("activity",)))])
+        return Sheet("What you and your programs did", [table, _pager(page["cursor"], Place(("activity",)), visit)])
 
 
 def new_key_sheet(made: Row, part: str) -> Sheet:
@@ -525,7 +522,7 @@ def _grants_table(found: Sequence[Row], part: str) -> Table:
         Column("Last used", short=True),
         Column("State", short=True),
     )
-    return Table(columns, rows, "No program acts for a user.")
+    return Table(columns, rows, "No program has been granted access.")
 
 
 def _grant_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet:
@@ -608,9 +605,9 @@ def _entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visi
     return Table(columns, rows, "No entry matches in this part of the trail.")
 
 
-def _pager(cursor: str | None, first: Place) -> Pager:
+def _pager(cursor: str | None, first: Place, visit: Visit) -> Pager:
     following = None if cursor is None else Place(first.parts, {**first.query, "cursor": cursor}, first.room)
-    return Pager(following=following, first=first)
+    return Pager("Newest first.", following, first if visit.asked("cursor") else None)
 
 
 def _key_fields() -> list[TextField | CheckBox]:

@@ -157,6 +157,7 @@ def page_response(
         below,
         _name(request.state.principal),
         csrf=session.csrf if session is not None and (logged_in or has_form(sheet.blocks)) else "",
+        has_account=request.state.principal.user is not None,
         logged_in=logged_in,
         leaves_site=leaves_site,
     )
