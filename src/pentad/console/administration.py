@@ -27,6 +27,7 @@ from pentad.kernel.pages import (
     Links,
     Note,
     Pager,
+    Pages,
     Place,
     SearchBox,
     Section,
@@ -88,9 +89,14 @@ def menu(principal: Principal) -> list[tuple[str, str]]:
 class AdministrationPages:
     """The pages of one server."""
 
-    def __init__(self, admin: Administration, health: Health) -> None:
+    def __init__(self, admin: Administration, health: Health, rooms: Mapping[str, Pages[Any]] | None = None) -> None:
         self._admin = admin
         self._health = health
+        self._room_cards = [
+            Card(Cell(title, Place((path,), room=room)), text)
+            for room, pages in (rooms or {}).items()
+            for path, title, text in pages.administration
+        ]
 
     def pages(self) -> list[AdminPage]:
         """Every page."""
@@ -138,6 +144,7 @@ class AdministrationPages:
             ("health", "Health", "The store, the rooms and the trail.", [("", str(health["status"]))]),
         ]
         cards = [Card(Cell(title, Place((path,))), text, figures) for path, title, text, figures in entries]
+        cards += self._room_cards
         return Sheet("Administration", [Cards(cards)])
 
     # Users

@@ -38,7 +38,7 @@ class Console:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
+        self.pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
 
     def home_routes(self) -> list[BaseRoute]:
         """The home page."""
@@ -55,7 +55,7 @@ class Console:
 
     def room_routes(self, opened: OpenRoom) -> list[BaseRoute]:
         """The pages of one room."""
-        pages = self._pages.get(opened.room.name)
+        pages = self.pages.get(opened.room.name)
         return [] if pages is None else [self._route(opened, page) for page in pages.pages]
 
     def last_route(self) -> BaseRoute:
@@ -81,7 +81,7 @@ class Console:
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
     async def _home(self, visit: Visit) -> Sheet:
-        return await home_sheet(self._app, visit, self._pages)
+        return await home_sheet(self._app, visit, self.pages)
 
     def administration_routes(self, pages: AdministrationPages) -> list[BaseRoute]:
         """The pages of administration, of the audit trail and of the visitor's account."""
@@ -134,7 +134,7 @@ class Console:
             raise DeadlineExceeded("This page took too long.", hint="Narrow it down, or try again later.") from None
 
     def _rooms(self, principal: Principal) -> Sequence[tuple[str, str]]:
-        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self._pages]
+        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self.pages]
         return [(room.name, room.title) for room in rooms if principal.may(room.name, "read")]
 
 

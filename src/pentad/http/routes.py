@@ -84,7 +84,7 @@ def _administration_routes(app: App) -> list[BaseRoute]:
 def _console_routes(app: App, console: Console) -> list[BaseRoute]:
     """The pages that belong to no room, and their forms. Visits are in the audit trail."""
     admin = app.administration
-    pages = AdministrationPages(admin, lambda: health(app))
+    pages = AdministrationPages(admin, lambda: health(app), console.pages)
     routes: list[BaseRoute] = [
         *console.home_routes(),
         *console.administration_routes(pages),

@@ -288,10 +288,12 @@ class Page(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
-    """The pages of a room. `figures` summarises the room in a few numbers, for this visitor."""
+    """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
+    for administrators, shown on their overview: path, title, and what is there."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
+    administration: Sequence[tuple[str, str, str]] = ()
 
 
 def when(seconds: float) -> str:
