@@ -295,6 +295,7 @@ async def test_the_trail_is_read_by_filter_and_who_reads_it_is_in_it(house: Hous
 async def test_everybody_may_read_what_they_did_themselves_and_nothing_else(house: House) -> None:
     await house.ask("rita", "GET", "/api/whoami")
     await house.ask("wren", "GET", "/api/whoami")
+    await house.app.audit.flush()
     for query in ("", "?user=wren", "?user=user:wren", "?principal=user:wren", "?user=root&outcome=ok"):
         status, page = await house.ask("rita", "GET", f"/api/account/audit{query}")
         assert status == 200

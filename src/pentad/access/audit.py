@@ -119,6 +119,7 @@ class AuditTrail:
         self._prune_at = self._clock.monotonic()
         self._incidents = Incidents(_log, clock=clock)
         self._head: Link | None = None
+        self._is_long_running = False
         self.dropped = 0
         """Entries dropped because the store was unavailable for too long or rejected them."""
 
@@ -177,7 +178,6 @@ class AuditTrail:
                 if task is not None:
                     await task
                 await self.flush()
-            self._log_head()
         except (PentadError, TimeoutError):
             _log.warning("The server stops with %d audit entries unsaved.", self.waiting())
 
@@ -270,7 +270,9 @@ class AuditTrail:
         if self._clock.monotonic() >= self._prune_at:
             self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
             await self.prune()
-            self._log_head()
+            if self._is_long_running:
+                self._log_head()
+            self._is_long_running = True  # from the second time on
 
     def _log_head(self) -> None:
         """The log keeps heads where whoever can write to the store cannot change them."""

@@ -45,6 +45,7 @@ class Trail:
         """Entries about everybody, newest first."""
         require(actor, AUDIT)
         wanted = read_filter(given, self._clock.now())
+        await self._audit.flush()  # administrators see what this process did a moment ago
         page = await self._read(wanted, limit, cursor)
         self._audit.event(actor, "audit read", target=wanted.text())
         return _page_json(page)
@@ -52,7 +53,7 @@ class Trail:
     async def own_page(
         self, actor: Principal, given: Mapping[str, str | None], *, limit: int = PAGE, cursor: str | None = None
     ) -> dict[str, Any]:
-        """Entries about the caller alone, newest first."""
+        """Entries about the caller alone, newest first; the last second may be missing."""
         if actor.kind == "anonymous":
             raise Unauthenticated("Credentials are needed.")
         wanted = replace(read_filter(given, self._clock.now()), user=None, principal=actor.id)
@@ -81,7 +82,6 @@ class Trail:
         return _verification_json(found)
 
     async def _read(self, wanted: AuditFilter, limit: int, cursor: str | None) -> AuditPage:
-        await self._audit.flush()  # whoever looks sees what this process did a moment ago
         return await self._db.read(lambda rows: read_page(rows, wanted, limit, cursor))
 
     async def _lines(self, wanted: AuditFilter, after: int | None) -> AsyncIterator[bytes]:

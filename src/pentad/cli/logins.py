@@ -1,6 +1,6 @@
 """`pentad sessions`, `clients` and `grants`: browsers that are logged in, and programs that act for users."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import click
@@ -116,4 +116,6 @@ def _print(rows: list[dict[str, Any]], columns: dict[str, str], as_json: bool, e
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else ",".join(value) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ",".join(map(str, cast("list[object]", value)))
+    return "" if value is None else str(value)

@@ -32,7 +32,7 @@ VERBS: Final[Verbs] = {
     "call": Verb("pentad.cli.call:call", "Call a tool, in process or on a server."),
     "install": Verb("pentad.cli.install:install", "Add Pentad to an MCP client's configuration."),
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
-    "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords; make login links."),
+    "users": Verb("pentad.cli.users:users", "Add, list, change and remove users; set passwords; make login links."),
     "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
     "sessions": Verb("pentad.cli.logins:sessions", "List browser sessions; log browsers out."),
     "clients": Verb("pentad.cli.logins:clients", "List and remove OAuth clients."),

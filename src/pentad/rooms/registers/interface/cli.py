@@ -146,8 +146,11 @@ def organisations() -> None:
 @server_options()
 def list_organisations(as_json: bool, target: "Target") -> None:
     """List the organisations."""
-    found = _organisations(target, "GET", "", lambda room, caller: room.organisations.list(caller))
-    rows = found["results"] if isinstance(found, dict) else [one.wire() for one in found]
+
+    async def listed(room: "Registers", caller: "Caller") -> dict[str, Any]:
+        return {"results": [one.wire() for one in await room.organisations.list(caller)]}
+
+    rows: list[dict[str, Any]] = _organisations(target, "GET", "", listed)["results"]
     if as_json:
         print_json(rows)
     else:
@@ -183,8 +186,11 @@ def delete(slug: str, target: "Target") -> None:
 def members(slug: str, as_json: bool, target: "Target") -> None:
     """List the members of an organisation."""
     path = f"/{quote(slug, safe='')}/members"
-    found = _organisations(target, "GET", path, lambda room, caller: room.organisations.members(caller, slug))
-    rows = found["results"] if isinstance(found, dict) else found
+
+    async def listed(room: "Registers", caller: "Caller") -> dict[str, Any]:
+        return {"results": await room.organisations.members(caller, slug)}
+
+    rows: list[str] = _organisations(target, "GET", path, listed)["results"]
     if as_json:
         print_json(rows)
     else:
