@@ -60,9 +60,10 @@ def audit(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Read the audit trail: the last entries, oldest first.
+    """Read, follow, export and verify the audit trail.
 
-    Every call, login and administrative action is in it, and so is everybody who reads it.
+    By itself it prints the last entries, oldest first. Every call, login and administrative action is in it, and so is
+    everybody who reads it.
     """
     if context.invoked_subcommand is not None:
         return

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 @json_option
 @server_options()
 def settings(prefix: str, changed: bool, as_json: bool, target: "Target") -> None:
-    """List the settings whose path begins with PREFIX, e.g. limits; all by default. Secrets are masked."""
+    """List the settings: value, source, description.
+
+    PREFIX is how their path begins, e.g. limits; by default all are listed. Secrets are masked.
+    """
     found = target.call_route("GET", "/api/admin/settings")["settings"]
     rows = [row for row in found if row["path"].startswith(prefix) and not (changed and row["source"] == "default")]
     if as_json:
