@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pentad.access.browser_sessions import BrowserSessions
     from pentad.access.credential_cache import CredentialCache
     from pentad.access.credentials import Authenticator
+    from pentad.access.identity_provider import ProviderLogins
     from pentad.access.login_reports import LoginReports
     from pentad.access.oauth.clients import Clients
     from pentad.access.oauth.device import DeviceCodes
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
     from pentad.access.tokens import IssuerWatch, TokenVerifier
+    from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
     from pentad.administration.services import Administration
     from pentad.mcp.sessions import SessionStore
@@ -221,6 +223,21 @@ class App:
         self.credential_cache.forget(subject)
         if "browser_sessions" in self.__dict__:
             self.browser_sessions.forget(subject)
+
+    @cached_property
+    def provider_logins(self) -> "ProviderLogins | None":
+        """Logins at the company's identity provider, if one is set."""
+        if (provider := self.settings.login.provider.checked()) is None:
+            return None
+        from pentad.access.identity_provider import ProviderLogins
+
+        return ProviderLogins(provider, self.database, self.fetcher, clock=self.clock)
+
+    @cached_property
+    def user_identities(self) -> "UserIdentities":
+        from pentad.access.user_identities import UserIdentities
+
+        return UserIdentities(self.database, self.users, clock=self.clock)
 
     @cached_property
     def api_keys(self) -> "ApiKeys":

@@ -29,6 +29,7 @@ TABLES = (
     "login_links",
     "user_identities",
     "provider_logins",
+    "removed_users",
 )
 
 

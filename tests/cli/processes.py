@@ -93,12 +93,18 @@ class Child:
 
     def found(self, is_meant: Callable[[str], bool]) -> str:
         """The first line of stdout that is meant; waits for it."""
+        return self._line(self.stdout, self._readers[0], is_meant)
 
+    def error_line(self, beginning: str) -> str:
+        """The same for stderr."""
+        return self._line(self.stderr, self._readers[1], lambda line: line.startswith(beginning))
+
+    def _line(self, lines: list[str], reader: threading.Thread, is_meant: Callable[[str], bool]) -> str:
         def found() -> str | None:
-            return next((line for line in self.stdout if is_meant(line)), None)
+            return next((line for line in lines if is_meant(line)), None)
 
         with self._changed:
-            self._changed.wait_for(lambda: found() is not None or not self._readers[0].is_alive(), PATIENCE)
+            self._changed.wait_for(lambda: found() is not None or not reader.is_alive(), PATIENCE)
         line = found()
         assert line is not None, f"never said it: {self.stdout} {self.stderr}"
         return line

@@ -151,10 +151,11 @@ class Users:
                 tx.run(owned, now, name.lower())
             _end_logins(tx, name)
             tx.run("DELETE FROM user_identities WHERE user_key = ?", name.lower())
+            tx.run("INSERT INTO removed_users (name_key) VALUES (?) ON CONFLICT DO NOTHING", name.lower())
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
-        self._changed(name)
+        self.changed(name)
 
     async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
         """Replace a password; logins with the old one end at once, browser sessions too."""
@@ -169,7 +170,7 @@ class Users:
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
-        self._changed(name)
+        self.changed(name)
 
     async def verify(self, name: str, password: str) -> User | None:
         """The user, if the password matches. Unknown names take as long as known ones."""
@@ -217,7 +218,8 @@ class Users:
         except PentadError as error:
             ensure_logged(error, "Rehashing a password")
 
-    def _changed(self, name: str) -> None:
+    def changed(self, name: str) -> None:
+        """Forget what this process has cached about a user."""
         if self._on_change is not None:
             self._on_change(user_principal_id(name))
 

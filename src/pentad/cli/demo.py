@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pentad.terminal.browser import open_browser
 from pentad.terminal.options import read_settings
 from pentad.terminal.output import print_text, say, warn
 
@@ -58,7 +59,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
         if link is not None:
             say(f"\nLog in with your browser, once within ten minutes: {link}")
         if not no_open:
-            _open_browser(link or app.settings.url("/"))
+            open_browser(link or app.settings.url("/"))
 
     with contextlib.suppress(KeyboardInterrupt):
         run_server(settings, bind(_HOST, port), prepare=prepare, announce=announce)
@@ -133,14 +134,3 @@ def _snippets(url: str) -> list[tuple[str, str]]:
         ("VS Code, in mcp.json (MCP: Open User Configuration):", VSCODE.snippet(servers, headers=headers)),
         ("curl:", shlex.join(curl)),
     ]
-
-
-def _open_browser(url: str) -> None:
-    """Open the browser if there is a desktop: in a bare terminal a text browser would take over."""
-    import os
-    import threading
-    import webbrowser
-
-    has_windows = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    if has_windows and sys.stdout.isatty():
-        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

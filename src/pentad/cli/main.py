@@ -34,6 +34,8 @@ VERBS: Final[Verbs] = {
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
     "users": Verb("pentad.cli.users:users", "Add, list, change and remove users; set passwords; make login links."),
     "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
+    "login": Verb("pentad.cli.login:login", "Log in at a server, for every verb with --url."),
+    "logout": Verb("pentad.cli.login:logout", "Log out of a server, or of all of them."),
     "sessions": Verb("pentad.cli.logins:sessions", "List browser sessions; log browsers out."),
     "clients": Verb("pentad.cli.logins:clients", "List and remove OAuth clients."),
     "grants": Verb("pentad.cli.logins:grants", "List and revoke what users granted to OAuth clients."),

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import click
 
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError, Unauthenticated, Unavailable
-from pentad.terminal.launcher import Routes, launcher
+from pentad.terminal.launcher import launcher
 from pentad.terminal.options import Decorator, Verb, settings_options
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def error_from_answer(status: int, answer: Any) -> PentadError:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server over HTTP and the login for it."""
+    """A server over HTTP and the login for it. Without one, the login that `pentad login` saved is used."""
 
     url: str
     authorization: str | None
@@ -147,7 +147,7 @@ class Target:
 
     def site(self, path: str) -> str:
         """The URL of a path on the server, or on the one these settings would start."""
-        return self.settings.url(path) if self.server is None else _base(self.server) + path
+        return self.settings.url(path) if self.server is None else _site(self.server.url) + path
 
     def call_route(
         self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
@@ -237,62 +237,13 @@ def _authorization(token: str | None, user: str | None) -> str | None:
     return basic_authorization(name, password)
 
 
-@asynccontextmanager
-async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server."""
-    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
-
-    async with _remote_fetcher(server) as (fetcher, base):
-        hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
-        session = RemoteServer(server.url, server.authorization, fetcher, login_hint=hint)
-
-        async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
-            headers = _headers(server, body, media_type)
-            answer = await fetcher.fetch(
-                base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
-            )
-            return answer.status, answer.body
-
-        try:
-            await session.open()
-            yield session, send
-        finally:
-            await session.close()
-
-
-class _RemoteRoutes:
-    """The routes of a server over HTTP."""
-
-    def __init__(self, server: Server, fetcher: "HttpFetcher", base: str) -> None:
-        self._server = server
-        self._fetcher = fetcher
-        self._base = base
-
-    @asynccontextmanager
-    async def open(
-        self, method: str, path: str, body: bytes | None, media_type: str
-    ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
-        headers = _headers(self._server, body, media_type)
-        async with self._fetcher.stream(
-            self._base + path, method=method, headers=headers, body=body, idle=_LONGEST_SILENCE
-        ) as answer:
-            yield answer.status, answer.chunks
-
-
-@asynccontextmanager
-async def _remote_routes(server: Server) -> AsyncGenerator[Routes]:
-    async with _remote_fetcher(server) as (fetcher, base):
-        yield _RemoteRoutes(server, fetcher, base)
-
-
-@asynccontextmanager
-async def _remote_fetcher(server: Server) -> "AsyncGenerator[tuple[HttpFetcher, str]]":
-    """A fetcher that reaches exactly the host the user named, and the URL that its paths begin with."""
+def fetcher_for(url: str) -> "HttpFetcher":
+    """Outgoing HTTP to exactly the host the user named."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS
     from pentad.net.fetch import HttpFetcher
     from pentad.net.policy import FetchPolicy
 
-    parts = urlsplit(server.url)
+    parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700/mcp.")
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -305,19 +256,74 @@ async def _remote_fetcher(server: Server) -> "AsyncGenerator[tuple[HttpFetcher, 
         max_redirects=0,
         timeout=TIMEOUT_SECONDS,
     )
-    fetcher = HttpFetcher(policy)
+    return HttpFetcher(policy)
+
+
+@asynccontextmanager
+async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
+    """A session with a server."""
+    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
+    from pentad.terminal.saved_logins import login_hint
+
+    async with _remote_routes(server) as routes:
+
+        async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
+            answer = await routes.fetcher.fetch(
+                routes.site + path,
+                method=method,
+                headers=routes.headers(body, media_type),
+                body=body,
+                max_bytes=MOST_BYTES,
+                timeout=TIMEOUT_SECONDS,
+            )
+            return answer.status, answer.body
+
+        session = RemoteServer(server.url, routes.authorization, routes.fetcher, login_hint=login_hint(server.url))
+        try:
+            await session.open()
+            yield session, send
+        finally:
+            await session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteRoutes:
+    """The routes of a server over HTTP."""
+
+    site: str
+    authorization: str | None
+    fetcher: "HttpFetcher"
+
+    def headers(self, body: bytes | None, media_type: str) -> dict[str, str]:
+        headers = {} if self.authorization is None else {"Authorization": self.authorization}
+        return headers if body is None else {**headers, "Content-Type": media_type}
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, body: bytes | None, media_type: str
+    ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
+        headers = self.headers(body, media_type)
+        url = self.site + path
+        async with self.fetcher.stream(url, method=method, headers=headers, body=body, idle=_LONGEST_SILENCE) as answer:
+            yield answer.status, answer.chunks
+
+
+@asynccontextmanager
+async def _remote_routes(server: Server) -> AsyncGenerator[_RemoteRoutes]:
+    """The routes of a server, with the login given or else the saved one."""
+    from pentad.terminal.saved_logins import access_token, saved_logins
+
+    fetcher = fetcher_for(server.url)
     try:
-        yield fetcher, _base(server)
+        authorization = server.authorization
+        if authorization is None and (token := await access_token(saved_logins(), server.url, fetcher)) is not None:
+            authorization = f"Bearer {token}"
+        yield _RemoteRoutes(_site(server.url), authorization, fetcher)
     finally:
         await fetcher.close()
 
 
-def _base(server: Server) -> str:
+def _site(url: str) -> str:
     """The URL that the paths of a server begin with."""
-    parts = urlsplit(server.url)
+    parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
-
-
-def _headers(server: Server, body: bytes | None, media_type: str) -> dict[str, str]:
-    headers = {} if server.authorization is None else {"Authorization": server.authorization}
-    return headers if body is None else {**headers, "Content-Type": media_type}

@@ -219,7 +219,7 @@ NO_DOCUMENTS = [
 async def test_other_urls_are_no_client_ids_and_are_never_fetched(server: Opened) -> None:
     for client_id in NO_DOCUMENTS:
         assert not is_document_url(client_id), client_id
-        assert await server.clients.find(client_id) is None
+        assert await server.clients.find(client_id, fetch=True) is None
     assert server.web.asked == []
 
 
@@ -228,7 +228,7 @@ async def test_a_document_describes_a_client_and_its_host_vouches_for_it(server:
     server.web.put(
         URL, document(grant_types=["authorization_code", "urn:x:third"], extra={"a": 1}, logo_uri="http://10.0.0.1/")
     )
-    client = await server.clients.find(URL)
+    client = await server.clients.find(URL, fetch=True)
     assert client is not None
     assert (client.kind, client.name, client.verified_host) == ("described", "App", "app.example")
     assert client.redirect_uris == (REDIRECT,)
@@ -264,7 +264,7 @@ BROKEN: list[dict[str, Any]] = [
 async def test_a_document_that_breaks_a_rule_is_refused(server: Opened) -> None:
     for changes in BROKEN:
         server.web.put(URL, document(**changes))
-        assert (await refused(server.clients.find(URL))).error == "invalid_client", changes
+        assert (await refused(server.clients.find(URL, fetch=True))).error == "invalid_client", changes
         server.clock.advance(60)
     assert await server.clients.all() == []
 
@@ -283,7 +283,7 @@ async def test_only_a_plain_json_answer_is_a_document(server: Opened) -> None:
     ):
         url = f"https://app{number}.example/client.json"
         server.web.put(url, body, status=status, kind=kind)
-        error = await refused(server.clients.find(url))
+        error = await refused(server.clients.find(url, fetch=True))
         assert error.error == "invalid_client"
         assert str(status) not in error.description, "what is there is not told"
 
@@ -291,35 +291,35 @@ async def test_only_a_plain_json_answer_is_a_document(server: Opened) -> None:
 @pytest.mark.requirement("oauth:document:throttle")
 async def test_a_dead_host_is_asked_a_few_times_however_many_requests_come(server: Opened) -> None:
     for number in range(100):
-        await refused(server.clients.find(f"https://dead.example/{number}"))
+        await refused(server.clients.find(f"https://dead.example/{number}", fetch=True))
     assert len(server.web.asked) == 6
     server.web.put(URL, document())
-    assert await server.clients.find(URL) is not None, "other hosts are not affected"
+    assert await server.clients.find(URL, fetch=True) is not None, "other hosts are not affected"
     again = "https://late.example/client.json"
-    await refused(server.clients.find(again))
+    await refused(server.clients.find(again, fetch=True))
     asked = len(server.web.asked)
     server.web.put(again, document(client_id=again))
-    await refused(server.clients.find(again))
+    await refused(server.clients.find(again, fetch=True))
     assert len(server.web.asked) == asked, "a failure is not repeated at once"
     server.clock.advance(FAILED_SECONDS)
-    assert await server.clients.find(again) is not None, "and not remembered for long"
+    assert await server.clients.find(again, fetch=True) is not None, "and not remembered for long"
 
 
 @pytest.mark.requirement("oauth:document:cache")
 async def test_a_document_is_cached_within_bounds_and_used_for_a_while_when_it_is_away(server: Opened) -> None:
     server.web.put(URL, document(), cache_control="public, max-age=600")
-    await server.clients.find(URL)
+    await server.clients.find(URL, fetch=True)
     server.web.put(URL, document(client_name="New"), cache_control="max-age=99999999")
     server.clock.advance(599)
-    assert (await server.clients.find(URL)).name == "App"  # pyright: ignore[reportOptionalMemberAccess]
+    assert (await server.clients.find(URL, fetch=True)).name == "App"  # pyright: ignore[reportOptionalMemberAccess]
     server.clock.advance(1)
-    assert (await server.clients.find(URL, refresh=False)).name == "App"  # pyright: ignore[reportOptionalMemberAccess]
-    assert (await server.clients.find(URL)).name == "New"  # pyright: ignore[reportOptionalMemberAccess]
+    assert (await server.clients.find(URL)).name == "App"  # pyright: ignore[reportOptionalMemberAccess]
+    assert (await server.clients.find(URL, fetch=True)).name == "New"  # pyright: ignore[reportOptionalMemberAccess]
     server.web.pages.clear()
     server.clock.advance(86_400)
-    assert (await server.clients.find(URL)).name == "New"  # pyright: ignore[reportOptionalMemberAccess]
+    assert (await server.clients.find(URL, fetch=True)).name == "New"  # pyright: ignore[reportOptionalMemberAccess]
     server.clock.advance(7 * 86_400)
-    await refused(server.clients.find(URL))
+    await refused(server.clients.find(URL, fetch=True))
     assert len(await server.clients.all()) == 1
 
 
@@ -327,7 +327,7 @@ async def test_a_document_is_cached_within_bounds_and_used_for_a_while_when_it_i
 async def test_well_known_clients_work_though_their_documents_cannot_be_read(server: Opened) -> None:
     for url, metadata in KNOWN.items():
         assert is_document_url(url)
-        client = await server.clients.find(url)
+        client = await server.clients.find(url, fetch=True)
         assert client is not None
         assert (client.kind, client.metadata) == ("described", metadata)
 
@@ -341,7 +341,7 @@ async def test_a_client_with_keys_signs_for_this_server_and_not_for_long(server:
     jwks = "https://app.example/jwks.json"
     server.web.put(jwks, {"keys": [SIGNER.as_dict(private=False)]})
     server.web.put(URL, document(token_endpoint_auth_method="private_key_jwt", jwks_uri=jwks))
-    await server.clients.find(URL)
+    await server.clients.find(URL, fetch=True)
     audience = "https://pentad.example/oauth/token"
     now = int(server.clock.now())
     good = {"iss": URL, "sub": URL, "aud": audience, "exp": now + 300, "iat": now, "jti": "1"}
@@ -383,5 +383,5 @@ async def test_a_document_may_list_none_beside_what_it_prefers(server: Opened) -
             jwks_uri="https://app.example/jwks.json",
         ),
     )
-    await server.clients.find(URL)
+    await server.clients.find(URL, fetch=True)
     assert (await server.clients.authenticate(URL, ClientCredentials())).id == URL

@@ -15,9 +15,11 @@ from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.grants import IGNORED_SCOPES
 from pentad.access.oauth.redirects import is_registered, redirect_kind
 from pentad.access.oauth.resources import MOST, resource_path, to_text
-from pentad.access.scopes import is_scope
+from pentad.access.scopes import is_scope, narrowed
+from pentad.kernel.principal import Action, Principal
 
 LONGEST_STATE: Final = 4096
+ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 REPEATABLE: Final = "resource"
 PARAMETERS: Final = frozenset(
     {
@@ -28,6 +30,7 @@ PARAMETERS: Final = frozenset(
     }
 )  # fmt: skip
 """Parameters of OAuth that a request may have once."""
+_ANSWER: Final = frozenset({"code", "state", "iss", "error", "error_description", "error_uri"})
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -111,6 +114,22 @@ class Place:
             raise OAuthError("invalid_scope", "This server has no such rooms.")
         return known
 
+    def offered(self, asked: Iterable[str], user: Principal) -> list[str]:
+        """The single scopes behind those asked for that the user has, by room and action: what a person may tick."""
+        wanted = Principal("", "", frozenset(asked))
+        return [
+            f"{room}:{action}"
+            for room in self.rooms
+            for action in ACTIONS
+            if wanted.may(room, action) and user.may(room, action)
+        ]
+
+    def granted(self, asked: frozenset[str], ticked: Iterable[str], user: Principal) -> frozenset[str]:
+        """What a person grants who ticked these: never more than was asked for or than the person may do."""
+        offered = self.offered(asked, user)
+        chosen = frozenset(offered).intersection(ticked)
+        return narrowed(asked, user.scopes) if len(chosen) == len(offered) else chosen
+
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
@@ -128,7 +147,7 @@ class AuthorizationRequest:
     @property
     def may_be_remembered(self) -> bool:
         """Whether an earlier consent may answer. Any program on the machine can claim to be a local client."""
-        return "consent" not in self.prompts and redirect_kind(self.redirect_uri) == "web"
+        return self.prompts <= {"none"} and redirect_kind(self.redirect_uri) == "web"
 
     def answer(self, **parameters: str) -> str:
         """The redirect URI with an answer to this request."""
@@ -182,8 +201,8 @@ def _rest(
         raise OAuthError("invalid_request", "The only response_mode is query.")
     if client.metadata.grant_types and CODE_GRANT not in client.metadata.grant_types:
         raise OAuthError("unauthorized_client", "The client has not registered for authorization_code.")
-    if state is not None and len(state) > LONGEST_STATE:
-        raise OAuthError("invalid_request", f"The state has at most {LONGEST_STATE} characters.")
+    if state is not None and len(state.encode("utf-8", "replace")) > LONGEST_STATE:
+        raise OAuthError("invalid_request", f"The state has at most {LONGEST_STATE} bytes.")
     challenge, method = given.one("code_challenge"), given.one("code_challenge_method")
     if challenge is None or method != "S256" or not _CHALLENGE.fullmatch(challenge):
         raise OAuthError("invalid_request", "PKCE is needed: a code_challenge with code_challenge_method=S256.")
@@ -201,9 +220,12 @@ def _rest(
 
 
 def answer_url(redirect_uri: str, state: str | None, issuer: str, parameters: Mapping[str, str]) -> str:
-    """A redirect URI with the answer added to its query. `iss` (RFC 9207) is there exactly once, as is all we add."""
+    """A redirect URI with the answer added to its query. It keeps its own parameters, except those of an answer.
+
+    So `iss` (RFC 9207) is there exactly once, and an error never comes with a code.
+    """
     added = {**parameters, **({} if state is None else {"state": state}), "iss": issuer}
     base, _, query = redirect_uri.partition("?")
-    kept = [pair for pair in query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in added]
+    kept = [pair for pair in query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in _ANSWER]
     pairs = [f"{name}={quote(value, safe='')}" for name, value in added.items()]
     return f"{base}?{'&'.join([*kept, *pairs])}"

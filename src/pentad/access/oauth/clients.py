@@ -21,6 +21,7 @@ from pentad.access.anonymous import AddressBuckets
 from pentad.access.oauth import store
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.metadata_documents import (
+    KNOWN,
     STALE_SECONDS,
     ClientMetadata,
     DocumentReader,
@@ -152,10 +153,11 @@ class Clients:
         await self._prune()
         return client, secret
 
-    async def find(self, client_id: str, *, refresh: bool = True) -> Client | None:
-        """A client by its id. Reads a described client's document if it is unknown, or stale and `refresh` is set.
+    async def find(self, client_id: str, *, fetch: bool = False) -> Client | None:
+        """A client by its id. With `fetch`, reads a described client's document if it is unknown or stale.
 
-        Raises OAuthError if a document cannot be read or breaks the rules.
+        Ask for that only on behalf of a user who is logged in: strangers must not make this server fetch. Raises
+        OAuthError if the document cannot be read or breaks the rules.
         """
         if client_id == CLI_ID:
             return CLI
@@ -166,8 +168,11 @@ class Clients:
             return None
         row = await self._db.lookup(store.CLIENT, client_id)
         now = self._clock.now()
-        if row is not None and (not refresh or now < (row[5] or 0.0)):
+        if row is not None and (not fetch or now < (row[5] or 0.0)):
             return _client(row)
+        if not fetch:
+            known = KNOWN.get(client_id)
+            return None if known is None else Client(client_id, "described", known)
         try:
             found = await self._documents.read(client_id)
         except OAuthError:
@@ -186,7 +191,7 @@ class Clients:
 
     async def authenticate(self, client_id: str, given: ClientCredentials) -> Client:
         """The client, if it has proved what it has to prove; OAuthError `invalid_client` otherwise."""
-        client = await self.find(client_id, refresh=False)
+        client = await self.find(client_id)
         if client is None:
             raise OAuthError("invalid_client", "There is no such client. Register again.")
         if client.secret is not None:
@@ -204,7 +209,8 @@ class Clients:
 
     async def remove(self, client_id: str) -> None:
         """Forget a client. Its grants are revoked separately (`Grants.revoke_client`)."""
-        if not await self._db.write(lambda tx: store.remove_client(tx, client_id)):
+        is_id = _CLIENT_ID.fullmatch(client_id) or is_document_url(client_id)
+        if not is_id or not await self._db.write(lambda tx: store.remove_client(tx, client_id)):
             raise NotFound(f"There is no client {client_id[:80]!r}.", hint="List the clients to see their ids.")
 
     async def prune(self) -> None:
@@ -261,7 +267,7 @@ def _checked(document: object) -> ClientMetadata:
     if method not in ("none", *SECRET_METHODS):
         raise _bad_metadata("token_endpoint_auth_method is none, client_secret_basic or client_secret_post.")
     asked = _texts(given, "grant_types", most=50)
-    grants = tuple(one for one in GRANT_TYPES if not asked or one in asked)
+    grants = tuple(one for one in GRANT_TYPES if one in (asked or GRANT_TYPES[:2]))
     if not set(grants) - {REFRESH_GRANT}:
         raise _bad_metadata("grant_types has authorization_code or the device grant.")
     if (responses := _texts(given, "response_types", most=50)) and "code" not in responses:
@@ -276,7 +282,7 @@ def _checked(document: object) -> ClientMetadata:
         client_name=clean_name(_text(given, "client_name")),
         redirect_uris=uris,
         token_endpoint_auth_method=method,
-        grant_types=grants if uris else grants[1:],
+        grant_types=grants,
         scope=_scope(given),
         application_type=kind if (kind := _text(given, "application_type")) in ("web", "native") else "",
     )
