@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pentad.access.tokens import IssuerWatch, TokenVerifier
     from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
+    from pentad.administration.services import Administration
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
     from pentad.search.minilm import MiniLM
@@ -313,6 +314,32 @@ class App:
         )
         authenticator.follow(self.database)
         return authenticator
+
+    @cached_property
+    def administration(self) -> "Administration":
+        from pentad.administration.services import administration
+
+        return administration(
+            settings=self.settings,
+            database=self.database,
+            clock=self.clock,
+            users=self.users,
+            api_keys=self.api_keys,
+            sessions=self.browser_sessions,
+            grants=self.grants,
+            clients=self.oauth_clients,
+            audit=self.audit,
+            jobs=self.jobs,
+            stopping=self.stopping,
+            check_password=self._check_password,
+            principal_now=self.principal_now,
+        )
+
+    async def _check_password(self, name: str, password: str, address: str | None) -> None:
+        """Verify a password as a login would: wrong ones are counted and reported."""
+        from pentad.access.credentials import basic_header
+
+        await self.authenticator.authenticate(basic_header(name, password), address)
 
     @cached_property
     def rates(self) -> "RateLimits":

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -89,20 +89,24 @@ class Child:
 
     def line(self, beginning: str) -> str:
         """The first line of stdout that begins so; waits for it."""
-        return self._line(self.stdout, self._readers[0], beginning)
+        return self.found(lambda line: line.startswith(beginning))
+
+    def found(self, is_meant: Callable[[str], bool]) -> str:
+        """The first line of stdout that is meant; waits for it."""
+        return self._line(self.stdout, self._readers[0], is_meant)
 
     def error_line(self, beginning: str) -> str:
         """The same for stderr."""
-        return self._line(self.stderr, self._readers[1], beginning)
+        return self._line(self.stderr, self._readers[1], lambda line: line.startswith(beginning))
 
-    def _line(self, lines: list[str], reader: threading.Thread, beginning: str) -> str:
+    def _line(self, lines: list[str], reader: threading.Thread, is_meant: Callable[[str], bool]) -> str:
         def found() -> str | None:
-            return next((line for line in lines if line.startswith(beginning)), None)
+            return next((line for line in lines if is_meant(line)), None)
 
         with self._changed:
             self._changed.wait_for(lambda: found() is not None or not reader.is_alive(), PATIENCE)
         line = found()
-        assert line is not None, f"never said {beginning!r}: {self.stdout} {self.stderr}"
+        assert line is not None, f"never said it: {self.stdout} {self.stderr}"
         return line
 
     def write(self, line: str) -> None:

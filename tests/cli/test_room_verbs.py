@@ -72,6 +72,21 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(home, server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")"))
 
 
+@pytest.mark.requirement("registers:organisations:verbs")
+def test_organisations(place: Place) -> None:
+    place.remote("registers", "organisations", "create", "acme", "--title", "Acme Inc.")
+    place.remote("registers", "organisations", "add", "acme", "user:ada")
+    assert [(one["slug"], one["title"]) for one in place.same("registers", "organisations", "list")] == [
+        ("acme", "Acme Inc.")
+    ]
+    assert place.same("registers", "organisations", "members", "acme") == ["user:ada"]
+    place.remote("registers", "organisations", "remove", "acme", "user:ada")
+    place.remote("registers", "organisations", "remove", "acme", "user:ada", code=3)
+    place.remote("registers", "organisations", "delete", "acme")
+    assert place.same("registers", "organisations", "list") == []
+    assert "cannot name an organisation" in place.remote("registers", "organisations", "create", "Not a slug", code=1)
+
+
 def test_the_directory(place: Place) -> None:
     record = place.home / "agent.json"
     record.write_text(json.dumps(sample("1.0.0")), encoding="utf-8")

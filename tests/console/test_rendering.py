@@ -91,6 +91,7 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
             [Button(text(), text(), text())],
             link(),
         ),
+        Form([TextField(text(), text(), text(), text())], [Button(text())], link(), method="get"),
     ]
 
 
@@ -125,6 +126,15 @@ def test_a_text_is_shown_as_what_it_is(text: str) -> None:
         assert len(found.shape) == 1
     box = read(Renderer().block(SearchBox("Search", text)))
     assert box.values("input", "value") == [visible(text)]
+
+
+@pytest.mark.requirement("login:csrf")
+def test_a_form_that_only_asks_has_no_token_that_a_url_could_leak() -> None:
+    fields = [TextField("user", "Who", "ada")]
+    asking = read(Renderer(csrf="secret-token").block(Form(fields, [Button("Filter")], "/console/audit", method="get")))
+    assert "secret-token" not in asking.values("input", "value")
+    posting = read(Renderer(csrf="secret-token").block(Form(fields, [Button("Send")], "/console/audit")))
+    assert "secret-token" in posting.values("input", "value")
 
 
 @pytest.mark.requirement("console:foreign-links")

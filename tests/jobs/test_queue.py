@@ -118,14 +118,14 @@ async def test_dead_letters_are_listed_retried_and_forgotten(queue: JobQueue, cl
         await enqueue(queue, "t.a", number, key=str(number))
     for run in await claim(queue, "t.a"):
         await queue.database.write(lambda tx, run=run: queue.bury(tx, run, f"broken {run.payload}"))
-    found = await queue.dead("t.a")
+    found = await queue.stored(state="dead", name="t.a")
     assert sorted((one.payload, one.error, one.attempt) for one in found) == [(1, "broken 1", 1), (2, "broken 2", 1)]
-    assert await queue.dead("t.b") == []
+    assert await queue.stored(state="dead", name="t.b") == []
     await queue.retry_dead(found[0].id)
     (run,) = await claim(queue, "t.a")
     assert (run.payload, run.attempt) == (found[0].payload, 1)
     await queue.forget_dead(found[1].id)
-    assert await queue.dead() == []
+    assert await queue.stored(state="dead") == []
     for attempt in (queue.retry_dead(run.id), queue.forget_dead(found[1].id)):
         with pytest.raises(NotFound):
             await attempt
@@ -137,7 +137,7 @@ async def test_old_dead_letters_go_when_another_job_dies(queue: JobQueue, clock:
         (run,) = await claim(queue, "t.a")
         await queue.database.write(lambda tx, run=run: queue.bury(tx, run, "broken"))
         clock.ahead += 31 * 86_400
-    assert [one.payload for one in await queue.dead()] == [2]
+    assert [one.payload for one in await queue.stored(state="dead")] == [2]
 
 
 async def test_a_dead_job_that_is_enqueued_again_comes_back_to_life(queue: JobQueue):

@@ -150,7 +150,7 @@ class World:
         self.clock.ahead += seconds
 
     async def do_revive(self, which: int) -> None:
-        dead = sorted(await self.queues[0].dead(), key=lambda one: one.key or "")
+        dead = sorted(await self.queues[0].stored(state="dead"), key=lambda one: one.key or "")
         assert [one.key for one in dead] == sorted(key for key, job in self.jobs.items() if job.state == "dead")
         if dead:
             one = dead[which % len(dead)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ async def test_a_job_that_fails_is_tried_again_and_then_lies_with_the_dead_lette
         for number in (1, 2):
             await until(lambda: rows(queue), lambda found, n=number: found[0][2:4] == ("queued", n))
             await turn(queue, clock, 100)
-        (dead,) = await until(queue.dead)
+        (dead,) = await until(partial(queue.stored, state="dead"))
         assert (dead.attempt, dead.payload) == (3, "letter")
         assert "The other side is away." in dead.error
     assert attempts == [1, 2, 3]
@@ -85,7 +86,7 @@ async def test_a_job_that_gives_up_or_dies_of_a_mistake_says_so(stores: Stores):
     async with process(await stores.open(SETS), [Job("t.a", handler, retry=Retries(attempts=1))]) as queue:
         await enqueue(queue, "t.a", "give up")
         await enqueue(queue, "t.a", "mistake")
-        found = await until(queue.dead, lambda dead: len(dead) == 2)
+        found = await until(partial(queue.stored, state="dead"), lambda dead: len(dead) == 2)
         errors = {one.payload: one.error for one in found}
         assert errors["give up"] == "The receiver is gone."
         assert "secret" not in errors["mistake"]
@@ -129,7 +130,7 @@ async def test_a_job_that_takes_too_long_has_failed(stores: Stores):
 
     async with process(await stores.open(SETS), [Job("t.a", handler, retry=Retries(1), timeout=0.01)]) as queue:
         await enqueue(queue, "t.a")
-        (dead,) = await until(queue.dead)
+        (dead,) = await until(partial(queue.stored, state="dead"))
         assert dead.error == "It took longer than 0.01 seconds."
 
 
@@ -153,7 +154,7 @@ async def test_a_schedule_runs_in_one_process_and_again_when_it_is_due(stores: S
             assert 50 < due - clock.now() <= 63
             await turn(one, clock, 70)
         await until(lambda: _rested(one), lambda count: count and len(ran) == 4)
-        assert await one.dead() == []
+        assert await one.stored(state="dead") == []
     assert ran == ["tick"] * 4
 
 
@@ -220,7 +221,7 @@ async def test_a_job_that_loses_one_process_after_another_dies(stores: Stores):
         raise AssertionError
 
     async with process(database, [Job("t.a", handler, retry=Retries(attempts=2))]) as queue:
-        (dead,) = await until(queue.dead)
+        (dead,) = await until(partial(queue.stored, state="dead"))
         assert "lost" in dead.error
 
 

@@ -5,7 +5,8 @@ the store is unavailable, entries wait and are tried again; when too many wait, 
 entry is lost if the process dies within the second before it is stored.
 
 One row holds a second's entries: a row for each would cost a busy server more than the calls themselves. A batch is
-named by a UUIDv7, which orders batches by time and makes storing one twice harmless.
+named by a UUIDv7, which orders batches by time and makes storing one twice harmless. `audit_chain.py` links them and
+`audit_query.py` reads them.
 """
 
 import asyncio
@@ -13,41 +14,48 @@ import contextlib
 import logging
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from pentad.access.audit_chain import Appended, Link, Verification, append, remove_oldest, verify
 from pentad.access.call_totals import CallKey, CallTotal, add_totals, grouped, read_totals
 from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.ids import uuid7
 from pentad.kernel.incidents import Incidents
-from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.secrets.text import scrub_text
-from pentad.kernel.trace import parse_traceparent
+from pentad.kernel.trace import parse_traceparent, request_mark
 
+if TYPE_CHECKING:
+    from pentad.kernel.principal import Principal
+
+EVENTS: Final = "access"
+"""The room of events and logins."""
+RETENTION_EVENT: Final = "audit retention"
 BATCH: Final = 1_000
 BUFFER_MOST: Final = 100_000
 EVERY_SECONDS: Final = 1.0
 PRUNE_EVERY_SECONDS: Final = 3600.0
 STOP_SECONDS: Final = 5.0
 PRUNED_AT_ONCE: Final = 10
-RECENT_MOST: Final = 1000
 LONGEST_TEXT: Final = 512
 _SHORTEST_SECRET: Final = 10
-_READ_AT_ONCE: Final = 20
-_LATEST: Final = b"\xff" * 16
 _WAITING: Final = "waiting"
 _DROPPED: Final = "dropped"
+_TARGET: Final = 15
+"""The index of `AuditEntry.target`. Most entries are tuples that end before it."""
 
 _log = logging.getLogger(__name__)
+_head_log = logging.getLogger("pentad.access.audit_chain")
 
 
 class AuditEntry(NamedTuple):
-    """One call."""
+    """One call or event."""
 
     at: float
     principal: str
@@ -71,6 +79,8 @@ class AuditEntry(NamedTuple):
     """The client address of a failed login."""
     times: int = 1
     """How many failed logins this entry counts."""
+    target: str = ""
+    """What an event was about, e.g. `user:ada`."""
 
 
 class Batch(NamedTuple):
@@ -82,7 +92,7 @@ class Batch(NamedTuple):
     totals: dict[CallKey, list[int]]
 
 
-_decode = msgspec.json.Decoder(list[AuditEntry]).decode
+decode_entries: Final = msgspec.json.Decoder(list[AuditEntry]).decode
 
 
 class AuditTrail:
@@ -108,6 +118,8 @@ class AuditTrail:
         self._flushing = asyncio.Lock()
         self._prune_at = self._clock.monotonic()
         self._incidents = Incidents(_log, clock=clock)
+        self._head: Link | None = None
+        self._is_long_running = False
         self.dropped = 0
         """Entries dropped because the store was unavailable for too long or rejected them."""
 
@@ -121,6 +133,30 @@ class AuditTrail:
         buffer.append(entry)
         if len(buffer) == BATCH:
             self._batch_full.set()
+
+    def event(
+        self, principal: "Principal", action: str, *, target: str = "", outcome: str = "ok", reason: str = ""
+    ) -> None:
+        """Add something that is not a call: `event(admin, "key revoked", target="key:...")`.
+
+        The request id and trace are those of the request in hand.
+        """
+        mark = request_mark.get()
+        self.record(
+            AuditEntry(
+                at=self._clock.now(),
+                principal=principal.id,
+                room=EVENTS,
+                tool=action,
+                outcome=outcome,
+                duration_us=0,
+                request_id="" if mark is None else mark.request_id,
+                trace="" if mark is None else mark.traceparent or "",
+                credential=principal.credential,
+                reason=reason,
+                target=target,
+            )
+        )
 
     def waiting(self) -> int:
         """Entries not stored yet."""
@@ -172,20 +208,15 @@ class AuditTrail:
                 left -= self._pending.size
                 self._pending = None
 
-    async def recent(
-        self,
-        limit: int = 100,
-        *,
-        principal: str | None = None,
-        room: str | None = None,
-        tool: str | None = None,
-        outcome: str | None = None,
-        since: float | None = None,
-    ) -> list[AuditEntry]:
-        """The newest stored entries that match, newest first."""
-        given = {"principal": principal, "room": room, "tool": tool, "outcome": outcome}
-        filters = {column: value for column, value in given.items() if value is not None}
-        return await self._db.read(lambda rows: recent_entries(rows, limit, filters, since))
+    async def recent(self, limit: int = 100, **given: Any) -> list[AuditEntry]:
+        """The newest stored entries that match an `AuditFilter`, newest first."""
+        from pentad.access.audit_query import AuditFilter, recent
+
+        return await recent(self._db, limit, AuditFilter(**given))
+
+    async def verify(self, head: Link | None = None) -> Verification:
+        """Walk the chain of the stored batches; `head` is one that was kept elsewhere."""
+        return await verify(self._db, head=head, checkpoint_of=checkpoint_of, written_at=written_at)
 
     async def totals(self) -> list[CallTotal]:
         """Totals over all processes and restarts."""
@@ -195,7 +226,7 @@ class AuditTrail:
         """Delete entries older than the retention, a few batches at a time; returns how many."""
         before = self._clock.now() - self._retention_seconds
         gone = 0
-        while deleted := await self._db.write(lambda tx: prune_slice(tx, before)):
+        while deleted := await self._db.write(lambda tx: prune_slice(tx, before, self._clock)):
             gone += deleted
         return gone
 
@@ -208,13 +239,22 @@ class AuditTrail:
 
     async def _store(self, batch: Batch) -> None:
         try:
-            await self._db.write(lambda tx: store_batch(tx, batch))
+            stored = await self._db.write(lambda tx: store_batch(tx, batch))
+            if stored is not None:
+                self._compare(stored)
         except (InvalidInput, Conflict) as error:
             self._drop(batch, error)
         except PentadError:
             raise
         except Exception as error:  # noqa: BLE001  one bad batch must not end the trail
             self._drop(batch, error)
+
+    def _compare(self, stored: Appended) -> None:
+        """The trail may only have grown since this process last wrote to it."""
+        known, self._head = self._head, stored.head
+        before = stored.before
+        if known is not None and (before.number < known.number or (before.number == known.number and before != known)):
+            _log.error("The audit trail was cut or rewritten.", extra={"head": str(before), "head_before": str(known)})
 
     def _drop(self, batch: Batch, error: Exception) -> None:
         """Only the error's name is logged: its text may quote the rows."""
@@ -230,6 +270,14 @@ class AuditTrail:
         if self._clock.monotonic() >= self._prune_at:
             self._prune_at = self._clock.monotonic() + PRUNE_EVERY_SECONDS
             await self.prune()
+            if self._is_long_running:
+                self._log_head()
+            self._is_long_running = True  # from the second time on
+
+    def _log_head(self) -> None:
+        """The log keeps heads where whoever can write to the store cannot change them."""
+        if self._head is not None:
+            _head_log.info("The head of the audit trail.", extra={"head": str(self._head)})
 
 
 async def _wait_for(seconds: float, event: asyncio.Event) -> None:
@@ -241,7 +289,10 @@ async def _wait_for(seconds: float, event: asyncio.Event) -> None:
 
 def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """Do all the work that needs no store, before the writer is busy with the batch."""
-    kept = [entry if sum(map(len, entry[6:14])) < LONGEST_TEXT else _cut(entry) for entry in entries]
+    kept = [
+        entry if sum(map(len, entry[6:14])) < LONGEST_TEXT and not any(entry[_TARGET:]) else _cut(entry)
+        for entry in entries
+    ]
     kept = [entry if _is_plain(entry) else _without_secrets(entry) for entry in kept]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     try:
@@ -251,63 +302,40 @@ def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     return Batch(batch_id.bytes, len(kept), encoded, totals)
 
 
-def store_batch(tx: Transaction, batch: Batch) -> None:
+def store_batch(tx: Transaction, batch: Batch) -> Appended | None:
     """Store a batch, unless an earlier try did and only its answer was lost."""
-    if tx.run(
-        "INSERT INTO audit_batches (id, size, entries) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
-        batch.id,
-        batch.size,
-        batch.entries,
-    ):
+    stored = append(tx, batch.id, batch.size, batch.entries)
+    if stored is not None:
         add_totals(tx, batch.totals)
+    return stored
 
 
-def recent_entries(rows: Rows, limit: int, filters: dict[str, str], since: float | None) -> list[AuditEntry]:
-    """The newest entries that match every filter, newest first."""
-    most = max(1, min(limit, RECENT_MOST))
-    oldest = 0.0 if since is None else since
-    found: list[AuditEntry] = []
-    for batch_id, entries in _batches(rows, _first_batch_id(oldest)):
-        if len(found) >= most and _written_at(batch_id) < found[most - 1].at:
-            break  # batches of several processes overlap in time; older ones cannot
-        found += (entry for entry in entries if entry.at >= oldest and _matches(entry, filters))
-        found.sort(key=lambda entry: entry.at, reverse=True)
-    return found[:most]
+def prune_slice(tx: Transaction, before: float, clock: Clock) -> int:
+    """Delete a few of the batches written before `before`; returns how many entries, 0 if none are left.
+
+    An entry with the new checkpoint joins the chain, so that the removal itself can be verified.
+    """
+    gone, checkpoint = remove_oldest(tx, first_batch_id(before), PRUNED_AT_ONCE)
+    if checkpoint is not None:
+        told = AuditEntry(clock.now(), "system", EVENTS, RETENTION_EVENT, "ok", 0, target=str(checkpoint))
+        batch = make_batch(uuid7(clock), [told])
+        append(tx, batch.id, batch.size, batch.entries)
+    return gone
 
 
-def prune_slice(tx: Transaction, before: float) -> int:
-    """Delete a few of the batches written before `before`; returns how many entries, 0 if none are left."""
-    old = tx.all(
-        "SELECT id, size FROM audit_batches WHERE id < ? ORDER BY id LIMIT ?", _first_batch_id(before), PRUNED_AT_ONCE
-    )
-    tx.run_many("DELETE FROM audit_batches WHERE id = ?", [(batch_id,) for batch_id, _ in old])
-    return sum(size for _, size in old)
+def checkpoint_of(entries: bytes) -> str | None:
+    """The newest checkpoint that a batch tells."""
+    told = [entry.target for entry in decode_entries(entries) if entry[2:4] == (EVENTS, RETENTION_EVENT)]
+    return told[-1] if told else None
 
 
-def _batches(rows: Rows, first: bytes) -> Iterator[tuple[bytes, list[AuditEntry]]]:
-    """Batches from the newest to `first`, read a few at a time."""
-    below = _LATEST
-    while page := rows.all(
-        "SELECT id, entries FROM audit_batches WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
-        first,
-        below,
-        _READ_AT_ONCE,
-    ):
-        for batch_id, entries in page:
-            yield batch_id, _decode(entries)
-        below = page[-1][0]
-
-
-def _matches(entry: AuditEntry, filters: dict[str, str]) -> bool:
-    return all(getattr(entry, column) == value for column, value in filters.items())
-
-
-def _first_batch_id(seconds: float) -> bytes:
+def first_batch_id(seconds: float) -> bytes:
     """The smallest id a batch of that time can have."""
     return max(0, int(seconds * 1000)).to_bytes(6, "big") + bytes(10)
 
 
-def _written_at(batch_id: bytes) -> float:
+def written_at(batch_id: bytes) -> float:
+    """When a batch was made."""
     return int.from_bytes(batch_id[:6], "big") / 1000
 
 
@@ -320,13 +348,18 @@ def _is_plain(entry: AuditEntry) -> bool:
     """Whether the caller's texts cannot hold a secret, which is the usual case."""
     request_id, trace = entry[6], entry[9] if len(entry) > 9 else ""
     is_short = len(request_id) < _SHORTEST_SECRET or request_id.isdigit()
-    return is_short and not any(entry[11:13]) and (not trace or parse_traceparent(trace) is not None)
+    return (
+        is_short
+        and not any(entry[11:13])
+        and not any(entry[_TARGET:])
+        and (not trace or parse_traceparent(trace) is not None)
+    )
 
 
 def _without_secrets(entry: AuditEntry) -> AuditEntry:
     whole = AuditEntry(*entry)
     trace = whole.trace if parse_traceparent(whole.trace) is not None else scrub_text(whole.trace)
-    texts = {name: scrub_text(getattr(whole, name)) for name in ("request_id", "reason", "login")}
+    texts = {name: scrub_text(getattr(whole, name)) for name in ("request_id", "reason", "login", "target")}
     return whole._replace(trace=trace, **texts)
 
 

@@ -194,6 +194,11 @@ class Authenticator:
         return self._reports.report(login, check.address or "", reason, explanation=explanation, wire=check.wire)
 
 
+def basic_header(name: str, password: str) -> bytes:
+    """The Authorization header of a name and password."""
+    return b"Basic " + base64.b64encode(f"{name}:{password}".encode())
+
+
 class _Check(NamedTuple):
     """Credentials to verify, and their origin."""
 

@@ -75,6 +75,22 @@ def narrowed(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
     return frozenset(common)
 
 
+def exceeding(asked: Iterable[str], held: Iterable[str]) -> frozenset[str]:
+    """The scopes asked for that the held ones do not wholly allow."""
+    owned = frozenset(held)
+    return frozenset(scope for scope in asked if not all(_is_held(one, owned) for one in _single_actions(scope)))
+
+
+def _single_actions(scope: str) -> list[tuple[str, str]]:
+    room, _, action = scope.partition(":")
+    return [(room, one) for one in (ROLE_ACTIONS["admin"] if action == "*" else (action,))]
+
+
+def _is_held(wanted: tuple[str, str], held: frozenset[str]) -> bool:
+    room, action = wanted
+    return not held.isdisjoint({f"{room}:{action}", f"*:{action}", f"{room}:*", "*:*"})
+
+
 def scopes_to_text(scopes: Iterable[str]) -> str:
     """The stored form: sorted and separated by spaces."""
     return " ".join(sorted(scopes))

@@ -115,8 +115,29 @@ class Users:
         """How many users there are."""
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
 
-    async def remove(self, name: str) -> None:
-        """Remove a user and revoke its keys and grants. The last administrator cannot go before all others."""
+    async def change(self, name: str, *, role: Role, scopes: frozenset[str]) -> User:
+        """Give a user this role and these extra scopes. The last administrator stays one."""
+        if not is_user_name(name):
+            raise _unknown(name)
+
+        def work(tx: Transaction) -> User:
+            sql = "UPDATE users SET role = ?, scopes = ? WHERE name_key = ?"
+            if tx.run(sql, role, scopes_to_text(scopes), name.lower()) == 0:
+                raise _unknown(name)
+            _keep_an_admin(tx, name)
+            tx.signal(CHANNEL, user_principal_id(name))
+            row = tx.one(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
+            return _user(row or ())
+
+        changed = await self._db.write(work)
+        self._changed(name)
+        return changed
+
+    async def remove(self, name: str, *, may_empty: bool = True) -> None:
+        """Remove a user and revoke its keys and grants. The last administrator cannot go before all others.
+
+        Without `may_empty` it cannot go even then.
+        """
         if not is_user_name(name):
             raise _unknown(name)
         now = self._clock.now()
@@ -124,13 +145,8 @@ class Users:
         def work(tx: Transaction) -> None:
             if tx.run("DELETE FROM users WHERE name_key = ?", name.lower()) == 0:
                 raise _unknown(name)
-            if tx.value("SELECT COUNT(*) FROM users") and not tx.value(
-                "SELECT COUNT(*) FROM users WHERE role = 'admin'"
-            ):
-                raise Conflict(
-                    f"{name!r} is the last administrator.",
-                    hint="Add another user with the role admin first.",
-                )
+            if not may_empty or tx.value("SELECT COUNT(*) FROM users"):
+                _keep_an_admin(tx, name)
             for owned in _OWNED:
                 tx.run(owned, now, name.lower())
             _end_logins(tx, name)
@@ -206,6 +222,11 @@ class Users:
         """Forget what this process has cached about a user."""
         if self._on_change is not None:
             self._on_change(user_principal_id(name))
+
+
+def _keep_an_admin(tx: Transaction, name: str) -> None:
+    if not tx.value("SELECT COUNT(*) FROM users WHERE role = 'admin'"):
+        raise Conflict(f"{name!r} is the last administrator.", hint="Add another user with the role admin first.")
 
 
 def _end_logins(tx: Transaction, name: str) -> None:

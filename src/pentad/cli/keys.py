@@ -1,19 +1,20 @@
 """`pentad keys`: API keys for programs. A new key's token is printed once and not stored."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import click
 
-from pentad.kernel.clock import iso
-from pentad.terminal.options import json_option, store_options
+from pentad.terminal.client import server_options
+from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
-    from pentad.access.api_keys import ApiKey, NewKey
-    from pentad.settings.model import Settings
+    from pentad.terminal.client import Target
 
-_DAY: Final = 86_400.0
+_EVERYBODY: Final = "/api/admin/keys"
+_MINE: Final = "/api/account/keys"
+mine_option = click.option("--mine", is_flag=True, help="Your own keys, with --url; needs no administrator.")
 
 
 @click.group()
@@ -29,32 +30,42 @@ def keys() -> None:
     "--days", type=click.FloatRange(min=0), default=90, show_default=True, help="0 means that it never expires."
 )
 @click.option("--own-only", is_flag=True, help="Confine the key to what it creates itself; by default it acts as USER.")
+@mine_option
 @json_option
-@store_options
+@server_options()
 def create(
     label: str,
     owner: str | None,
     scopes: tuple[str, ...],
     days: float,
     own_only: bool,
+    mine: bool,
     as_json: bool,
-    settings: "Settings",
+    target: "Target",
 ) -> None:
     """Make a key; LABEL says what it is for."""
-    made = asyncio.run(_create(settings, label, owner, scopes, days, own_only))
+    if mine and owner is not None:
+        raise click.UsageError("--mine and --owner exclude each other.")
+    body: dict[str, Any] = {"label": label, "days": days, "own_only": own_only}
+    body |= {"scopes": scopes} if scopes else {}
+    body |= {} if owner is None else {"owner": owner}
+    made = target.call_route("POST", _MINE if mine else _EVERYBODY, body=body)
     if as_json:
-        print_json({**_as_json(made.key), "token": made.token})
+        print_json(made)
         return
-    say(f"Key {made.key.id}, {_validity(made.key)}. This is the only time the token is shown:")
-    print_text(made.token)
+    validity = f"valid until {made['expires']}" if made["expires"] else "without an expiry date"
+    say(f"Key {made['id']}, {validity}. This is the only time the token is shown:")
+    print_text(made["token"])
 
 
 @keys.command("list")
+@click.option("--owner", metavar="USER", help="Only the keys of this user.")
+@mine_option
 @json_option
-@store_options
-def list_keys(as_json: bool, settings: "Settings") -> None:
+@server_options()
+def list_keys(owner: str | None, mine: bool, as_json: bool, target: "Target") -> None:
     """List all keys, newest first."""
-    rows = [_as_json(key) for key in asyncio.run(_all(settings))]
+    rows = target.call_route("GET", _MINE if mine else _EVERYBODY, {"owner": owner})["keys"]
     if as_json:
         print_json(rows)
     else:
@@ -74,64 +85,9 @@ def list_keys(as_json: bool, settings: "Settings") -> None:
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
-@store_options
-def revoke(key_id: str, settings: "Settings") -> None:
+@mine_option
+@server_options()
+def revoke(key_id: str, mine: bool, target: "Target") -> None:
     """Revoke a key at once and for good."""
-    asyncio.run(_revoke(settings, key_id))
+    target.call_route("DELETE", f"{_MINE if mine else _EVERYBODY}/{quote(key_id, safe='')}")
     say(f"Revoked {key_id}.")
-
-
-async def _create(
-    settings: "Settings", label: str, owner: str | None, scopes: tuple[str, ...], days: float, own_only: bool
-) -> "NewKey":
-    from pentad.access.scopes import READ_ONLY
-    from pentad.cli.store import open_keys
-
-    async with open_keys(settings) as known:
-        return await known.create(
-            label,
-            owner=owner,
-            scopes=scopes or READ_ONLY,
-            lifetime=days * _DAY if days else None,
-            own_only=own_only,
-        )
-
-
-async def _all(settings: "Settings") -> "list[ApiKey]":
-    from pentad.cli.store import open_keys
-
-    async with open_keys(settings) as known:
-        return await known.all()
-
-
-async def _revoke(settings: "Settings", key_id: str) -> None:
-    from pentad.cli.store import open_keys
-
-    async with open_keys(settings) as known:
-        await known.revoke(key_id)
-
-
-def _as_json(key: "ApiKey") -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "label": key.label,
-        "owner": key.owner,
-        "scopes": sorted(key.scopes),
-        "own_only": key.own_only,
-        "created": iso(key.created_at),
-        "expires": None if key.expires_at is None else iso(key.expires_at),
-        "last_used": None if key.last_used_at is None else iso(key.last_used_at),
-        "state": _state(key),
-    }
-
-
-def _state(key: "ApiKey") -> str:
-    import time
-
-    if key.revoked_at is not None:
-        return "revoked"
-    return "expired" if key.expires_at is not None and key.expires_at <= time.time() else "active"
-
-
-def _validity(key: "ApiKey") -> str:
-    return "without an expiry date" if key.expires_at is None else f"valid until {iso(key.expires_at)}"

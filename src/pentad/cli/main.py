@@ -22,6 +22,7 @@ from pentad.terminal.verbs import Verb, Verbs
 if TYPE_CHECKING:
     from pentad.kernel.ports import Database
     from pentad.settings.model import Settings
+    from pentad.terminal.launcher import Routes
 
 VERBS: Final[Verbs] = {
     "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
@@ -31,10 +32,16 @@ VERBS: Final[Verbs] = {
     "call": Verb("pentad.cli.call:call", "Call a tool, in process or on a server."),
     "install": Verb("pentad.cli.install:install", "Add Pentad to an MCP client's configuration."),
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
-    "users": Verb("pentad.cli.users:users", "Add, list and remove users; set passwords; make login links."),
+    "users": Verb("pentad.cli.users:users", "Add, list, change and remove users; set passwords; make login links."),
     "keys": Verb("pentad.cli.keys:keys", "Create, list and revoke API keys."),
     "login": Verb("pentad.cli.login:login", "Log in at a server, for every verb with --url."),
     "logout": Verb("pentad.cli.login:logout", "Log out of a server, or of all of them."),
+    "sessions": Verb("pentad.cli.logins:sessions", "List browser sessions; log browsers out."),
+    "clients": Verb("pentad.cli.logins:clients", "List and remove OAuth clients."),
+    "grants": Verb("pentad.cli.logins:grants", "List and revoke what users granted to OAuth clients."),
+    "audit": Verb("pentad.cli.audit:audit", "Read, follow, export and verify the audit trail."),
+    "settings": Verb("pentad.cli.settings:settings", "List the settings: value, source, description."),
+    "jobs": Verb("pentad.cli.jobs:jobs", "List jobs; retry or forget dead letters."),
     "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
     "restore": Verb("pentad.cli.backup:restore", "Replace the store by the backup FILE, once it is checked."),
     "migrate": Verb("pentad.cli.migrate:migrate", "Bring the store's tables up to date, or show what that would do."),
@@ -129,13 +136,21 @@ async def _open_store(settings: "Settings") -> "AsyncGenerator[Database]":
         yield database
 
 
+@asynccontextmanager
+async def _open_routes(settings: "Settings") -> "AsyncGenerator[Routes]":
+    from pentad.cli.local_routes import open_routes
+
+    async with open_routes(settings) as routes:
+        yield routes
+
+
 async def _serve_part(settings: "Settings", room: str, part_of: Callable[[Any], Awaitable[Any]]) -> None:
     from pentad.cli.mcp import serve_part
 
     await serve_part(settings, room, part_of)
 
 
-LAUNCHER: Final = Launcher(_open_app, _open_store, _serve_part)
+LAUNCHER: Final = Launcher(_open_app, _open_store, _open_routes, _serve_part)
 """How the verbs of rooms open Pentad."""
 
 

@@ -1,10 +1,9 @@
-"""Opens the store for verbs that need no room, with the core's tables up to date."""
+"""Opens the store for verbs that need no room."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-from pentad.access.api_keys import ApiKeys
 from pentad.access.browser_sessions import BrowserSessions
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
@@ -28,7 +27,7 @@ async def open_store(settings: Settings) -> AsyncGenerator[Database]:
 
 @asynccontextmanager
 async def open_users(settings: Settings) -> AsyncGenerator[Users]:
-    """The users of the store; running servers are notified of every change."""
+    """The users of the store, with the core's tables up to date."""
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
         with closing(Passwords()) as passwords:
@@ -41,14 +40,6 @@ async def open_sessions(settings: Settings) -> AsyncGenerator[BrowserSessions]:
     async with open_store(settings) as database:
         await apply(database, CORE_SETS)
         yield BrowserSessions(database)
-
-
-@asynccontextmanager
-async def open_keys(settings: Settings) -> AsyncGenerator[ApiKeys]:
-    """The API keys of the store; running servers are notified of every change."""
-    async with open_store(settings) as database:
-        await apply(database, CORE_SETS)
-        yield ApiKeys(database)
 
 
 def existing_store(settings: Settings) -> Path | str:

@@ -1,45 +1,51 @@
 """`pentad users`: accounts. Passwords are prompted for or read from stdin, never given as arguments."""
 
-import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import click
 
-from pentad.kernel.clock import iso
-from pentad.terminal.options import json_option, settings_options, store_options
+from pentad.terminal.client import server_options
+from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
-    from pentad.access.users import User
-    from pentad.settings.model import Settings
+    from pentad.terminal.client import Target
 
+_USERS: Final = "/api/admin/users"
+_ROLES: Final = click.Choice(["reader", "writer", "admin"])
 password_option = click.option("--password-stdin", is_flag=True, help="Read the password from stdin.")
+scope_option = click.option(
+    "--scope", "scopes", multiple=True, metavar="ROOM:ACTION", help="A scope besides the role's; may be repeated."
+)
 
 
 @click.group()
 def users() -> None:
-    """Add, list and remove users; set passwords; make login links."""
+    """Add, list, change and remove users; set passwords; make login links."""
 
 
 @users.command()
 @click.argument("name")
-@click.option("--role", type=click.Choice(["reader", "writer", "admin"]), default="reader", show_default=True)
+@click.option("--role", type=_ROLES, default="reader", show_default=True)
+@scope_option
 @password_option
-@store_options
-def add(name: str, role: str, password_stdin: bool, settings: "Settings") -> None:
+@server_options()
+def add(name: str, role: str, scopes: tuple[str, ...], password_stdin: bool, target: "Target") -> None:
     """Add a user."""
-    asyncio.run(_add(settings, name, _password(password_stdin), role))
+    body = {"name": name, "password": _password(password_stdin), "role": role, "scopes": scopes}
+    target.call_route("POST", _USERS, body=body)
     say(f"Added {name} as {role}.")
 
 
 @users.command("list")
 @json_option
-@store_options
-def list_users(as_json: bool, settings: "Settings") -> None:
+@server_options()
+def list_users(as_json: bool, target: "Target") -> None:
     """List all users."""
-    found = asyncio.run(_all(settings))
-    rows = [(user.name, user.role, ",".join(sorted(user.scopes)), iso(user.created_at)) for user in found]
+    found = target.call_route("GET", _USERS)["users"]
+    rows = [(user["name"], user["role"], ",".join(user["scopes"]), user["created"]) for user in found]
     columns = ("name", "role", "scopes", "created")
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
@@ -49,66 +55,54 @@ def list_users(as_json: bool, settings: "Settings") -> None:
 
 @users.command()
 @click.argument("name")
-@store_options
-def remove(name: str, settings: "Settings") -> None:
+@click.option("--role", type=_ROLES, help="The new role.")
+@scope_option
+@click.option("--no-scopes", is_flag=True, help="Remove all scopes besides the role's.")
+@server_options()
+def change(name: str, role: str | None, scopes: tuple[str, ...], no_scopes: bool, target: "Target") -> None:
+    """Give a user another role, or other extra scopes."""
+    if scopes and no_scopes:
+        raise click.UsageError("--scope and --no-scopes exclude each other.")
+    body: dict[str, Any] = {} if role is None else {"role": role}
+    if scopes or no_scopes:
+        body["scopes"] = scopes
+    if not body:
+        raise click.UsageError("Say what to change: --role, --scope or --no-scopes.")
+    user = target.call_route("PATCH", _path(name), body=body)
+    extra = f" with {' '.join(user['scopes'])}" if user["scopes"] else ""
+    say(f"{user['name']} is {user['role']} now{extra}.")
+
+
+@users.command()
+@click.argument("name")
+@server_options()
+def remove(name: str, target: "Target") -> None:
     """Remove a user and revoke the keys it owns."""
-    asyncio.run(_remove(settings, name))
+    target.call_route("DELETE", _path(name))
     say(f"Removed {name}.")
 
 
 @users.command()
 @click.argument("name")
 @password_option
-@store_options
-def passwd(name: str, password_stdin: bool, settings: "Settings") -> None:
+@server_options()
+def passwd(name: str, password_stdin: bool, target: "Target") -> None:
     """Set a user's password; logins with the old one end."""
-    asyncio.run(_set_password(settings, name, _password(password_stdin)))
+    target.call_route("PUT", f"{_path(name)}/password", body={"password": _password(password_stdin)})
     say(f"Changed the password of {name}.")
 
 
 @users.command()
 @click.argument("name")
-@settings_options("port", "data", "database")
-def link(name: str, settings: "Settings") -> None:
+@server_options("port")
+def link(name: str, target: "Target") -> None:
     """Print a link that logs a user in with a browser. It works once, for ten minutes."""
-    print_text(asyncio.run(_link(settings, name)))
+    print_text(target.site(target.call_route("POST", f"{_path(name)}/link")["path"]))
     say("The link works once, for ten minutes. Give it to nobody else.")
 
 
-async def _link(settings: "Settings", name: str) -> str:
-    from pentad.cli.store import open_sessions
-    from pentad.http.login import link_path
-
-    async with open_sessions(settings) as sessions:
-        return settings.url(link_path(await sessions.make_link(name)))
-
-
-async def _add(settings: "Settings", name: str, password: str, role: str) -> None:
-    from pentad.cli.store import open_users
-
-    async with open_users(settings) as known:
-        await known.add(name, password, role=role)
-
-
-async def _all(settings: "Settings") -> "list[User]":
-    from pentad.cli.store import open_users
-
-    async with open_users(settings) as known:
-        return await known.all()
-
-
-async def _remove(settings: "Settings", name: str) -> None:
-    from pentad.cli.store import open_users
-
-    async with open_users(settings) as known:
-        await known.remove(name)
-
-
-async def _set_password(settings: "Settings", name: str, password: str) -> None:
-    from pentad.cli.store import open_users
-
-    async with open_users(settings) as known:
-        await known.set_password(name, password)
+def _path(name: str) -> str:
+    return f"{_USERS}/{quote(name, safe='@')}"
 
 
 def _password(from_stdin: bool) -> str:

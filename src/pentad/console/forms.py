@@ -1,4 +1,4 @@
-"""Renders forms as HTML. Every form is posted and carries the visitor's CSRF token."""
+"""Renders forms as HTML. Every form that is posted carries the visitor's CSRF token."""
 
 from collections.abc import Sequence
 from typing import Final, assert_never
@@ -11,16 +11,27 @@ _LONGEST_VALUE: Final = 20_000
 
 
 def form(block: Form, csrf: str) -> Html:
-    """A form that is posted, with the visitor's CSRF token."""
-    fields = [_field(one, n) for n, one in enumerate((*block.fields, Hidden(CSRF_FIELD, csrf)))]
+    """A form; with the visitor's CSRF token if it is posted, as a URL must not contain it."""
+    token = (Hidden(CSRF_FIELD, csrf),) if block.method == "post" else ()
+    fields = [_field(one, n) for n, one in enumerate((*block.fields, *token))]
     buttons = element("div", *map(_button, block.buttons), class_="buttons") if block.buttons else Html()
     action = None if not block.action else own_path(block.action) or "/"
-    return element("form", *fields, buttons, method="post", action=action, class_="fields")
+    return element(
+        "form",
+        *fields,
+        buttons,
+        method=block.method,
+        action=action,
+        class_="fields" if block.method == "post" else "filters",
+    )
 
 
 def has_form(blocks: Sequence[Block]) -> bool:
-    """Whether there is a form among the blocks."""
-    return any(isinstance(one, Form) or (isinstance(one, Section) and has_form(one.blocks)) for one in blocks)
+    """Whether there is a form to be posted among the blocks."""
+    return any(
+        (isinstance(one, Form) and one.method == "post") or (isinstance(one, Section) and has_form(one.blocks))
+        for one in blocks
+    )
 
 
 def log_out_button(csrf: str) -> Html:

@@ -28,14 +28,15 @@ _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/m
 class Surroundings:
     """What a page shows around its sheet: the rooms the visitor may open, the current one, whether the page is below
     that room's first page, and the visitor's name. `csrf` is the token of the visitor's forms, empty if the browser has
-    no session; `logged_in` means that the session has a login to end. On a page whose form `leaves_site`, the visitor
-    may end up at another site."""
+    no session; `has_account` means that the visitor is a user of this server, and `logged_in` that the session has a
+    login to end. On a page whose form `leaves_site`, the visitor may end up at another site."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
     below: bool = False
     who: str | None = None
     csrf: str = ""
+    has_account: bool = False
     logged_in: bool = False
     leaves_site: bool = False
 
@@ -99,18 +100,27 @@ def _top(around: Surroundings) -> Html:
         for name, title in around.rooms
     ]
     brand = element("a", "Pentad", href="/", class_="brand")
-    who = [element("span", f"Signed in as {cut(around.who, 80)}")] if around.who else []
+    who = [_name(around)] if around.who else []
     if around.logged_in:
         who.append(log_out_button(around.csrf))
     account = element("div", *who, class_="account") if who else Html()
     return element("header", brand, element("nav", *rooms, aria_label="Rooms") if rooms else "", account)
 
 
+def _name(around: Surroundings) -> Html:
+    """Who is signed in, with the way to the account."""
+    name = cut(around.who or "", 80)
+    if not around.has_account:
+        return element("span", f"Signed in as {name}")
+    current = "page" if around.room == "account" else None
+    return element("span", "Signed in as ", element("a", name, href="/console/account", aria_current=current))
+
+
 def _trail(sheet: Sheet, around: Surroundings) -> Html:
     """Breadcrumbs; a room's first page needs none."""
     if around.room is None or not around.below:
         return Html()
-    title = dict(around.rooms).get(around.room, around.room)
+    title = {**dict(around.rooms), "account": "Account"}.get(around.room, around.room)
     steps = [Cell(title, Place()), *sheet.trail]
     items = [element("li", Renderer(around.room).text(step)) for step in steps]
     return element("nav", element("ol", joined(items)), class_="trail", aria_label="Breadcrumbs")

@@ -6,6 +6,7 @@ decide which single items a visitor may see. An error is a page too.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
+from pentad.console.administration import AdministrationPages, AdminPage, menu
 from pentad.console.forms import has_form
 from pentad.console.home import home_sheet
 from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
@@ -36,24 +38,24 @@ class Console:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
+        self.pages = {opened.room.name: opened.room.pages() for opened in app.rooms if opened.room.pages is not None}
 
-    def own_routes(self) -> list[BaseRoute]:
-        """The home page, and the files every page loads."""
+    def home_routes(self) -> list[BaseRoute]:
+        """The home page."""
 
         async def home(request: Request) -> Response:
             """The console: what is in this Pentad, for people."""
             return await self._answer(request, None, self._home)
 
-        return [
-            Route("/", home),
-            Route("/console", home, include_in_schema=False),
-            *(Route(path, _file(path, kind), include_in_schema=False) for path, kind in _FILES.items()),
-        ]
+        return [Route("/", home), Route("/console", home, include_in_schema=False)]
+
+    def file_routes(self) -> list[BaseRoute]:
+        """The files every page loads."""
+        return [Route(path, _file(path, kind), include_in_schema=False) for path, kind in _FILES.items()]
 
     def room_routes(self, opened: OpenRoom) -> list[BaseRoute]:
         """The pages of one room."""
-        pages = self._pages.get(opened.room.name)
+        pages = self.pages.get(opened.room.name)
         return [] if pages is None else [self._route(opened, page) for page in pages.pages]
 
     def last_route(self) -> BaseRoute:
@@ -79,17 +81,50 @@ class Console:
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
     async def _home(self, visit: Visit) -> Sheet:
-        return await home_sheet(self._app, visit, self._pages)
+        return await home_sheet(self._app, visit, self.pages)
+
+    def administration_routes(self, pages: AdministrationPages) -> list[BaseRoute]:
+        """The pages of administration, of the audit trail and of the visitor's account."""
+
+        def route(page: AdminPage) -> BaseRoute:
+            async def show(request: Request) -> Response:
+                """A page of administration."""
+                return await self.answer(request, page.part, page.load, below=bool(page.path))
+
+            return Route(f"/console/{page.part}/{page.path}".rstrip("/"), show, include_in_schema=False)
+
+        return [route(page) for page in pages.pages()]
 
     async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
+        async def checked(visit: Visit) -> Sheet:
+            _check(visit.principal, room)
+            return await load(visit)
+
+        return await self.answer(request, room, checked, below=below)
+
+    async def answer(
+        self,
+        request: Request,
+        part: str | None,
+        load: Load,
+        *,
+        below: bool = False,
+        error: PentadError | None = None,
+    ) -> Response:
+        """A page for a visitor who is logged in. `error` is what went wrong with a form of the page, told above it."""
         principal: Principal = request.state.principal
-        status = 200
+        status = 200 if error is None else error.http_status
         try:
-            _check(principal, room)
+            _check(principal, None)
             sheet = await self._in_time(load, _visit(request, principal))
-        except PentadError as error:
-            sheet, status = error_sheet(ensure_logged(error, f"The page {request.url.path[:200]}")), error.http_status
-        return page_response(request, sheet, status, rooms=self._rooms(principal), room=room, below=below)
+            if error is not None:
+                ensure_logged(error, f"The form {request.url.path[:200]}")
+                sheet = replace(sheet, blocks=[Note(error.sentence(), "bad"), *sheet.blocks])
+        except PentadError as failure:
+            sheet = error_sheet(ensure_logged(error or failure, f"The page {request.url.path[:200]}"))
+            status = (error or failure).http_status
+        menu_entries = [*self._rooms(principal), *menu(principal)]
+        return page_response(request, sheet, status, rooms=menu_entries, room=part, below=below)
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:
@@ -99,7 +134,7 @@ class Console:
             raise DeadlineExceeded("This page took too long.", hint="Narrow it down, or try again later.") from None
 
     def _rooms(self, principal: Principal) -> Sequence[tuple[str, str]]:
-        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self._pages]
+        rooms = [opened.room for opened in self._app.rooms if opened.room.name in self.pages]
         return [(room.name, room.title) for room in rooms if principal.may(room.name, "read")]
 
 
@@ -122,6 +157,7 @@ def page_response(
         below,
         _name(request.state.principal),
         csrf=session.csrf if session is not None and (logged_in or has_form(sheet.blocks)) else "",
+        has_account=request.state.principal.user is not None,
         logged_in=logged_in,
         leaves_site=leaves_site,
     )

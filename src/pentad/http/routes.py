@@ -1,7 +1,7 @@
 """The ordinary routes: those every server has, the console, and those of the rooms."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,8 +11,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
+from pentad import __version__
+from pentad.access.audit import EVENTS
 from pentad.app import App
+from pentad.console.administration import AdministrationPages
 from pentad.console.routes import Console
+from pentad.http.administration import administration_routes, export_route
+from pentad.http.administration_forms import AdministrationForms
 from pentad.http.audit import audit_routes
 from pentad.http.authorize import AuthorizePages
 from pentad.http.error_responses import error_headers
@@ -21,9 +26,12 @@ from pentad.http.guards.request_checks import check_routes
 from pentad.http.login import LoginPages
 from pentad.http.oauth import OAuthEndpoints
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
-from pentad.http.server_pages import ServerPages
+from pentad.http.server_pages import ServerPages, readiness
 from pentad.kernel.errors import NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
+
+CONSOLE: Final = "console"
+"""The room of visits to pages that belong to no room."""
 
 
 class _Routes(Starlette):
@@ -43,9 +51,11 @@ def all_routes(
     """The server's own routes, the console's, and those the rooms mount, by the room's name."""
     console = Console(app)
     routes: list[BaseRoute] = [
-        *console.own_routes(),
+        *_console_routes(app, console),
+        *console.file_routes(),
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
+        *_administration_routes(app),
         *_oauth_routes(app, resources, is_resource),
     ]
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
@@ -57,10 +67,43 @@ def all_routes(
         resources.add(room, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)
     routes.append(console.last_route())
+    return application(routes)
+
+
+def application(routes: Sequence[BaseRoute]) -> Starlette:
+    """The routes as an application whose errors are JSON."""
     handlers = {PentadError: _refuse, 404: _no_such_path, 405: _no_such_method, HTTPException: _refuse_plainly}
     found = _Routes(routes=routes, exception_handlers=handlers)  # pyright: ignore[reportArgumentType]  narrower handlers
     found.router.redirect_slashes = False
     return found
+
+
+def _administration_routes(app: App) -> list[BaseRoute]:
+    routes = administration_routes(app.administration, lambda: health(app))
+    check_routes(routes)
+    audit_routes(routes, EVENTS, app.record)
+    return routes
+
+
+def _console_routes(app: App, console: Console) -> list[BaseRoute]:
+    """The pages that belong to no room, and their forms. Visits are in the audit trail."""
+    admin = app.administration
+    pages = AdministrationPages(admin, lambda: health(app), console.pages)
+    routes: list[BaseRoute] = [
+        *console.home_routes(),
+        *console.administration_routes(pages),
+        *AdministrationForms(admin, console, pages).routes(),
+        Route("/console/audit/export", export_route(admin), include_in_schema=False),
+    ]
+    audit_routes(routes, CONSOLE, app.record)
+    return routes
+
+
+async def health(app: App) -> dict[str, Any]:
+    """The readiness in detail, with the state of the audit trail and of the jobs."""
+    _, body = await readiness(app)
+    trail = {"waiting": app.audit.waiting(), "dropped": app.audit.dropped}
+    return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts()}
 
 
 def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:

@@ -60,17 +60,19 @@ _PUT_BACK: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class DeadJob:
-    """A dead letter."""
+class StoredJob:
+    """A job that is not done."""
 
     id: int
     name: str
     key: str | None
+    state: str
     payload: Any
     attempt: int
     error: str
     created_at: float
-    died_at: float
+    updated_at: float
+    run_at: float
 
 
 class JobQueue:
@@ -147,19 +149,27 @@ class JobQueue:
             self._waiting.pop((name, key), None)
         return True
 
-    # Dead letters
+    # For administration
 
-    async def dead(self, name: str | None = None, *, limit: int = 100) -> list[DeadJob]:
-        """The dead letters, the newest first."""
-        where, params = ("", ()) if name is None else (" AND name = ?", (name,))
+    async def stored(
+        self, *, state: str | None = None, name: str | None = None, job_id: int | None = None, limit: int = 100
+    ) -> list[StoredJob]:
+        """The jobs that are not done, by default of every state, the last changed first."""
+        given = {"state": state, "name": name, "id": job_id}
+        where = " AND ".join(f"{column} = ?" for column, value in given.items() if value is not None) or "1 = 1"
         found = await self.database.read(
             lambda rows: rows.all(
-                "SELECT id, name, key, payload, attempt, error, created_at, updated_at FROM jobs"  # noqa: S608  constants
-                f" WHERE state = 'dead'{where} ORDER BY updated_at DESC, id DESC LIMIT ?",
-                *params, limit,
+                "SELECT id, name, key, state, payload, attempt, error, created_at, updated_at, run_at FROM jobs"  # noqa: S608  constants
+                f" WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ?",
+                *(value for value in given.values() if value is not None), limit,
             )
         )  # fmt: skip
-        return [_dead(row) for row in found]
+        return [_stored(row) for row in found]
+
+    async def counts(self) -> dict[str, int]:
+        """How many jobs there are of each state."""
+        found = await self.database.read(lambda rows: rows.all("SELECT state, COUNT(*) FROM jobs GROUP BY state"))
+        return {"queued": 0, "running": 0, "dead": 0, **dict(found)}
 
     async def retry_dead(self, job_id: int) -> None:
         """Queue a dead letter again, with all its attempts."""
@@ -294,6 +304,6 @@ def _short(error: str | None) -> str | None:
     return None if error is None else error.replace("\0", "")[:_LONGEST_ERROR]
 
 
-def _dead(row: Row) -> DeadJob:
-    job_id, name, key, payload, attempt, error, created_at, died_at = row
-    return DeadJob(job_id, name, key, msgspec.json.decode(payload), attempt, error or "", created_at, died_at)
+def _stored(row: Row) -> StoredJob:
+    job_id, name, key, state, payload, attempt, error, *times = row
+    return StoredJob(job_id, name, key, state, msgspec.json.decode(payload), attempt, error or "", *times)

@@ -224,7 +224,8 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Fields and buttons. A form is always posted, and the console adds the visitor's CSRF token.
+    """Fields and buttons. A form is posted, and the console adds the visitor's CSRF token; one that only asks for
+    something, such as a filter, is sent as a query.
 
     `action` is a path of this server; empty means the URL of the page.
     """
@@ -232,6 +233,7 @@ class Form:
     fields: Sequence[Field]
     buttons: Sequence[Button]
     action: str = ""
+    method: Literal["post", "get"] = "post"
 
 
 Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager | Chart | Cards | Section | Form
@@ -286,10 +288,12 @@ class Page(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
-    """The pages of a room. `figures` summarises the room in a few numbers, for this visitor."""
+    """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
+    for administrators, shown on their overview: path, title, and what is there."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
+    administration: Sequence[tuple[str, str, str]] = ()
 
 
 def when(seconds: float) -> str:

@@ -7,7 +7,7 @@ import asyncio
 import base64
 import functools
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
@@ -35,6 +35,8 @@ _SERVER_OPTIONS: Final = (
 Send = Callable[[str, str, "bytes | None", str], Awaitable["tuple[int, bytes]"]]
 """Sends a request (method, path with query, body, media type); returns the status and body of the response."""
 _FIRST_ERROR: Final = 400
+_LONGEST_SILENCE: Final = 3_600.0
+"""How long a stream of the audit trail may have nothing to say."""
 _BY_STATUS: Final[dict[int, type[PentadError]]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
@@ -143,6 +145,42 @@ class Target:
 
         return asyncio.run(run())
 
+    def site(self, path: str) -> str:
+        """The URL of a path on the server, or on the one these settings would start."""
+        return self.settings.url(path) if self.server is None else _site(self.server.url) + path
+
+    def call_route(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The JSON of a route of administration, or its error raised: on the server, or on the settings' store."""
+
+        async def run() -> Any:
+            async with self.stream_route(method, path, query, body) as chunks:
+                return json.loads(b"".join([chunk async for chunk in chunks]))
+
+        return asyncio.run(run())
+
+    @asynccontextmanager
+    async def stream_route(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """The body of a route of administration as it arrives, or its error raised."""
+        given = urlencode({name: value for name, value in (query or {}).items() if value is not None})
+        encoded = None if body is None else json.dumps(body).encode()
+        opened = launcher().open_routes(self.settings) if self.server is None else _remote_routes(self.server)
+        async with (
+            opened as routes,
+            routes.open(method, f"{path}?{given}" if given else path, encoded, "application/json") as (status, chunks),
+        ):
+            if status >= _FIRST_ERROR:
+                answer = b"".join([chunk async for chunk in chunks])
+                raise error_from_answer(status, parse_answer(status, answer))
+            yield chunks
+
     def call_tool(self, name: str, arguments: Mapping[str, Any], *rooms: str) -> dict[str, Any]:
         """The structured result of one tool call."""
         return self.run(lambda client: client.call_tool(name, arguments), *rooms)
@@ -223,32 +261,69 @@ def fetcher_for(url: str) -> "HttpFetcher":
 
 @asynccontextmanager
 async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server, with the login given or else the saved one."""
+    """A session with a server."""
     from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
-    from pentad.terminal.saved_logins import access_token, login_hint, saved_logins
+    from pentad.terminal.saved_logins import login_hint
+
+    async with _remote_routes(server) as routes:
+
+        async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
+            answer = await routes.fetcher.fetch(
+                routes.site + path,
+                method=method,
+                headers=routes.headers(body, media_type),
+                body=body,
+                max_bytes=MOST_BYTES,
+                timeout=TIMEOUT_SECONDS,
+            )
+            return answer.status, answer.body
+
+        session = RemoteServer(server.url, routes.authorization, routes.fetcher, login_hint=login_hint(server.url))
+        try:
+            await session.open()
+            yield session, send
+        finally:
+            await session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteRoutes:
+    """The routes of a server over HTTP."""
+
+    site: str
+    authorization: str | None
+    fetcher: "HttpFetcher"
+
+    def headers(self, body: bytes | None, media_type: str) -> dict[str, str]:
+        headers = {} if self.authorization is None else {"Authorization": self.authorization}
+        return headers if body is None else {**headers, "Content-Type": media_type}
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, path: str, body: bytes | None, media_type: str
+    ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
+        headers = self.headers(body, media_type)
+        url = self.site + path
+        async with self.fetcher.stream(url, method=method, headers=headers, body=body, idle=_LONGEST_SILENCE) as answer:
+            yield answer.status, answer.chunks
+
+
+@asynccontextmanager
+async def _remote_routes(server: Server) -> AsyncGenerator[_RemoteRoutes]:
+    """The routes of a server, with the login given or else the saved one."""
+    from pentad.terminal.saved_logins import access_token, saved_logins
 
     fetcher = fetcher_for(server.url)
     try:
         authorization = server.authorization
         if authorization is None and (token := await access_token(saved_logins(), server.url, fetcher)) is not None:
             authorization = f"Bearer {token}"
-        parts = urlsplit(server.url)
-        site = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
-
-        async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
-            headers = {} if authorization is None else {"Authorization": authorization}
-            if body is not None:
-                headers["Content-Type"] = media_type
-            answer = await fetcher.fetch(
-                site + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
-            )
-            return answer.status, answer.body
-
-        session = RemoteServer(server.url, authorization, fetcher, login_hint=login_hint(server.url))
-        try:
-            await session.open()
-            yield session, send
-        finally:
-            await session.close()
+        yield _RemoteRoutes(_site(server.url), authorization, fetcher)
     finally:
         await fetcher.close()
+
+
+def _site(url: str) -> str:
+    """The URL that the paths of a server begin with."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"

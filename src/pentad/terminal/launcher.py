@@ -5,10 +5,10 @@ A room's verbs cannot import the application, because it is in a layer above the
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Routes(Protocol):
+    """The HTTP routes of a server, or those of administration in this process."""
+
+    def open(
+        self, method: str, path: str, body: bytes | None, media_type: str
+    ) -> "AbstractAsyncContextManager[tuple[int, AsyncIterator[bytes]]]":
+        """The status of a response, and its body as it arrives."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Launcher:
     """What the verbs of rooms can open."""
@@ -27,6 +37,8 @@ class Launcher:
     """The application (`pentad.app.App`) with the rooms of the settings."""
     open_store: "Callable[[Settings], AbstractAsyncContextManager[Database]]"
     """The store alone, with the tables of the core."""
+    open_routes: "Callable[[Settings], AbstractAsyncContextManager[Routes]]"
+    """The routes of administration, called in this process on the store alone."""
     serve_part: "Callable[[Settings, str, Callable[[Any], Awaitable[Any]]], Awaitable[None]]"
     """Serves one part of a room over stdio until the input ends. The function makes the part of the open room."""
 

@@ -16,6 +16,7 @@ from pentad.kernel.pages import (
     Column,
     Facts,
     Links,
+    Note,
     Page,
     Pager,
     Pages,
@@ -167,9 +168,23 @@ async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str
     return [*known, ("objects", f"{sum(count or 0 for count in counts):,}")]
 
 
+async def all_organisations(registers: Registers, visit: Visit) -> Sheet:
+    """The organisations, and for administrators their members."""
+    caller = _caller(visit)
+    is_admin = visit.principal.may("registers", "admin")
+    rows: list[tuple[Text, ...]] = []
+    for one in await registers.organisations.list(caller, _MOST_LISTED):
+        members = await registers.organisations.members(caller, one.id) if is_admin else []
+        rows.append((one.title, one.slug, ", ".join(members), when(one.created_at)))
+    columns = ("Organisation", Column("Slug", short=True), "Members", Column("Created", short=True))
+    table = Table(columns, rows, "Everybody is in the default organisation.")
+    return Sheet("Organisations", [table, Note("`pentad registers organisations` and REST change them.")])
+
+
 PAGES: Final[Pages[Registers]] = Pages(
     [
         Page("", all_registers),
+        Page("organisations", all_organisations),
         Page("schemas", all_schemas),
         Page("schemas/{schema}", one_schema),
         Page("objects/{uuid}", object_anywhere),
@@ -178,6 +193,7 @@ PAGES: Final[Pages[Registers]] = Pages(
         Page("{register}/{schema}/{id}", one_object),
     ],
     figures,
+    [("organisations", "Organisations", "Tenants of the registers, and who belongs to them.")],
 )
 _CHANGED: Final = Column("Changed", short=True)
 

@@ -1,0 +1,71 @@
+"""Who may administer what. Nobody can give more rights than they have, or take over somebody who has more."""
+
+from typing import Final
+
+from pentad.access.scopes import exceeding, scopes_of
+from pentad.access.users import User
+from pentad.kernel.errors import Forbidden, Unauthenticated
+from pentad.kernel.principal import Principal
+
+ACCESS: Final = "access"
+"""The scope `access:admin` is for users, keys, clients, sessions, settings and jobs."""
+AUDIT: Final = "audit"
+"""The scope `audit:admin` is for the audit trail."""
+_PURPOSES: Final = {ACCESS: "administer this server", AUDIT: "read the audit trail"}
+
+
+def may_administer(principal: Principal) -> bool:
+    """Whether the principal may administer anything."""
+    return principal.may(ACCESS, "admin") or principal.may(AUDIT, "admin")
+
+
+def require(actor: Principal, topic: str = ACCESS) -> None:
+    """Refuse callers without the scope of administration."""
+    if actor.kind == "anonymous":
+        raise Unauthenticated("Credentials are needed.")
+    if not actor.may(topic, "admin"):
+        scope = f"{topic}:admin"
+        raise Forbidden(
+            f"{actor.name!r} may not {_PURPOSES[topic]}.",
+            hint=f"It needs the scope {scope}, which the role admin has.",
+            details={"required_scope": scope},
+        )
+
+
+def require_within(actor: Principal, scopes: frozenset[str]) -> None:
+    """Refuse to give scopes that the caller does not have."""
+    if beyond := exceeding(scopes, actor.scopes):
+        raise Forbidden(
+            f"{actor.name!r} does not have {', '.join(sorted(beyond))}, and so cannot give it.",
+            hint="Ask for less, or ask an administrator who has these rights.",
+        )
+
+
+def require_not_above(actor: Principal, user: User) -> None:
+    """Refuse to change a user who may do more than the caller."""
+    if exceeding(scopes_of([user.role], user.scopes), actor.scopes):
+        raise Forbidden(
+            f"{user.name!r} may do more than {actor.name!r}.", hint="Ask an administrator who has all of these rights."
+        )
+
+
+def account_of(actor: Principal) -> str:
+    """The name of the caller's own account, in lower case."""
+    if actor.kind == "anonymous":
+        raise Unauthenticated("Credentials are needed.")
+    if actor.user is None:
+        raise Forbidden(
+            f"{actor.name!r} is not a user of this server, and so has no account here.",
+            hint="Log in with a user name and password.",
+        )
+    return actor.user.removeprefix("user:")
+
+
+def require_in_person(actor: Principal) -> str:
+    """The caller's account, if a person logged in: a stolen key or token must not make its own successor."""
+    name = account_of(actor)
+    if actor.kind != "user" or (actor.credential and not actor.credential.startswith("session:")):
+        raise Forbidden(
+            "An API key or token cannot do this.", hint="Log in with your password, in the browser or with HTTP Basic."
+        )
+    return name

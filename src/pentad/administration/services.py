@@ -1,0 +1,56 @@
+"""All use cases of administration together, as a server or a verb opens them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pentad.access.api_keys import ApiKeys
+from pentad.access.audit import AuditTrail
+from pentad.access.browser_sessions import BrowserSessions
+from pentad.access.oauth.clients import Clients
+from pentad.access.oauth.grants import Grants
+from pentad.access.users import Users
+from pentad.administration.accounts import Accounts, CheckPassword
+from pentad.administration.logins import Logins
+from pentad.administration.server import ServerAdministration
+from pentad.administration.trail import Trail
+from pentad.jobs.queue import JobQueue
+from pentad.kernel.clock import Clock
+from pentad.kernel.ports import Database
+from pentad.kernel.principal import Principal
+from pentad.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """What can be administered."""
+
+    accounts: Accounts
+    logins: Logins
+    trail: Trail
+    server: ServerAdministration
+
+
+def administration(
+    *,
+    settings: Settings,
+    database: Database,
+    clock: Clock,
+    users: Users,
+    api_keys: ApiKeys,
+    sessions: BrowserSessions,
+    grants: Grants,
+    clients: Clients,
+    audit: AuditTrail,
+    jobs: JobQueue,
+    stopping: asyncio.Event,
+    check_password: CheckPassword,
+    principal_now: Callable[[Principal], Awaitable[Principal]],
+) -> Administration:
+    """The use cases over these parts of a server."""
+    return Administration(
+        Accounts(users, api_keys, audit, clock, check_password),
+        Logins(users, sessions, grants, clients, audit, clock),
+        Trail(database, audit, clock, stopping, principal_now),
+        ServerAdministration(settings, jobs, audit),
+    )
