@@ -13,7 +13,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: .venv/.run .venv/.models ## set up and start everything with demo data on this machine
-	@$(BIN)/pentad demo
+	@./pentad demo $(ARGS)
 
 test: .venv/.dev .venv/.models ## set up and run the tests
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop"

@@ -120,6 +120,12 @@ def check_ports(settings: "Settings") -> list[Finding]:
     return [_check_port(name, settings.host, port) for name, port in ports.items() if port]
 
 
+def running_server(settings: "Settings") -> Finding:
+    """The ports of a server that runs are not free, and need not be."""
+    what = "The demo" if settings.demo else "A server"
+    return Finding("server", "ok", f"{what} is running at {settings.url('/')}; the above is about its store.")
+
+
 def _check_port(name: str, host: str, port: int) -> Finding:
     from pentad.net.listen import bind
 

@@ -14,6 +14,7 @@ from pentad.kernel.errors import Misconfigured
 from pentad.settings.model import Settings
 from pentad.terminal.options import settings_options
 from pentad.terminal.output import print_text, say, warn
+from pentad.terminal.program import uvx_command
 
 
 @click.command()
@@ -87,10 +88,9 @@ def _http_servers(settings: Settings) -> dict[str, Server]:
 
 def _command() -> list[str]:
     """How the client starts Pentad: by its full path, because a client rarely has the user's PATH."""
+    if (uvx := uvx_command()) is not None:
+        return uvx
     script = Path(sys.executable).with_name("pentad.exe" if os.name == "nt" else "pentad")
-    if "archive-v0" in script.parts:
-        # Started by uvx: that environment is a cache and may be deleted.
-        return [shutil.which("uvx") or "uvx", "pentad"]
     if script.exists():
         return [str(script)]
     found = shutil.which("pentad")

@@ -13,11 +13,13 @@ from pentad.kernel.ports import Database
 from pentad.settings.model import Settings
 from pentad.storage.migrations import apply
 from pentad.storage.open import locate, open_database
+from pentad.terminal.running import tell_if_new
 
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[Database]:
     """The store of these settings, with the tables it has."""
+    tell_if_new(settings)
     database = await open_database(settings.database, settings.data)
     try:
         yield database
