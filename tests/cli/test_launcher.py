@@ -34,7 +34,9 @@ def clone(tmp_path: Path) -> Path:
 
 def launch(command: str, *args: str, cwd: Path, **environ: str) -> "subprocess.CompletedProcess[str]":
     known = {"PATH": os.environ["PATH"], **environ}
-    return subprocess.run([command, *args], cwd=cwd, env=known, capture_output=True, text=True, timeout=PATIENCE)
+    return subprocess.run(
+        [command, *args], cwd=cwd, env=known, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 @pytest.mark.requirement("cli:launcher")
