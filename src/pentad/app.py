@@ -47,6 +47,7 @@ from pentad.storage.open import open_database
 if TYPE_CHECKING:
     from pentad.access.anonymous import AnonymousLimits
     from pentad.access.api_keys import ApiKeys
+    from pentad.access.browser_sessions import BrowserSessions
     from pentad.access.credential_cache import CredentialCache
     from pentad.access.credentials import Authenticator
     from pentad.access.passwords import Passwords
@@ -181,10 +182,23 @@ class App:
         )
 
     @cached_property
-    def credential_cache(self) -> "CredentialCache":
+    def credential_cache(self) -> "CredentialCache[Principal]":
         from pentad.access.credential_cache import CredentialCache
 
         return CredentialCache(clock=self.clock)
+
+    @cached_property
+    def browser_sessions(self) -> "BrowserSessions":
+        from pentad.access.browser_sessions import BrowserSessions
+
+        sessions = BrowserSessions(
+            self.database,
+            idle_hours=self.settings.login.session_idle_hours,
+            longest_days=self.settings.login.session_days,
+            clock=self.clock,
+        )
+        sessions.follow(self.database)
+        return sessions
 
     @cached_property
     def passwords(self) -> "Passwords":
@@ -196,7 +210,12 @@ class App:
     def users(self) -> "Users":
         from pentad.access.users import Users
 
-        return Users(self.database, self.passwords, on_change=self.credential_cache.forget, clock=self.clock)
+        return Users(self.database, self.passwords, on_change=self._forget_logins, clock=self.clock)
+
+    def _forget_logins(self, subject: str) -> None:
+        self.credential_cache.forget(subject)
+        if "browser_sessions" in self.__dict__:
+            self.browser_sessions.forget(subject)
 
     @cached_property
     def api_keys(self) -> "ApiKeys":

@@ -20,6 +20,10 @@ TABLES = (
     "audit_batches",
     "call_totals",
     "failed_logins",
+    "browser_sessions",
+    "login_links",
+    "user_identities",
+    "provider_logins",
 )
 
 

@@ -70,7 +70,10 @@ def is_inert(page: Read) -> None:
     assert elements.isdisjoint({"iframe", "object", "embed", "base", "img", "video", "audio", "style", "template"})
     for element, name, value in page.attributes:
         assert not name.startswith("on"), f"{element} {name}"
-        assert name not in ("style", "srcdoc", "action", "formaction"), f"{element} {name}"
+        assert name not in ("style", "srcdoc", "formaction"), f"{element} {name}"
+        if name == "action":
+            assert value.startswith("/"), value
+            assert not value.startswith(("//", "/\\")), value
         if name == "src":
             assert value.startswith("/console/")
         if name == "href":

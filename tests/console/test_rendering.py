@@ -12,13 +12,18 @@ from pentad.console.layout import Surroundings, document
 from pentad.console.rendering import LONGEST_CODE, LONGEST_FACT, LONGEST_PROSE, MOST_LINKS, MOST_ROWS, Renderer
 from pentad.kernel.pages import (
     Block,
+    Button,
     Card,
     Cards,
     Cell,
     Chart,
+    CheckBox,
+    Choice,
     Code,
     Column,
     Facts,
+    Form,
+    Hidden,
     Links,
     Note,
     Pager,
@@ -30,6 +35,7 @@ from pentad.kernel.pages import (
     Series,
     Sheet,
     Table,
+    TextField,
 )
 from tests.console.reading import Read, is_inert, read
 
@@ -74,6 +80,17 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
         Chart(text(), [Series(text(), [(0, 1.0), (1, 2.0)])], text()),
         Cards([Card(Cell(text(), Place((text(),))), text(), [(text(), text())])]),
         Section(text(), [Section(text(), [Prose(text())], folded=True)]),
+        Form(
+            [
+                TextField(text(), text(), text(), text()),
+                TextField(text(), text(), text(), kind="password"),
+                CheckBox(text(), text(), text(), text(), checked=True),
+                Choice(text(), text(), [(text(), text())], hint=text()),
+                Hidden(text(), text()),
+            ],
+            [Button(text(), text(), text())],
+            link(),
+        ),
     ]
 
 

@@ -9,23 +9,24 @@ proved it: from elsewhere it counts as a guess, or a guesser whose attempts are 
 """
 
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
-from pentad.kernel.principal import Principal
+
+V = TypeVar("V")
 
 MOST: Final = 4096
 _BEARER: Final = b"Bearer "
 
 
-class _Entry(NamedTuple):
-    principal: Principal
+class _Entry(NamedTuple, Generic[V]):
+    value: V
     until: float
     subjects: tuple[str, ...]
 
 
-class CredentialCache:
-    """A bounded map from credentials to the principal they proved."""
+class CredentialCache(Generic[V]):
+    """A bounded map from credentials to what they proved: a principal, or a browser's login."""
 
     def __init__(self, *, most: int = MOST, clock: Clock | None = None, randomness: Randomness | None = None) -> None:
         clock = clock or SystemClock()
@@ -33,7 +34,7 @@ class CredentialCache:
         self._monotonic = clock.monotonic
         self._most = most
         self._keyed = blake2b(key=(randomness or SystemRandomness()).token_bytes(32), digest_size=16)
-        self._entries: dict[bytes, _Entry] = {}
+        self._entries: dict[bytes, _Entry[V]] = {}
         self.generation = 0
         """Grows with every change of a user or key; see `add`."""
 
@@ -48,8 +49,8 @@ class CredentialCache:
             keyed.update(f"\n{address}".encode())
         return keyed.digest()
 
-    def known(self, header: bytes, address: str | None) -> Principal | None:
-        """The principal, if exactly these bytes were verified recently."""
+    def known(self, header: bytes, address: str | None) -> V | None:
+        """What was proved, if exactly these bytes were verified recently."""
         entry = self._entries.get(self.fingerprint(header, address))
         if entry is None or self._monotonic() >= entry[1]:
             return None
@@ -62,7 +63,7 @@ class CredentialCache:
     def add(
         self,
         fingerprint: bytes,
-        principal: Principal,
+        value: V,
         *,
         seconds: float,
         expires_at: float | None,
@@ -83,7 +84,7 @@ class CredentialCache:
         entries.pop(fingerprint, None)
         while len(entries) >= self._most:
             del entries[next(iter(entries))]
-        entries[fingerprint] = _Entry(principal, self._monotonic() + seconds, subjects)
+        entries[fingerprint] = _Entry(value, self._monotonic() + seconds, subjects)
 
     def forget(self, subject: str) -> None:
         """Drop every entry that depends on a user or key, because it has changed."""

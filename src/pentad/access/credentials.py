@@ -37,7 +37,7 @@ class Authenticator:
         self,
         users: Users,
         keys: ApiKeys,
-        cache: CredentialCache,
+        cache: CredentialCache[Principal],
         *,
         tokens: "TokenVerifier | None" = None,
         failures: FailedLogins | None = None,

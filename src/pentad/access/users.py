@@ -122,13 +122,15 @@ class Users:
                     hint="Add another user with the role admin first.",
                 )
             tx.run("UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL", now, name.lower())
+            _end_logins(tx, name)
+            tx.run("DELETE FROM user_identities WHERE user_key = ?", name.lower())
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
         self._changed(name)
 
     async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
-        """Replace a password; logins with the old one end at once."""
+        """Replace a password; logins with the old one end at once, browser sessions too."""
         if not is_user_name(name):
             raise _unknown(name)
         encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
@@ -136,6 +138,7 @@ class Users:
         def work(tx: Transaction) -> None:
             if tx.run("UPDATE users SET password_hash = ? WHERE name_key = ?", encoded, name.lower()) == 0:
                 raise _unknown(name)
+            _end_logins(tx, name)
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
@@ -190,6 +193,12 @@ class Users:
     def _changed(self, name: str) -> None:
         if self._on_change is not None:
             self._on_change(user_principal_id(name))
+
+
+def _end_logins(tx: Transaction, name: str) -> None:
+    """End the user's browser sessions and login links."""
+    tx.run("DELETE FROM browser_sessions WHERE user_key = ?", name.lower())
+    tx.run("DELETE FROM login_links WHERE user_key = ?", name.lower())
 
 
 def _insert(tx: Transaction, user: User, encoded: str) -> bool:

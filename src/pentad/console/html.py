@@ -17,9 +17,11 @@ _HIDDEN: Final = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _VOID: Final = frozenset({"meta", "link", "input"})
+_OWN_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
 _NOWHERE: Final = frozenset({"", ".", ".."})
 _LONGEST_ADDRESS: Final = 2_000
+_LONGEST_PATH: Final = 8_000
 
 
 class Html(str):
@@ -72,6 +74,11 @@ def external_url(url: str) -> str | None:
     except ValueError:
         return None
     return url if named else None
+
+
+def own_path(text: str) -> str | None:
+    """The text if it is a path of this server that no browser takes for another server's. Otherwise None."""
+    return text if len(text) <= _LONGEST_PATH and _OWN_PATH.fullmatch(text) else None
 
 
 def _quoted(part: str) -> str:

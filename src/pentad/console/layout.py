@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad import __version__
+from pentad.console.forms import log_out_button
 from pentad.console.html import Html, element, joined
 from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
 from pentad.kernel.pages import Cell, Place, Sheet
@@ -17,9 +18,8 @@ STYLE: Final = "/console/style.css"
 SCRIPT: Final = "/console/live.js"
 ICON: Final = "/console/icon.svg"
 
-_POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+_POLICY: Final = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+_OWN_FORMS: Final = "; form-action 'self'"
 _LIVE: Final = "; script-src 'self'; connect-src 'self'"
 _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/metrics")
 
@@ -27,23 +27,34 @@ _FOR_PROGRAMS: Final = ("/openapi.json", "/llms.txt", "/healthz", "/readyz", "/m
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a page shows around its sheet: the rooms the visitor may open, the current one, whether the page is below
-    that room's first page, and the visitor's name."""
+    that room's first page, and the visitor's name. `csrf` is the token of the visitor's forms, empty if the browser has
+    no session; `logged_in` means that the session has a login to end. On a page whose form `leaves_site`, the visitor
+    may end up at another site."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
     below: bool = False
     who: str | None = None
+    csrf: str = ""
+    logged_in: bool = False
+    leaves_site: bool = False
 
 
-def headers(sheet: Sheet) -> dict[str, str]:
+def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, str]:  # noqa: B008  frozen
     """The security headers of every page."""
+    policy = _POLICY
+    opener = {}
+    if not around.leaves_site:  # a browser applies form-action to every redirect after the form
+        policy += _OWN_FORMS
+        opener = {"cross-origin-opener-policy": "same-origin"}  # would cut off the client whose pop-up this is
     return {
-        "content-security-policy": _POLICY if sheet.refresh is None else _POLICY + _LIVE,
+        "content-security-policy": policy if sheet.refresh is None else policy + _LIVE,
         "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer",
-        "cross-origin-opener-policy": "same-origin",
+        "x-frame-options": "DENY",
+        "referrer-policy": "same-origin" if around.csrf else "no-referrer",  # else forms say `Origin: null`
         "cross-origin-resource-policy": "same-origin",
         "cache-control": "no-store",
+        **opener,
     }
 
 
@@ -67,13 +78,11 @@ def document(sheet: Sheet, around: Surroundings) -> str:
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
-        Renderer(around.room).blocks(sheet.blocks),
+        Renderer(around.room, around.csrf).blocks(sheet.blocks),
         id="main",
         data_refresh=refresh,
     )
-    body = element(
-        "body", element("a", "To the content", href="#main", class_="skip"), _top(around), main, _foot(around)
-    )
+    body = element("body", element("a", "To the content", href="#main", class_="skip"), _top(around), main, _foot())
     return "<!doctype html>" + element("html", head, body, lang="en")
 
 
@@ -90,7 +99,11 @@ def _top(around: Surroundings) -> Html:
         for name, title in around.rooms
     ]
     brand = element("a", "Pentad", href="/", class_="brand")
-    return element("header", brand, element("nav", *rooms, aria_label="Rooms"))
+    who = [element("span", f"Signed in as {cut(around.who, 80)}")] if around.who else []
+    if around.logged_in:
+        who.append(log_out_button(around.csrf))
+    account = element("div", *who, class_="account") if who else Html()
+    return element("header", brand, element("nav", *rooms, aria_label="Rooms") if rooms else "", account)
 
 
 def _trail(sheet: Sheet, around: Surroundings) -> Html:
@@ -103,9 +116,6 @@ def _trail(sheet: Sheet, around: Surroundings) -> Html:
     return element("nav", element("ol", joined(items)), class_="trail", aria_label="Breadcrumbs")
 
 
-def _foot(around: Surroundings) -> Html:
+def _foot() -> Html:
     ways = [element("a", path, href=path) for path in _FOR_PROGRAMS]
-    who = [element("span", f"Signed in as {cut(around.who, 80)}")] if around.who else []
-    return element(
-        "footer", *who, element("span", f"Pentad {__version__}"), element("nav", *ways, aria_label="Programs")
-    )
+    return element("footer", element("span", f"Pentad {__version__}"), element("nav", *ways, aria_label="Programs"))

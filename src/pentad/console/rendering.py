@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from pentad.console.charts import chart
+from pentad.console.forms import form
 from pentad.console.html import Html, element, external_url, joined, page_url
 from pentad.kernel.pages import (
     Block,
@@ -16,6 +17,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Facts,
+    Form,
     Links,
     Note,
     Pager,
@@ -39,9 +41,10 @@ MOST_COLUMNS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the blocks of one page. Places without a room are in this room."""
+    """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back."""
 
     room: str | None = None
+    csrf: str = ""
 
     def blocks(self, blocks: Sequence[Block]) -> Html:
         return joined(self.block(one) for one in blocks)
@@ -73,6 +76,8 @@ class Renderer:
                 return element("ul", cards, class_="cards") if cards else _empty(block.empty)
             case Section():
                 return self._section(block)
+            case Form():
+                return form(block, self.csrf)
             case _:
                 assert_never(block)
 

@@ -1,7 +1,7 @@
 """The console's routes: `/` and `/console/<room>/...`. Every page is a GET; nothing can be changed here.
 
-Visitors sign in as for REST (the Basic challenge makes the browser ask) and need a room's read scope for its pages. The
-rooms decide which single items a visitor may see. An error is a page too.
+Visitors log in at `/login`, or send credentials as for REST, and need a room's read scope for its pages. The rooms
+decide which single items a visitor may see. An error is a page too.
 """
 
 import asyncio
@@ -13,7 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
+from pentad.console.forms import has_form
 from pentad.console.home import home_sheet
 from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
@@ -86,9 +88,8 @@ class Console:
             _check(principal, room)
             sheet = await self._in_time(load, _visit(request, principal))
         except PentadError as error:
-            sheet, status = _refusal(ensure_logged(error, f"The page {request.url.path[:200]}")), error.http_status
-        page = document(sheet, Surroundings(self._rooms(principal), room, below, _name(principal)))
-        return Response(page, status, headers(sheet), media_type="text/html")
+            sheet, status = error_sheet(ensure_logged(error, f"The page {request.url.path[:200]}")), error.http_status
+        return page_response(request, sheet, status, rooms=self._rooms(principal), room=room, below=below)
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:
@@ -102,9 +103,34 @@ class Console:
         return [(room.name, room.title) for room in rooms if principal.may(room.name, "read")]
 
 
+def page_response(
+    request: Request,
+    sheet: Sheet,
+    status: int = 200,
+    *,
+    rooms: Sequence[tuple[str, str]] = (),
+    room: str | None = None,
+    below: bool = False,
+    leaves_site: bool = False,
+) -> Response:
+    """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site."""
+    session: BrowserSession | None = getattr(request.state, "session", None)
+    logged_in = session is not None and session.login is not None
+    around = Surroundings(
+        rooms,
+        room,
+        below,
+        _name(request.state.principal),
+        csrf=session.csrf if session is not None and (logged_in or has_form(sheet.blocks)) else "",
+        logged_in=logged_in,
+        leaves_site=leaves_site,
+    )
+    return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
+
+
 def _check(principal: Principal, room: str | None) -> None:
     if principal.kind == "anonymous":
-        raise Unauthenticated("The console needs a login.", hint="Reload the page to sign in.")
+        raise Unauthenticated("The console needs a login.", hint="Log in at /login, or send credentials.")
     if room is not None and not principal.may(room, "read"):
         raise Forbidden(
             f"{principal.name!r} may not read in the {room} room.", hint=f"Ask an administrator for {room}:read."
@@ -120,7 +146,7 @@ def _name(principal: Principal) -> str | None:
     return None if principal.kind in ("anonymous", "local") else principal.name
 
 
-def _refusal(error: PentadError) -> Sheet:
+def error_sheet(error: PentadError) -> Sheet:
     """An error as a page: what went wrong and what to do."""
     title = _TITLES.get(error.http_status, "This cannot be shown")
     incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None

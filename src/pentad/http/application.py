@@ -4,6 +4,7 @@ from pentad.access.issuer import is_safe_url
 from pentad.app import App
 from pentad.http.front import Front
 from pentad.http.guards.anonymous import AnonymousGuard
+from pentad.http.guards.browser import BrowserGuard
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.origins import OriginGuard
 from pentad.http.guards.request_checks import HostGuard
@@ -20,8 +21,9 @@ def http_application(app: App) -> Front:
         own_url=settings.url(""),
         issuers=[issuer.issuer for issuer in settings.trusted_issuers() if is_safe_url(issuer.issuer)],
     )
-    mounts = MountTable(app, resources)
     is_open = settings.auth == "none"
+    credentials = CredentialsGuard(None if is_open else app.authenticator, app.anonymous.logins)
+    mounts = MountTable(app, resources, credentials)
     return Front(
         mounts,
         hosts=HostGuard(settings.host, public_url=settings.public_url, hosts=settings.allowed_hosts),
@@ -31,7 +33,8 @@ def http_application(app: App) -> Front:
             shared=mounts.any_origin,
             always_trusted=is_open,
         ),
-        credentials=CredentialsGuard(None if is_open else app.authenticator, app.anonymous.logins),
+        credentials=credentials,
+        browsers=None if is_open else BrowserGuard(app.browser_sessions, public_url=settings.public_url),
         anonymous=AnonymousGuard(app.anonymous),
         rates=app.rates,
         limits=settings.limits,

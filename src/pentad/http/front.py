@@ -2,7 +2,8 @@
 
 - An MCP endpoint: host -> origin -> credentials -> rate -> calls in flight -> media type -> body.
 - A mounted application: the same, but it checks the media type itself unless a browser sends the body.
-- An ordinary route: host, origin, credentials and rate; the route declares what bodies it takes.
+- An ordinary route: host, origin, credentials or browser session, rate, CSRF token; the route declares what bodies it
+  takes.
 
 Callers without credentials pass the limits of `access/anonymous.py` first.
 """
@@ -11,13 +12,18 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
+from starlette.requests import Request
+
+from pentad.access.browser_sessions import BrowserSession
 from pentad.access.rate_limits import RateLimits
 from pentad.http.error_responses import send_body, send_empty, send_error
 from pentad.http.guards.anonymous import AnonymousGuard, leaving
+from pentad.http.guards.browser import BrowserGuard, is_form, login_url, wants_page
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.encoding import encoding_of, inflated
 from pentad.http.guards.origins import OriginGuard, answer_preflight, with_cors
 from pentad.http.guards.request_checks import HostGuard, check_browser_body, check_mcp, repeated_headers
+from pentad.http.login import error_page
 from pentad.http.mounts import MountedApp, MountTable
 from pentad.http.protected_resources import ProtectedResources
 from pentad.kernel.default_limits import MIB, Limits
@@ -33,6 +39,7 @@ _MOST_DRAINED: Final = 32 * MIB
 _DRAIN_SECONDS: Final = 10.0
 """How much of a refused body is still read: many clients read no answer before they have sent everything."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_READING: Final = frozenset({"GET", "HEAD"})
 _NONE_REPEATED: Final = frozenset[bytes]()
 
 
@@ -46,6 +53,7 @@ class Front:
         hosts: HostGuard,
         origins: OriginGuard,
         credentials: CredentialsGuard,
+        browsers: BrowserGuard | None,
         anonymous: AnonymousGuard,
         rates: RateLimits,
         limits: Limits,
@@ -57,6 +65,7 @@ class Front:
         self._hosts = hosts
         self._origins = origins
         self._credentials = credentials
+        self._browsers = browsers
         self._anonymous = anonymous
         self._rates = rates
         self._limits = limits
@@ -74,7 +83,7 @@ class Front:
         origin = headers.get(b"origin")
         principal = self._credentials.cached_caller(scope, headers)
         try:
-            if principal is ANONYMOUS:
+            if principal is ANONYMOUS and (b"cookie" not in headers or not self._is_logged_in(scope, headers)):
                 await self._anonymous.spend(scope)
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else repeated_headers(pairs)
             self._hosts.check(headers, scope.get("target"))
@@ -91,9 +100,8 @@ class Front:
                 exchange = HttpExchange(headers, repeated, principal, receive, send, self, scope)
                 await self._serve_mcp(endpoint, scope["method"], exchange)
                 return
-            if self._credentials.are_needed:
-                send = self._add_challenges(scope, headers, send)
             if (mount := self.mounts.app(scope["path"])) is not None:
+                send = self._add_challenges(scope, headers, send)
                 await self._serve_app(
                     mount, HttpExchange(headers, repeated, ANONYMOUS, receive, send, self, scope), principal
                 )
@@ -103,7 +111,7 @@ class Front:
             if principal is None or principal is ANONYMOUS:
                 await self._anonymous.slow_down(scope)
             ensure_logged(error, f"{scope['method']} {scope['path']}")
-            await send_error(send, error, self._resources.challenges(scope, headers, error))
+            await self._refuse(scope, headers, error, send)
         except Exception as error:  # noqa: BLE001  the outermost handler: the caller gets an incident number, the log the rest
             await send_error(send, internal_error(error, f"{scope['method']} {scope['path']}"))
 
@@ -117,6 +125,8 @@ class Front:
 
     def _add_challenges(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
         """Add the login challenges to a room's own refusals: they are the same everywhere."""
+        if not self._credentials.are_needed:
+            return send
 
         def answer(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start" and message["status"] in (401, 403):
@@ -124,6 +134,20 @@ class Front:
             return send(message)
 
         return answer
+
+    async def _refuse(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError, send: Send) -> None:
+        """Answer with an error: a page for a person at a page of ours, JSON for everyone else."""
+        if scope.get("state", {}).get("session") is not None and wants_page(headers):
+            request = Request(scope)
+            await error_page(request, error)(scope, request.receive, send)
+        else:
+            await send_error(send, error, self._resources.challenges(scope, headers, error))
+
+    def _is_logged_in(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a browser with a known login asks for an ordinary route. Cookies do not count anywhere else."""
+        if self._browsers is None or self.mounts.endpoint(scope["path"]) or self.mounts.app(scope["path"]):
+            return False
+        return self._browsers.cached(scope, headers) is not None
 
     async def _spend(self, principal: Principal) -> None:
         """Count a call against its caller's rate; callers without one are counted by address."""
@@ -134,12 +158,28 @@ class Front:
         self, scope: Scope, headers: Mapping[bytes, bytes], principal: Principal | None, receive: Receive, send: Send
     ) -> None:
         try:
+            state = scope.setdefault("state", {})
+            session = None
             if principal is None:
                 principal = await self._credentials.verify_caller(scope, headers)
+            elif principal is ANONYMOUS and self._browsers is not None:
+                session = await self._browsers.session(scope, headers)
+                principal = session.principal
+                send = self._browsers.with_cookie(session, scope, headers, send)
+            if session is not None and wants_page(headers):
+                send = _ask_for_login(scope, session, send)
+            else:
+                send = self._add_challenges(scope, headers, send)
+            state["principal"], state["session"] = principal, session
             await self._spend(principal)
             if scope["method"] in _WITH_BODY:
+                if session is not None and self._browsers is not None:
+                    body = b""
+                    if is_form(headers):
+                        body = await self._read(headers, receive, self._limits.body_bytes, principal)
+                        receive = _replay_body(body, receive)
+                    state["is_own_form"] = self._browsers.check(session, headers, body)
                 receive = await self._receive_body(headers, principal, receive)
-            scope.setdefault("state", {})["principal"] = principal
             scope["path"] = scope["path"].rstrip("/") or "/"
             await self._run_in_turn(self.mounts.routes, principal, scope, receive, send)
         except ClientDisconnected:
@@ -249,6 +289,23 @@ async def _serve_lifespan(receive: Receive, send: Send) -> None:
     for moment in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{moment}.complete"})
+
+
+def _ask_for_login(scope: Scope, session: BrowserSession, send: Send) -> Send:
+    """Send a person who has to log in to the login page; the browser's own prompt has no logout."""
+    redirected = False
+
+    async def answer(message: Message) -> None:
+        nonlocal redirected
+        is_refusal = message["type"] == "http.response.start" and message["status"] == 401
+        if is_refusal and session.login is None and scope["method"] in _READING:
+            redirected = True
+            await send_empty(send, 303, [(b"location", target), (b"cache-control", b"no-store")])
+        elif not redirected:
+            await send(message)
+
+    target = login_url(scope).encode("ascii", "replace")
+    return answer
 
 
 def _length(headers: Mapping[bytes, bytes]) -> int | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from pentad.app import App, Era
 from pentad.http.audit import audit_app
+from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.http_sse import HttpSse
 from pentad.http.ports import mount_context
 from pentad.http.protected_resources import ProtectedResources
@@ -27,7 +28,7 @@ _PARTS_KEPT: Final = 256
 class MountTable:
     """All mounts of an open Pentad. Tells the protected resources which rooms the paths lead to."""
 
-    def __init__(self, app: App, resources: ProtectedResources) -> None:
+    def __init__(self, app: App, resources: ProtectedResources, credentials: CredentialsGuard) -> None:
         self._app = app
         self.endpoints: dict[str, Endpoint] = {"/mcp": mcp_endpoint(app, "/mcp", app.all_rooms)}
         self.parts: list[PartMount] = []
@@ -48,7 +49,7 @@ class MountTable:
                 raise Misconfigured(f"Room {opened.room.name!r} has a server of its own, but has_port is False.")
         self._endpoints = {path: point for key, point in self.endpoints.items() for path in (key, key + "/")}
         routes = [(opened.room.name, mount.routes) for opened, mount in mounts if mount.routes is not None]
-        self.routes = all_routes(app, routes, resources)
+        self.routes = all_routes(app, routes, resources, credentials)
 
     def _add(self, room: str, mount: Mount, resources: ProtectedResources) -> None:
         if mount.path in self.endpoints or (mount.path in self.apps and not mount.all_rooms):

@@ -15,7 +15,9 @@ from pentad.app import App
 from pentad.console.routes import Console
 from pentad.http.audit import audit_routes
 from pentad.http.error_responses import error_headers
+from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
+from pentad.http.login import LoginPages
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
@@ -30,11 +32,18 @@ class _Routes(Starlette):
 
 
 def all_routes(
-    app: App, mounted: Iterable[tuple[str, Sequence[BaseRoute]]], resources: ProtectedResources
+    app: App,
+    mounted: Iterable[tuple[str, Sequence[BaseRoute]]],
+    resources: ProtectedResources,
+    credentials: CredentialsGuard,
 ) -> Starlette:
     """The server's own routes, the console's, and those the rooms mount, by the room's name."""
     console = Console(app)
-    routes: list[BaseRoute] = [*console.own_routes(), *_own_routes(app, resources)]
+    routes: list[BaseRoute] = [
+        *console.own_routes(),
+        *_own_routes(app, resources),
+        *LoginPages(app, credentials).routes(),
+    ]
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
     for room, more in mounted:
         of_rooms[room].extend(more)

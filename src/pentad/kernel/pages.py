@@ -165,7 +165,76 @@ class Section:
     folded: bool = False
 
 
-Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager | Chart | Cards | Section
+@dataclass(frozen=True, slots=True)
+class TextField:
+    """A line of text, or a password. `autocomplete` is the HTML word for what browsers may fill in."""
+
+    name: str
+    label: str
+    value: str = ""
+    hint: str = ""
+    kind: Literal["text", "password"] = "text"
+    autocomplete: str = "off"
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBox:
+    """A choice of its own; several may share a name. A locked one cannot be changed and is not sent."""
+
+    name: str
+    label: str
+    value: str = "yes"
+    hint: str = ""
+    checked: bool = False
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several options, each a value and a label."""
+
+    name: str
+    label: str
+    options: Sequence[tuple[str, str]]
+    value: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A value the browser sends back unseen. It is not protected: whoever has the form can change it."""
+
+    name: str
+    value: str
+
+
+Field = TextField | CheckBox | Choice | Hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Sends the form; with a name, the form says which button was pressed."""
+
+    text: str
+    name: str = ""
+    value: str = ""
+    kind: Literal["main", "plain", "bad"] = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Fields and buttons. A form is always posted, and the console adds the visitor's CSRF token.
+
+    `action` is a path of this server; empty means the URL of the page.
+    """
+
+    fields: Sequence[Field]
+    buttons: Sequence[Button]
+    action: str = ""
+
+
+Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager | Chart | Cards | Section | Form
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,14 @@ class TokenSettings(IssuerSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class LoginSettings:
+    """Logins in a browser."""
+
+    session_idle_hours: float = setting(12.0, "Hours without use after which a browser has to log in again.")
+    session_days: float = setting(14.0, "Days after which a browser has to log in again in any case.")
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """The log, always on stderr."""
 
@@ -233,6 +241,7 @@ class Settings:
     )
     limits: Limits = field(default_factory=Limits)
     jwt: TokenSettings = field(default_factory=TokenSettings)
+    login: LoginSettings = field(default_factory=LoginSettings)
     fetch: FetchPolicy = field(default_factory=FetchPolicy)
     log: LogSettings = field(default_factory=LogSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
@@ -312,6 +321,10 @@ def checked(settings: Settings) -> Settings:
         raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
     if settings.audit.days < 1:
         raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
+    if not (settings.login.session_idle_hours > 0 and settings.login.session_days > 0):
+        raise Misconfigured(
+            "login.session_idle_hours and login.session_days must be positive.", hint="12 and 14 suit most teams."
+        )
     if settings.auth == "none" and not is_loopback(settings.host):
         raise Misconfigured(
             f"--auth none is refused on {settings.host!r}: anyone who reaches that address could do anything.",

@@ -1,0 +1,175 @@
+"""Browser sessions over HTTP: which session a cookie means, the CSRF check, and the cookie itself.
+
+Cookies count at ordinary routes only (the console, REST, login), never at an MCP endpoint or a mounted application, and
+never beside an Authorization header. A browser adds its cookie to requests by itself, so every request that changes
+something with a login must also carry the session's CSRF token: as the field `csrf` of a form, or in `X-CSRF-Token`.
+This is checked here for all routes. `OriginGuard` has already refused requests of foreign pages.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pentad.access.browser_sessions import BrowserSession, BrowserSessions
+from pentad.console.forms import CSRF_FIELD
+from pentad.http.guards.request_checks import Headers, UnsupportedMedia
+from pentad.kernel.errors import Forbidden
+from pentad.kernel.principal import ANONYMOUS
+from pentad.mcp.http_exchange import Message, Send
+from pentad.platform import Scope
+
+FORM: Final = b"application/x-www-form-urlencoded"
+_VISITOR_SECONDS: Final = 3600
+_MOST_FIELDS: Final = 1000
+_NAVIGATES: Final = (None, b"navigate")
+
+
+class MissingCsrfToken(Forbidden, code="csrf"):
+    """The request does not come from a page that this server made for this browser."""
+
+
+class BrowserGuard:
+    """Finds sessions by cookie and writes the cookies of changed ones."""
+
+    def __init__(self, sessions: BrowserSessions, *, public_url: str | None) -> None:
+        self._sessions = sessions
+        self._is_https = public_url is not None and public_url.lower().startswith("https://")
+
+    def cached(self, scope: Scope, headers: Headers) -> BrowserSession | None:
+        """The session, if it has a login that was looked up a moment ago."""
+        token = self._token(scope, headers)
+        return None if token is None else self._sessions.cached(token)
+
+    async def session(self, scope: Scope, headers: Headers) -> BrowserSession:
+        """The browser session behind a request without other credentials."""
+        return await self._sessions.find(self._token(scope, headers))
+
+    def check(self, session: BrowserSession, headers: Headers, body: bytes) -> bool:
+        """Whether the request carries the session's CSRF token. Raises if it has to: with a login, always."""
+        given = headers.get(b"x-csrf-token", b"").strip(b" \t").decode("latin-1")
+        if not given and is_form(headers):
+            given = _form_value(body)
+        is_own = bool(given) and session.accepts(given)
+        if session.login is not None and not is_own:
+            raise missing_csrf_token()
+        return is_own
+
+    def with_cookie(self, session: BrowserSession, scope: Scope, headers: Headers, send: Send) -> Send:
+        """Set or delete the cookie in the response, if the session has changed by then."""
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and (token := session.new_token) is not None:
+                cookie = self._cookie(session, token, scope, headers)
+                message = {**message, "headers": [*message["headers"], (b"set-cookie", cookie.encode("ascii"))]}
+            await send(message)
+
+        return answer
+
+    def _token(self, scope: Scope, headers: Headers) -> str | None:
+        """The value of the cookie. Two different ones mean that someone else set one of them, so neither counts."""
+        if b"cookie" not in headers:
+            return None
+        wanted = self._name(scope, headers)
+        given = (value for name, value in scope["headers"] if name == b"cookie")
+        found = {value for pairs in given for name, value in _pairs(pairs) if name == wanted}
+        return found.pop() if len(found) == 1 else None
+
+    def _name(self, scope: Scope, headers: Headers) -> str:
+        """Cookies are shared by all ports of a host, hence the port."""
+        if self._is_secure(scope):
+            return "__Host-pentad"
+        return f"pentad-{_port(headers.get(b'host', b''))}"
+
+    def _is_secure(self, scope: Scope) -> bool:
+        return self._is_https or scope.get("scheme") == "https"
+
+    def _cookie(self, session: BrowserSession, token: str, scope: Scope, headers: Headers) -> str:
+        seconds = self._sessions.longest_seconds if session.login is not None else _VISITOR_SECONDS
+        age = 0 if not token else int(seconds)
+        secure = "; Secure" if self._is_secure(scope) else ""
+        return f"{self._name(scope, headers)}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}"
+
+
+def form_route(path: str, handle: Callable[[Request], Awaitable[Response]]) -> Route:
+    """A route for a form of one of our pages: refuses everything that did not come from one."""
+
+    async def posted(request: Request) -> Response:
+        if not is_form(dict(request.scope["headers"])):
+            raise UnsupportedMedia("The body must be a form.", hint=f"Send Content-Type: {FORM.decode()}.")
+        if not is_own_form(request):
+            raise missing_csrf_token()
+        return await handle(request)
+
+    return Route(path, posted, methods=["POST"], include_in_schema=False)
+
+
+def is_own_form(request: Request) -> bool:
+    """Whether a page of ours made the request: it has the CSRF token, or credentials that no foreign page can add."""
+    if getattr(request.state, "session", None) is None:
+        return request.state.principal is not ANONYMOUS
+    return bool(getattr(request.state, "is_own_form", False))
+
+
+async def form_fields(request: Request) -> dict[str, str]:
+    """The fields of a form; of a repeated field, the last value."""
+    return dict(await form_pairs(request))
+
+
+async def form_pairs(request: Request) -> list[tuple[str, str]]:
+    """The fields of a form in order, for forms with several check boxes of one name."""
+    return _parsed(await request.body())
+
+
+def missing_csrf_token() -> MissingCsrfToken:
+    return MissingCsrfToken(
+        "This form is out of date, or another site sent it.",
+        hint="Open the page again and send the form from there; scripts send the token in X-CSRF-Token.",
+    )
+
+
+def is_form(headers: Headers) -> bool:
+    return headers.get(b"content-type", b"").partition(b";")[0].strip(b" \t").lower() == FORM
+
+
+def wants_page(headers: Headers) -> bool:
+    """Whether a person asks for a page in a browser, by Accept and, where the browser sends it, Sec-Fetch-Mode."""
+    return b"text/html" in headers.get(b"accept", b"") and headers.get(b"sec-fetch-mode") in _NAVIGATES
+
+
+def login_url(scope: Scope) -> str:
+    """The login page, with the way back to the requested page."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    raw: bytes | None = scope.get("raw_path")
+    path = scope["path"] if raw is None else raw.partition(b"?")[0].decode("latin-1")
+    back = f"{path}?{query}" if query else path
+    return "/login" if back == "/" else f"/login?{urlencode({'next': back})}"
+
+
+def _pairs(header: bytes) -> Iterable[tuple[str, str]]:
+    for part in header.decode("latin-1").split(";"):
+        name, sign, value = part.partition("=")
+        if sign:
+            yield name.strip(), value.strip().strip('"')
+
+
+def _port(host: bytes) -> int:
+    try:
+        return urlsplit(f"//{host.decode('latin-1').strip()}").port or 80
+    except ValueError:
+        return 80
+
+
+def _form_value(body: bytes) -> str:
+    found = [value for name, value in _parsed(body) if name == CSRF_FIELD]
+    return found[0] if len(found) == 1 else ""
+
+
+def _parsed(body: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return []

@@ -1,0 +1,153 @@
+"""Login and logout in a browser: `/login` and `/logout`.
+
+The password is checked exactly as for HTTP Basic: the same limits, counts and reports. A wrong one is the login page
+again. After a login the browser goes to `next`, which can only be a path of this server.
+"""
+
+import base64
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pentad.access.audit import AuditEntry
+from pentad.access.browser_sessions import BrowserSession, LoginMethod
+from pentad.access.users import is_user_name
+from pentad.app import App
+from pentad.console.html import own_path
+from pentad.console.routes import error_sheet, page_response
+from pentad.http.guards.browser import form_fields, form_route, is_own_form, missing_csrf_token
+from pentad.http.guards.credentials import CredentialsGuard, client_of
+from pentad.kernel.errors import Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.kernel.pages import Block, Button, Form, Hidden, Note, Sheet, TextField
+from pentad.kernel.principal import Principal
+
+LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
+_TOO_LATE: Final = "This page was open for too long, or your browser did not keep its cookie. Please try again."
+_WRONG: Final = "The name or the password is wrong."
+
+
+class LoginPages:
+    """The login pages of an open Pentad."""
+
+    def __init__(self, app: App, credentials: CredentialsGuard) -> None:
+        self._app = app
+        self._credentials = credentials
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(LOGIN, self._show_login, methods=["GET"], include_in_schema=False),
+            Route(LOGIN, self._log_in, methods=["POST"], include_in_schema=False),
+            Route(LOGOUT, self._show_logout, methods=["GET"], include_in_schema=False),
+            form_route(LOGOUT, self._log_out),
+        ]
+
+    async def _show_login(self, request: Request) -> Response:
+        goal = next_path(request.query_params.get("next", ""))
+        if not _is_anonymous(request):
+            return see_other(goal)
+        return self._page(request, goal)
+
+    async def _log_in(self, request: Request) -> Response:
+        fields = await form_fields(request)
+        goal = next_path(fields.get("next", ""))
+        session: BrowserSession | None = request.state.session
+        if session is None:
+            return see_other(goal)
+        name = fields.get("name", "").strip()
+        if not is_own_form(request):
+            return self._page(request, goal, missing_csrf_token().http_status, _TOO_LATE, name)
+        try:
+            principal = await self._check_password(request, name, fields.get("password", ""))
+        except Unauthenticated as error:
+            return self._page(request, goal, 401, f"{_WRONG} Incident {error.incident}.", name)
+        except (RateLimited, Overloaded) as error:
+            wait = {"retry-after": str(max(1, round(error.retry_after)))}
+            page = self._page(request, goal, error.http_status, error.sentence(), name)
+            page.headers.update(wait)
+            return page
+        await self.start_session(request, session, principal.name, "password")
+        return see_other(goal)
+
+    async def _check_password(self, request: Request, name: str, password: str) -> Principal:
+        """The same way as a Basic header; a name that no user can have is refused there."""
+        pair = f"{name if is_user_name(name) else '?'}:{password}".encode("utf-8", "replace")
+        header = b"Basic " + base64.b64encode(pair)
+        return await self._credentials.verify(header, client_of(request.scope), wire="browser")
+
+    async def start_session(self, request: Request, session: BrowserSession, user: str, method: LoginMethod) -> None:
+        """Log the user in and record it."""
+        address = client_of(request.scope) or ""
+        login = await self._app.browser_sessions.log_in(
+            session, user, method, browser=request.headers.get("user-agent", ""), address=address
+        )
+        self._record("login", login.principal, method, address)
+
+    async def _show_logout(self, request: Request) -> Response:
+        if _is_anonymous(request) or request.state.session is None:
+            return see_other("/")
+        buttons = [Button("Log out"), Button("Log out in all browsers", "everywhere", "yes", kind="plain")]
+        return page_response(request, Sheet("Log out", [Form([], buttons, LOGOUT)]))
+
+    async def _log_out(self, request: Request) -> Response:
+        session: BrowserSession | None = request.state.session
+        if session is not None and session.login is not None:
+            login = session.login
+            if (await form_fields(request)).get("everywhere"):
+                await self._app.browser_sessions.end_all(login.user)
+            await self._app.browser_sessions.log_out(session)
+            self._record("logout", login.principal, login.method, client_of(request.scope) or "")
+        return see_other(LOGIN)
+
+    def _record(self, what: str, principal: Principal, method: str, address: str) -> None:
+        self._app.record(
+            AuditEntry(
+                at=time.time(),
+                principal=principal.id,
+                room="access",
+                tool=what,
+                outcome="ok",
+                duration_us=0,
+                transport="browser",
+                credential=principal.credential,
+                reason=method,
+                login=f"user {principal.name.lower()}",
+                address=address,
+            )
+        )
+
+    def _page(self, request: Request, goal: str, status: int = 200, problem: str = "", name: str = "") -> Response:
+        note: Sequence[Block] = [Note(problem, "bad")] if problem else []
+        fields = [
+            TextField("name", "Name", name[:64], autocomplete="username"),
+            TextField("password", "Password", kind="password", autocomplete="current-password"),
+            Hidden("next", goal),
+        ]
+        sheet = Sheet("Log in", [*note, Form(fields, [Button("Log in")], LOGIN)])
+        return page_response(request, sheet, status, leaves_site=True)
+
+
+def next_path(text: str) -> str:
+    """Where to go after a login: a path of this server that is not itself about logging in."""
+    path = own_path(text)
+    if path is None or path.partition("?")[0].rstrip("/") in (LOGIN, LOGOUT):
+        return "/"
+    return path
+
+
+def see_other(path: str) -> Response:
+    """303: the browser follows with a GET and never repeats a form elsewhere."""
+    return RedirectResponse(path, 303, headers={"cache-control": "no-store"})
+
+
+def error_page(request: Request, error: PentadError) -> Response:
+    """An error as a page."""
+    return page_response(request, error_sheet(error), error.http_status)
+
+
+def _is_anonymous(request: Request) -> bool:
+    return request.state.principal.kind == "anonymous"
