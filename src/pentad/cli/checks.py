@@ -26,8 +26,8 @@ from pentad.storage.open import locate
 
 if TYPE_CHECKING:
     from pentad.access.tokens import IssuerTokens, TokenVerifier
-    from pentad.cli.mcp_clients import Client, Machine
     from pentad.kernel.ports import Database
+    from pentad.mcp_clients.clients import Client, Machine
     from pentad.settings.model import Settings
 
 State = Literal["ok", "warn", "fail"]

@@ -131,10 +131,12 @@ def _welcome(settings: "Settings", grpc: str | None) -> str:
 
 
 def _claude_code(url: str) -> list[str]:
+    from pentad.mcp_clients.connecting import claude_code_command
     from pentad.terminal.client import basic_authorization
 
-    header = shlex.quote(f"Authorization: {basic_authorization(LOGIN, LOGIN)}")
-    return [f"  claude mcp add --transport http pentad {url} \\", f"    --header {header}"]
+    words = claude_code_command(url, basic_authorization(LOGIN, LOGIN))
+    header = words.index("--header")
+    return [f"  {shlex.join(words[:header])} \\", f"    {shlex.join(words[header:])}"]
 
 
 def _curl(url: str) -> list[str]:

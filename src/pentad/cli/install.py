@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from pentad.cli.json_editor import JsonEditor
-from pentad.cli.mcp_clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp_clients.clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
+from pentad.mcp_clients.json_editor import JsonEditor
 from pentad.settings.model import Settings
 from pentad.terminal.options import settings_options
 from pentad.terminal.output import print_text, say, warn

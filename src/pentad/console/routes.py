@@ -16,17 +16,18 @@ from starlette.routing import BaseRoute, Route
 from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
 from pentad.console.forms import has_form
-from pentad.console.home import home_sheet
-from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
+from pentad.console.home import home_sheet, reader_program
+from pentad.console.layout import ICON, PANEL_SCRIPT, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.pages import Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.platform import OpenRoom
+from pentad.settings.model import Settings
 
 Load = Callable[[Visit], Awaitable[Sheet]]
 
-_FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", ICON: "image/svg+xml"}
+_FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", PANEL_SCRIPT: "text/javascript", ICON: "image/svg+xml"}
 _LONGEST_LABEL: Final = 200
 _TITLES: Final = {401: "Please sign in", 403: "Not for you", 404: "Not found"}
 
@@ -43,7 +44,8 @@ class Console:
 
         async def home(request: Request) -> Response:
             """The console: what is in this Pentad, for people."""
-            return await self._answer(request, None, self._home)
+            url = mcp_url(self._app.settings, request)
+            return await self._answer(request, None, lambda visit: home_sheet(self._app, visit, self._pages, url))
 
         return [
             Route("/", home),
@@ -78,9 +80,6 @@ class Console:
 
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
-    async def _home(self, visit: Visit) -> Sheet:
-        return await home_sheet(self._app, visit, self._pages)
-
     async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
         principal: Principal = request.state.principal
         status = 200
@@ -89,7 +88,9 @@ class Console:
             sheet = await self._in_time(load, _visit(request, principal))
         except PentadError as error:
             sheet, status = error_sheet(ensure_logged(error, f"The page {request.url.path[:200]}")), error.http_status
-        return page_response(request, sheet, status, rooms=self._rooms(principal), room=room, below=below)
+        program = reader_program(self._app.settings)
+        rooms = self._rooms(principal)
+        return page_response(request, sheet, status, rooms=rooms, room=room, below=below, program=program)
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:
@@ -112,6 +113,7 @@ def page_response(
     room: str | None = None,
     below: bool = False,
     leaves_site: bool = False,
+    program: str = "pentad",
 ) -> Response:
     """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site."""
     session: BrowserSession | None = getattr(request.state, "session", None)
@@ -124,6 +126,7 @@ def page_response(
         csrf=session.csrf if session is not None and (logged_in or has_form(sheet.blocks)) else "",
         logged_in=logged_in,
         leaves_site=leaves_site,
+        program=program,
     )
     return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
 
@@ -139,7 +142,16 @@ def _check(principal: Principal, room: str | None) -> None:
 
 def _visit(request: Request, principal: Principal) -> Visit:
     browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
-    return Visit(principal, request.path_params, dict(request.query_params), browser)
+    session: BrowserSession | None = getattr(request.state, "session", None)
+    logged_in = session is not None and session.login is not None
+    return Visit(principal, request.path_params, dict(request.query_params), browser, logged_in)
+
+
+def mcp_url(settings: Settings, request: Request) -> str:
+    """The URL for clients, at the address the visitor's browser used. The front has checked its Host."""
+    if settings.public_url is not None or "host" not in request.headers:
+        return settings.url("/mcp")
+    return f"{request.url.scheme}://{request.headers['host']}/mcp"
 
 
 def _name(principal: Principal) -> str | None:

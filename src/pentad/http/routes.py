@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from pentad.app import App
 from pentad.console.routes import Console
 from pentad.http.audit import audit_routes
+from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
@@ -43,6 +44,7 @@ def all_routes(
         *console.own_routes(),
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
+        *ConnectPages(app).routes(),
     ]
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
     for room, more in mounted:

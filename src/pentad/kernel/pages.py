@@ -74,9 +74,10 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text for programs, as it is."""
+    """Text for programs, as it is. With `copy`, a button copies it."""
 
     text: str
+    copy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +159,36 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a heading; if folded, the reader opens them."""
+    """Blocks under a heading; if folded, the reader opens them. With an `anchor`, `#anchor` in a URL leads here."""
 
     title: str
     blocks: "Sequence[Block]"
     folded: bool = False
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """Blocks to choose among others; `name` is part of the page's URL (`/#name`)."""
+
+    name: str
+    title: str
+    blocks: "Sequence[Block]"
+
+
+@dataclass(frozen=True, slots=True)
+class Tabs:
+    """Alternatives, of which the reader sees one. Works without scripts."""
+
+    tabs: Sequence[Tab]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A line that changes when something has happened: a script asks `url` for JSON with `text` and `name` of a tab."""
+
+    text: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +260,23 @@ class Form:
     action: str = ""
 
 
-Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager | Chart | Cards | Section | Form
+Block = (
+    Table
+    | Facts
+    | Prose
+    | Code
+    | Links
+    | Quote
+    | Note
+    | SearchBox
+    | Pager
+    | Chart
+    | Cards
+    | Section
+    | Form
+    | Tabs
+    | Watch
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +300,8 @@ class Visit:
     path: Mapping[str, Any] = field(default_factory=dict[str, Any])
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     browser: str | None = None
+    logged_in: bool = False
+    """Whether a person logged in with the browser, rather than sent credentials."""
 
     def asked(self, name: str = "q", most: int = 2_000) -> str:
         """A query parameter as text, stripped; empty if it is missing."""

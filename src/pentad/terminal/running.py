@@ -106,8 +106,8 @@ def find_store(
                 f" This uses {settings.data}."
             )
             continue
-        others = {other.data for other in servers} | ({str(settings.data)} if has_default else set())
-        others.discard(server.data)
+        stores = [*(other.data for other in servers), *([str(settings.data)] if has_default else [])]
+        others = set(stores) - {server.data}
         if others:
             say(f"Using the {server.kind} at {found.url('/')}; --data names another store: {', '.join(sorted(others))}")
         return found, server
