@@ -116,10 +116,12 @@ class LazyGroup(click.Group):
 @asynccontextmanager
 async def _open_app(settings: "Settings") -> AsyncGenerator[Any]:
     from pentad.app import open_app
-    from pentad.terminal.running import tell_if_new
+    from pentad.terminal.running import makes_default_store, tell_new_store
 
-    tell_if_new(settings)
+    is_new = makes_default_store(settings)
     async with open_app(settings) as app:
+        if is_new:
+            tell_new_store(settings)
         yield app
 
 

@@ -40,7 +40,7 @@ def connect_section(url: str, *, program: str, has_login: bool, may_make_key: bo
         install=f"{program} install",
     )
     tabs = [Tab(one.name, one.title, _tab(one, server, may_make_key=may_make_key)) for one in CONNECTIONS]
-    waiting = Watch("Waiting for the first call of a client.", _watched(since))
+    waiting = Watch("No client has called since you opened this page.", _watched(since))
     return Section("Connect", [Tabs(tabs), waiting], anchor="connect")
 
 
@@ -56,7 +56,7 @@ def key_sheet(connection: Connection, url: str, token: str, since: float) -> She
             ),
             Code(token, copy=True),
             *_blocks(steps),
-            Watch("Waiting for the first call with this key.", _watched(since)),
+            Watch("No client has called since the key was made.", _watched(since)),
             Links([Cell("Back to the start", Place())]),
         ],
     )

@@ -92,10 +92,10 @@ def document(sheet: Sheet, around: Surroundings) -> str:
 def _scripts(sheet: Sheet) -> list[str]:
     """The scripts the page needs."""
     live = [] if sheet.refresh is None else [SCRIPT]
-    has_panel = any(
-        isinstance(one, Watch) or (isinstance(one, Code) and one.copy) for one in inner_blocks(sheet.blocks)
-    )
-    return [*live, PANEL_SCRIPT] if has_panel else live
+    for one in inner_blocks(sheet.blocks):
+        if isinstance(one, Watch) or (isinstance(one, Code) and one.copy):
+            return [*live, PANEL_SCRIPT]
+    return live
 
 
 def _top(around: Surroundings) -> Html:

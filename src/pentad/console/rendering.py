@@ -1,7 +1,6 @@
 """Renders blocks as HTML, one small function each. Long content is cut here, with a note: whatever a room returns, a
 browser can show the page."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -19,6 +18,7 @@ from pentad.kernel.pages import (
     Column,
     Facts,
     Form,
+    Hint,
     Links,
     Note,
     Pager,
@@ -40,7 +40,6 @@ LONGEST_CODE: Final = 100_000
 MOST_ROWS: Final = 500
 MOST_LINKS: Final = 200
 MOST_COLUMNS: Final = 40
-_COMMAND: Final = re.compile(r"`pentad( [^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,9 @@ class Renderer:
             case Quote():
                 return element("blockquote", _long("p", block.text, LONGEST_PROSE), self._source(block.source))
             case Note():
-                return element("p", *self._commands(cut(block.text, LONGEST_FACT)), class_=f"note {block.kind}")
+                return element("p", cut(block.text, LONGEST_FACT), class_=f"note {block.kind}")
+            case Hint():
+                return self._hint(block, "note")
             case SearchBox():
                 return _search_box(block)
             case Pager():
@@ -168,13 +169,12 @@ class Renderer:
             ]
         return element("div", *parts, class_="tabs")
 
-    def _empty(self, text: str) -> Html:
-        return element("p", *self._commands(text), class_="empty")
+    def _empty(self, empty: str | Hint) -> Html:
+        return self._hint(empty, "empty") if isinstance(empty, Hint) else element("p", empty, class_="empty")
 
-    def _commands(self, text: str) -> list[str]:
-        """The text with the commands of Pentad in it as the reader has to type them."""
-        parts = _COMMAND.split(text)
-        return [element("code", self.program + part) if n % 2 else part for n, part in enumerate(parts)]
+    def _hint(self, hint: Hint, class_: str) -> Html:
+        command = element("code", self.program + hint.command.removeprefix("pentad"))
+        return element("p", cut(hint.text, LONGEST_FACT), " ", command, class_=class_)
 
 
 def cut(text: str, most: int) -> str:

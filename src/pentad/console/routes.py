@@ -24,6 +24,7 @@ from pentad.kernel.pages import Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.platform import OpenRoom
 from pentad.settings.model import Settings
+from pentad.terminal.program import with_program
 
 Load = Callable[[Visit], Awaitable[Sheet]]
 
@@ -82,13 +83,14 @@ class Console:
 
     async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
         principal: Principal = request.state.principal
+        program = reader_program(self._app.settings)
         status = 200
         try:
             _check(principal, room)
             sheet = await self._in_time(load, _visit(request, principal))
         except PentadError as error:
-            sheet, status = error_sheet(ensure_logged(error, f"The page {request.url.path[:200]}")), error.http_status
-        program = reader_program(self._app.settings)
+            logged = ensure_logged(error, f"The page {request.url.path[:200]}")
+            sheet, status = error_sheet(logged, program), error.http_status
         rooms = self._rooms(principal)
         return page_response(request, sheet, status, rooms=rooms, room=room, below=below, program=program)
 
@@ -158,11 +160,12 @@ def _name(principal: Principal) -> str | None:
     return None if principal.kind in ("anonymous", "local") else principal.name
 
 
-def error_sheet(error: PentadError) -> Sheet:
+def error_sheet(error: PentadError, program: str = "pentad") -> Sheet:
     """An error as a page: what went wrong and what to do."""
     title = _TITLES.get(error.http_status, "This cannot be shown")
     incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
-    return Sheet(title, [Note(text) for text in (error.hint, incident) if text], lead=error.message)
+    notes = [Note(with_program(text, program)) for text in (error.hint, incident) if text]
+    return Sheet(title, notes, lead=error.message)
 
 
 def _file(path: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -1,5 +1,6 @@
-"""What the connect panel of the home page needs from the server: a key for a client, and whether a client has called."""
+"""What the connect panel of the home page asks for: a key for a client, and whether a client has called."""
 
+import re
 from typing import Final
 
 from starlette.requests import Request
@@ -12,12 +13,14 @@ from pentad.console.connect import CLIENTS, CONNECT, RIGHTS, key_sheet
 from pentad.console.routes import mcp_url, page_response
 from pentad.http.audit import audit_routes
 from pentad.http.guards.browser import form_fields, form_route
-from pentad.kernel.errors import Forbidden, InvalidInput, Unauthenticated
+from pentad.http.login import error_page
+from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
 from pentad.kernel.principal import Principal
 from pentad.mcp_clients.connecting import CONNECTIONS, Connection, connection_of
 
 _LONGEST_WATCH: Final = 3_600.0
 _RECENT: Final = 50
+_TIME: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _LONGEST_NAME: Final = 80
 
 
@@ -33,8 +36,14 @@ class ConnectPages:
         return [*making, Route(CLIENTS, self._clients, methods=["GET"], include_in_schema=False)]
 
     async def _make_key(self, request: Request) -> Response:
-        """A key of the visitor, for one client. Only a person who logged in gets one: with a key or a token somebody
-        could otherwise make themselves a key that may do more, or lives longer."""
+        try:
+            return await self._key_page(request)
+        except PentadError as error:
+            return error_page(request, error)
+
+    async def _key_page(self, request: Request) -> Response:
+        """A key of the visitor, for one client. Only a person who logged in gets one: a key or token could otherwise
+        make another that may do more, or lives longer."""
         session: BrowserSession | None = getattr(request.state, "session", None)
         if session is None or session.login is None:
             raise Forbidden("Only a person who has logged in can make a key here.", hint="Log in at /login.")
@@ -76,7 +85,6 @@ def _connection(name: str) -> Connection:
 
 
 def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"since is {text[:40]!r}.", hint="It is a time in seconds since 1970.") from None
+    if not _TIME.fullmatch(text):
+        raise InvalidInput(f"since is {text[:40]!r}.", hint="It is a time in seconds since 1970.")
+    return float(text)

@@ -50,12 +50,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """A sentence that ends with a command of Pentad, such as `pentad avatars ingest FOLDER`. The page shows the command
+    as the reader has to type it."""
+
+    text: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows under columns. `empty` replaces a table without rows."""
 
     columns: Sequence[Column | str]
     rows: Sequence[Sequence[Text]]
-    empty: str = "There is nothing here yet."
+    empty: str | Hint = "There is nothing here yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,7 @@ class Cards:
     """Cards side by side."""
 
     cards: Sequence[Card]
-    empty: str = "There is nothing here yet."
+    empty: str | Hint = "There is nothing here yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +277,7 @@ Block = (
     | Links
     | Quote
     | Note
+    | Hint
     | SearchBox
     | Pager
     | Chart

@@ -12,6 +12,7 @@ from typing import Final
 from pentad.mcp_clients.clients import CLIENTS, CURSOR, TOKEN_VARIABLE, VSCODE, HttpServer
 
 _NAME: Final = "pentad"
+_START_IN_VSCODE: Final = "Run MCP: List Servers in VS Code and start pentad."
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,12 @@ def _hosted(title: str, steps: Sequence[Step]) -> Callable[[Server], list[Step]]
     """The steps for a client that calls from the internet."""
 
     def by_login(server: Server) -> list[Step]:
-        url = Step("Paste this URL", server.url)
-        if not server.is_local:
-            return [*steps, url, *_then(server, "Choose Connect and log in.")]
-        missing = f"{title} calls from the internet and cannot reach {server.url}, which is on this machine only."
-        return [Step(missing), Step("Once the server has a public https URL:"), *steps, url]
+        if server.is_local:
+            return [
+                Step(f"{title} calls from the internet, and only this machine can reach {server.url}."),
+                Step("Serve Pentad at a public https URL (setting public_url); open that, and it says what to paste."),
+            ]
+        return [*steps, Step("Paste this URL", server.url), *_then(server, "Choose Connect and log in.")]
 
     return by_login
 
@@ -122,7 +124,7 @@ def _vscode(server: Server) -> list[Step]:
     entry = json.dumps({"name": _NAME, "type": "http", "url": server.url})
     return [
         Step("Run", shlex.join(["code", "--add-mcp", entry])),
-        Step(VSCODE.next_step),
+        Step(_START_IN_VSCODE),
         *_then(server, "VS Code opens the browser for the login."),
     ]
 
@@ -130,10 +132,10 @@ def _vscode(server: Server) -> list[Step]:
 def _vscode_key(url: str, key: str) -> list[Step]:
     return [
         Step(
-            "Run `MCP: Open User Configuration` in VS Code and add this to mcp.json",
+            "Run MCP: Open User Configuration in VS Code and add this to mcp.json",
             VSCODE.snippet({_NAME: HttpServer(url)}),
         ),
-        Step(VSCODE.next_step),
+        Step(_START_IN_VSCODE),
         Step("It asks for the key", key),
     ]
 

@@ -114,10 +114,15 @@ def find_store(
     return settings, None
 
 
-def tell_if_new(settings: "Settings") -> None:
-    """Say that a verb is about to make the default store, where the reader may have expected another one."""
-    if settings.database is None and settings.origin("data").layer == "default" and not _has_store(settings):
-        say(f"No server is running; this is a new, empty store: {settings.data}")
+def makes_default_store(settings: "Settings") -> bool:
+    """Whether opening the store makes a new one, in the folder that nobody named."""
+    is_default = settings.database is None and settings.origin("data").layer == "default"
+    return is_default and not _has_store(settings)
+
+
+def tell_new_store(settings: "Settings") -> None:
+    """Say so: the reader may have expected another store."""
+    say(f"No server is running; this is a new, empty store: {settings.data}")
 
 
 def _settings_of(server: RunningServer, flags: dict[str, Any], config: Path | None) -> "Settings | None":

@@ -25,7 +25,7 @@ _TASKS: Final = (
     "What the agent said",
     ui.Column("Changed", short=True),
 )
-_NO_AGENTS: Final = f"There are no agents. Add one with `{FIRST_CONTENT}`."
+_NO_AGENTS: Final = ui.Hint("There are no agents. Add one with", FIRST_CONTENT)
 _STATES: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
 
 
@@ -191,7 +191,7 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
         )
         for one in tasks
     ]
-    return ui.Table(_TASKS, rows, "You have no tasks yet. Send one with `pentad agents send AGENT TEXT`.")
+    return ui.Table(_TASKS, rows, ui.Hint("You have no tasks yet. Send one with", "pentad agents send AGENT TEXT"))
 
 
 def _title(task: Task) -> str:

@@ -14,6 +14,7 @@ from pentad.kernel.pages import (
     Cell,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -48,7 +49,7 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         )
         for one in await avatars.list()
     ]
-    empty = f"There are no avatars yet. Create one with `{FIRST_CONTENT}`."
+    empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
     return Sheet(
         "Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every statement."
     )

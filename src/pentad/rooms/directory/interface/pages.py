@@ -11,6 +11,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -51,7 +52,7 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
     if filters:
         blocks.append(Links([f"{name}: {params[name]}" for name in _FILTERS if params[name]]))
-    empty = "No records found." if words or filters else f"There are no records yet. Add some with `{FIRST_CONTENT}`."
+    empty = "No records found." if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
     blocks.append(Table(_COLUMNS, rows, empty))
     if rows:
         blocks.append(

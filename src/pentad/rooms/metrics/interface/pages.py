@@ -16,6 +16,7 @@ from pentad.kernel.pages import (
     Cell,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -90,7 +91,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
         *([history_chart(key, found.lines)] if any(plot_points(line) for line in found.lines) else []),
     ]
     if not found.lines:
-        blocks.append(Note(_nothing_recorded(info.id)))
+        blocks.append(_nothing_recorded(info.id))
     if found.left_out:
         blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
     blocks += [
@@ -114,8 +115,8 @@ async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
 
 
-def _nothing_recorded(collector: str) -> str:
-    return f"Nothing was recorded yet. `pentad metrics poll {collector}` does it now."
+def _nothing_recorded(collector: str) -> Hint:
+    return Hint("Nothing was recorded yet. Record now with", f"pentad metrics poll {collector}")
 
 
 PAGES: Final[Pages[Metrics]] = Pages(

@@ -15,6 +15,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Facts,
+    Hint,
     Links,
     Page,
     Pager,
@@ -57,7 +58,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     ]
     columns = ("Register", "What it holds", Column("Schemas", True), _CHANGED)
     blocks: list[Block] = [
-        Table(columns, rows, f"You have no registers yet. Create one with `{FIRST_CONTENT}`."),
+        Table(columns, rows, Hint("You have no registers yet. Create one with", FIRST_CONTENT)),
         _listed(len(rows), found.total, "register"),
         Links([Cell("All schemas", Place(("schemas",)))]),
     ]
