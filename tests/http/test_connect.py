@@ -159,9 +159,8 @@ async def test_no_key_is_made_without_the_csrf_token_or_without_a_person(app: Ap
     stolen = (await (await logged_in(front, "eve")).get("/")).hidden("csrf")
     assert (await make_key(browser, csrf=stolen)).status == 403
     foreign = {"client": "cursor", "rights": "read", "csrf": (await browser.get("/")).hidden("csrf")}
-    crossed = await browser.post(
-        "/console/connect", foreign, origin="https://evil.example", sec_fetch_site="cross-site"
-    )
+    origin = {"origin": "https://evil.example", "sec_fetch_site": "cross-site"}
+    crossed = await browser.post("/console/connect", foreign, **origin)
     assert crossed.status == 403
     assert (await make_key(Browser(front), csrf="x")).status in (401, 403)
     weak = (await app.api_keys.create("weak", owner="ada", scopes=["lab:read"], lifetime=60)).token

@@ -19,13 +19,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def call(url: str, headers: dict[str, str]) -> None:
-    async with httpx2.AsyncClient(headers=headers) as http:
-        async with Client(streamable_http_client(url, http_client=http)) as client:
-            tools = [tool.name for tool in (await client.list_tools()).tools]
-            result = await client.call_tool("list_avatars", {})
-            if result.is_error or "charles-babbage" not in str(result.content):
-                sys.exit(f"list_avatars answered {result}")
-            print(f"Connected: {len(tools)} tools.")  # noqa: T201
+    http = httpx2.AsyncClient(headers=headers)
+    async with http, Client(streamable_http_client(url, http_client=http)) as client:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        result = await client.call_tool("list_avatars", {})
+        if result.is_error or "charles-babbage" not in str(result.content):
+            sys.exit(f"list_avatars answered {result}")
+        print(f"Connected: {len(tools)} tools.")  # noqa: T201
 
 
 def find_login(url: str) -> None:

@@ -40,7 +40,7 @@ ELSEWHERE = {
 SKILL = "---\nname: summarise\ndescription: Summarises long texts.\n---\nRead the text and say what matters.\n"
 CARD = """{"name": "Weather", "description": "Tells the weather.", "url": "https://agents.example.org/weather",
 "version": "1.0.0", "protocolVersion": "0.3.0", "capabilities": {}, "defaultInputModes": ["text/plain"],
-"defaultOutputModes": ["text/plain"], "skills": [{"id": "now", "name": "Now", "description": "Now.", "tags": ["now"]}]}"""
+"defaultOutputModes": ["text/plain"], "skills": [{"id": "now", "name": "Now", "description": "Now.", "tags": []}]}"""
 
 
 class Failed(Exception):
@@ -111,12 +111,10 @@ class Newcomer:
         self._program("uvx", f'exec "{uvx}" "$@"')
         self._program("pipx", f'exec "{uvx}" pipx "$@"')
         kept = ("LANG", "SSL_CERT_FILE", "PYTHON")
-        environ = {
-            name: value for name, value in os.environ.items() if name in kept or name.startswith(("PIP_", "UV_"))
-        }
+        shared = [name for name in os.environ if name in kept or name.startswith(("PIP_", "UV_"))]
         caches = REPOSITORY / ".cache" / "newcomer"
         return {
-            **environ,
+            **{name: os.environ[name] for name in shared},
             "HOME": str(home),
             "PATH": f"{programs}:{home}/.local/bin:{_system_path()}",
             "PIP_CACHE_DIR": str(caches / "pip"),
@@ -259,11 +257,8 @@ def _installed(newcomer: Newcomer) -> None:
     newcomer.run("pipx install .")
     for command in printed.from_hint(newcomer.run("pentad cal", fails=True)):
         newcomer.run(command)
-    with newcomer.serving(
-        f"uvx --from . pentad demo --port {_free_port()} --grpc-port 0 --no-open",
-        "Ctrl-C stops the demo.",
-        SETUP_SECONDS,
-    ) as demo:
+    command = f"uvx --from . pentad demo --port {_free_port()} --grpc-port 0 --no-open"
+    with newcomer.serving(command, "Ctrl-C stops the demo.", SETUP_SECONDS) as demo:
         commands = [one.strip() for one in demo.text.splitlines() if one.startswith("  uvx ")]
         if not commands:
             raise Failed(f"The demo does not say how uvx calls it:\n{demo.text}")

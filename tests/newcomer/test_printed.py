@@ -13,11 +13,8 @@ def test_commands_of_a_terminal_are_indented_and_may_take_several_lines() -> Non
 
 
 def test_commands_of_the_readme_are_in_blocks_for_the_shell() -> None:
-    assert from_readme("```sh\nmake demo\n```\nx\n```text\n./pentad no\n```\n```sh\na\nb\n```\n") == [
-        "make demo",
-        "a",
-        "b",
-    ]
+    text = "```sh\nmake demo\n```\nx\n```text\n./pentad no\n```\n```sh\na\nb\n```\n"
+    assert from_readme(text) == ["make demo", "a", "b"]
 
 
 def test_commands_of_a_hint_are_in_backticks() -> None:
