@@ -15,6 +15,7 @@ class UnusedFetcher(Fetcher):
     async def fetch(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None,
         max_bytes: int | None = None, timeout: float | None = None, trusted: bool = False,
+        follow_redirects: bool = True,
     ) -> Fetched:  # fmt: skip
         raise AssertionError(url)
 

@@ -50,9 +50,15 @@ if TYPE_CHECKING:
     from pentad.access.browser_sessions import BrowserSessions
     from pentad.access.credential_cache import CredentialCache
     from pentad.access.credentials import Authenticator
+    from pentad.access.identity_provider import ProviderLogins
+    from pentad.access.login_reports import LoginReports
+    from pentad.access.oauth.clients import Clients
+    from pentad.access.oauth.device import DeviceCodes
+    from pentad.access.oauth.grants import Grant, Grants
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
     from pentad.access.tokens import IssuerWatch, TokenVerifier
+    from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
@@ -218,10 +224,58 @@ class App:
             self.browser_sessions.forget(subject)
 
     @cached_property
+    def provider_logins(self) -> "ProviderLogins | None":
+        """Logins at the company's identity provider, if one is set."""
+        if (provider := self.settings.login.provider.checked()) is None:
+            return None
+        from pentad.access.identity_provider import ProviderLogins
+
+        return ProviderLogins(provider, self.database, self.fetcher, clock=self.clock)
+
+    @cached_property
+    def user_identities(self) -> "UserIdentities":
+        from pentad.access.user_identities import UserIdentities
+
+        return UserIdentities(self.database, self.users, clock=self.clock)
+
+    @cached_property
     def api_keys(self) -> "ApiKeys":
         from pentad.access.api_keys import ApiKeys
 
         return ApiKeys(self.database, on_change=self.credential_cache.forget, clock=self.clock)
+
+    @cached_property
+    def login_reports(self) -> "LoginReports":
+        from pentad.access.login_reports import LoginReports
+
+        return LoginReports(self.audit.record, clock=self.clock)
+
+    @cached_property
+    def oauth_clients(self) -> "Clients":
+        from pentad.access.oauth.clients import Clients
+
+        return Clients(self.database, self.fetcher, clock=self.clock)
+
+    @cached_property
+    def grants(self) -> "Grants":
+        from pentad.access.oauth.grants import Grants
+
+        def report(grant: "Grant", why: str) -> None:
+            self.login_reports.report(f"{grant.credential} of {grant.user}", "", "reuse", explanation=why, wire="http")
+
+        return Grants(
+            self.database,
+            lifetimes=self.settings.login.lifetimes(),
+            on_change=self.credential_cache.forget,
+            report=report,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def device_codes(self) -> "DeviceCodes":
+        from pentad.access.oauth.device import DeviceCodes
+
+        return DeviceCodes(self.database, self.grants, clock=self.clock)
 
     @cached_property
     def tokens(self) -> "TokenVerifier | None":
@@ -247,15 +301,15 @@ class App:
     def authenticator(self) -> "Authenticator":
         from pentad.access.credentials import Authenticator
         from pentad.access.failed_logins import FailedLogins
-        from pentad.access.login_reports import LoginReports
 
         authenticator = Authenticator(
             self.users,
             self.api_keys,
             self.credential_cache,
+            grants=self.grants,
             tokens=self.tokens,
             failures=FailedLogins(self.database, clock=self.clock),
-            reports=LoginReports(self.audit.record, clock=self.clock),
+            reports=self.login_reports,
         )
         authenticator.follow(self.database)
         return authenticator

@@ -20,10 +20,16 @@ TABLES = (
     "audit_batches",
     "call_totals",
     "failed_logins",
+    "oauth_clients",
+    "oauth_codes",
+    "oauth_grants",
+    "oauth_tokens",
+    "oauth_device_codes",
     "browser_sessions",
     "login_links",
     "user_identities",
     "provider_logins",
+    "removed_users",
 )
 
 

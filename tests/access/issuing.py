@@ -55,6 +55,7 @@ class ServedKeys(UnusedFetcher):
     async def fetch(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None,
         max_bytes: int | None = None, timeout: float | None = None, trusted: bool = False,
+        follow_redirects: bool = True,
     ) -> Fetched:  # fmt: skip
         assert (url, method, trusted) == (JWKS_URL, "GET", True)
         self.asked += 1

@@ -1,11 +1,19 @@
 """A session is worth what its cookie proves: for some hours, until it ends anywhere, and never the cookie of before."""
 
+import asyncio
 import hashlib
 import logging
 
 import pytest
 
-from pentad.access.browser_sessions import SESSION_PREFIX, VISITOR_PREFIX, BrowserSession, BrowserSessions
+from pentad.access.browser_sessions import (
+    LINK_PREFIX,
+    LINK_SECONDS,
+    SESSION_PREFIX,
+    VISITOR_PREFIX,
+    BrowserSession,
+    BrowserSessions,
+)
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
 from pentad.kernel.errors import NotFound
@@ -181,3 +189,51 @@ async def test_oversized_and_odd_cookies_are_no_session(db: Database, users: Use
     sessions = BrowserSessions(db)
     for odd in ("", "x" * 5000, SESSION_PREFIX + "ü" * 43, SESSION_PREFIX):
         assert (await sessions.find(odd)).login is None
+
+
+# one-time links
+
+
+@pytest.mark.requirement("login:link")
+async def test_a_link_logs_one_user_in_once_and_is_stored_as_its_hash(db: Database, users: Users) -> None:
+    sessions = BrowserSessions(db)
+    token, other = await sessions.make_link("ada"), await sessions.make_link("ADA")
+    stored = await db.read(lambda rows: rows.all("SELECT * FROM login_links"))
+    assert token.removeprefix(LINK_PREFIX) not in repr(stored)
+    assert token not in scrub_text(f"open http://x/login/link?token={token}")
+    for _ in range(3):
+        assert await sessions.link_user(token) == "Ada", "looking does not use it up"
+    assert await sessions.use_link(token) == "Ada"
+    assert await sessions.use_link(token) is None
+    assert await sessions.link_user(token) is None
+    assert await sessions.use_link(other) == "Ada"
+    for wrong in ("", LINK_PREFIX, LINK_PREFIX + "x" * 43, token[:-1], "ü", LINK_PREFIX + "x" * 500):
+        assert await sessions.link_user(wrong) is None
+        assert await sessions.use_link(wrong) is None
+    with pytest.raises(NotFound):
+        await sessions.make_link("nobody")
+
+
+@pytest.mark.requirement("login:link")
+async def test_two_processes_cannot_both_use_a_link(db: Database, other: Database, users: Users) -> None:
+    here, there = BrowserSessions(db), BrowserSessions(other)
+    for _ in range(5):
+        token = await here.make_link("ada")
+        found = await asyncio.gather(*(one.use_link(token) for one in (here, there, here, there)))
+        assert sorted(map(str, found)) == ["Ada", "None", "None", "None"]
+
+
+@pytest.mark.requirement("login:link")
+async def test_a_link_ends_after_ten_minutes_with_a_new_password_and_with_its_user(db: Database, users: Users) -> None:
+    clock = TurnedClock()
+    sessions = BrowserSessions(db, clock=clock)
+    late, new = await sessions.make_link("ada"), await sessions.make_link("ada")
+    clock.advance(LINK_SECONDS - 1)
+    assert await sessions.use_link(new) == "Ada"
+    clock.advance(1)
+    assert await sessions.link_user(late) is None
+    assert await sessions.use_link(late) is None
+    for change in (lambda: users.set_password("ada", "another horse battery"), lambda: users.remove("ada")):
+        token = await sessions.make_link("ada")
+        await change()
+        assert await sessions.use_link(token) is None

@@ -89,12 +89,18 @@ class Child:
 
     def line(self, beginning: str) -> str:
         """The first line of stdout that begins so; waits for it."""
+        return self._line(self.stdout, self._readers[0], beginning)
 
+    def error_line(self, beginning: str) -> str:
+        """The same for stderr."""
+        return self._line(self.stderr, self._readers[1], beginning)
+
+    def _line(self, lines: list[str], reader: threading.Thread, beginning: str) -> str:
         def found() -> str | None:
-            return next((line for line in self.stdout if line.startswith(beginning)), None)
+            return next((line for line in lines if line.startswith(beginning)), None)
 
         with self._changed:
-            self._changed.wait_for(lambda: found() is not None or not self._readers[0].is_alive(), PATIENCE)
+            self._changed.wait_for(lambda: found() is not None or not reader.is_alive(), PATIENCE)
         line = found()
         assert line is not None, f"never said {beginning!r}: {self.stdout} {self.stderr}"
         return line

@@ -1,6 +1,7 @@
 """Users, keys, backups and migrations, the way an operator's scripts use them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,12 @@ def test_a_plan_shows_what_is_due_and_makes_nothing(tmp_path: Path) -> None:
     done = run("migrate", "--plan", "--data", "new", home=tmp_path)
     assert (done.stdout, done.returncode) == ("", 0)
     assert "up to date" in done.stderr
+
+
+@pytest.mark.requirement("login:link")
+def test_a_login_link_goes_to_stdout_alone(home: Path) -> None:
+    made = run("users", "link", "ADA", "--port", "8799", home=home)
+    assert made.returncode == 0, made.stderr
+    assert re.fullmatch(r"http://127\.0\.0\.1:8799/login/link\?token=pentad_link_[\w-]{43}\n", made.stdout)
+    assert "pentad_link_" not in made.stderr
+    assert run("users", "link", "nobody", home=home).returncode == 3

@@ -1,7 +1,9 @@
 """serve, demo and mcp as real processes: ready, usable, stopped by Ctrl-C without a word too many."""
 
+import contextlib
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
@@ -181,3 +183,44 @@ def test_the_demo_fills_every_room_that_knows_how_and_goes_on_without_the_others
         assert called.stdout == "demo data\n"
         assert server.end(signal.SIGINT) == 0
     assert "warning: The room broken has no demo data: Nothing to show." in server.stderr
+
+
+def heard_on_a_terminal(*args: str, home: Path) -> str:
+    """What a server says on a terminal until it is ready; it is ended then."""
+    import pty  # not on Windows
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "pentad.cli.main", *args]
+    environment = child_environment(home, **QUIET)
+    server = subprocess.Popen(command, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True)
+    os.close(theirs)
+    try:
+        assert server.stdout is not None
+        assert "ready" in server.stdout.readline()
+    finally:
+        server.terminate()
+        server.wait(PATIENCE)
+        server.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
+    heard = b""
+    with contextlib.suppress(OSError):  # Linux ends a terminal whose other side is gone with an error
+        while chunk := os.read(ours, 65536):
+            heard += chunk
+    os.close(ours)
+    return heard.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals of this kind")
+@pytest.mark.requirement("login:link:printed")
+def test_a_terminal_gets_a_login_link_and_nobody_else_does(tmp_path: Path) -> None:
+    args = ("serve", "--port", "0", "--rooms", ROOM, "--data", "d")
+    found = re.search(
+        r"http://127\.0\.0\.1:\d+/login/link\?token=pentad_link_[\w-]{43}", heard_on_a_terminal(*args, home=tmp_path)
+    )
+    assert found is not None
+    (tmp_path / "pentad.toml").write_text('public_url = "https://pentad.example"\n', encoding="utf-8")
+    assert "pentad_link_" not in heard_on_a_terminal(*args, "--config", "pentad.toml", home=tmp_path)
+    assert "pentad_link_" not in heard_on_a_terminal(*args, "--auth", "none", home=tmp_path)
+    with child(*args, home=tmp_path, **QUIET) as server:
+        ready = server.line("Pentad is ready at")
+        assert server.end(signal.SIGTERM) == 0
+    assert "pentad_link_" not in ready + "".join(server.stderr), "what is no terminal may be a log"

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from html import unescape
 from urllib.parse import urlencode
 
 from pentad.http.front import Front
@@ -36,7 +37,7 @@ class Page:
         """The value of a hidden field."""
         found = re.search(rf'<input type="hidden" name="{name}" value="([^"]*)">', self.body)
         assert found is not None, self.body
-        return found[1]
+        return unescape(found[1])
 
     @property
     def cookies(self) -> list[str]:

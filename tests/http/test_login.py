@@ -11,6 +11,7 @@ import pytest
 from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import App, open_app
 from pentad.http.front import Front
+from pentad.http.login import link_path
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import AppMaker, front_of, make_app
@@ -382,3 +383,48 @@ async def test_only_browsers_that_need_one_get_a_cookie(house: House) -> None:
         assert (await browser.get(path)).cookies == []
     assert (await browser.get("/login")).cookies
     assert (await browser.get("/login")).cookies == [], "it keeps its first one"
+
+
+# one-time links
+
+
+@pytest.mark.requirement("login:link")
+async def test_a_link_is_used_by_its_button_and_not_by_looking(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = await house.app.browser_sessions.make_link("ada")
+    previewer, browser = house.browser(), house.browser()
+    for verb in ("GET", "HEAD", "GET"):
+        seen = await previewer.send(verb, link_path(token), {"accept": "*/*"})
+        assert seen.status == 200
+    assert (await previewer.get("/")).status == 303
+    shown = await browser.get(link_path(token))
+    assert "Log in as ada" in shown.html.texts
+    assert shown.http.headers["referrer-policy"] == "same-origin"
+    assert shown.http.headers["cache-control"] == "no-store"
+    fields = {"token": token, "csrf": shown.hidden("csrf")}
+    assert (await browser.post("/login/link", {"token": token})).status == 403
+    assert (await browser.post("/login/link", fields, origin="https://evil.example")).status == 403
+    before = browser.cookies[COOKIE]
+    done = await browser.post("/login/link", fields)
+    assert (done.status, done.location) == (303, "/")
+    assert browser.cookies[COOKIE] != before
+    assert "Signed in as ada" in (await browser.get("/")).html.text
+    again = await previewer.get(link_path(token))
+    assert again.status == 403
+    assert "pentad users link" in again.html.text
+    form = await previewer.get("/login")
+    assert (await previewer.post("/login/link", {"token": token, "csrf": form.hidden("csrf")})).status == 403
+    assert (await previewer.get("/")).status == 303
+    assert token.removeprefix("pentad_link_") not in caplog.text
+    assert "link" in {reason for _, _, reason in await recent_logins(house, "ada")}
+
+
+async def test_who_is_logged_in_can_use_a_link_to_become_another(house: House) -> None:
+    browser = house.browser()
+    await browser.log_in("eve")
+    old = browser.cookies[COOKIE]
+    token = await house.app.browser_sessions.make_link("ada")
+    shown = await browser.get(link_path(token))
+    await browser.post("/login/link", {"token": token, "csrf": shown.hidden("csrf")})
+    assert "Signed in as ada" in (await browser.get("/")).html.text
+    assert (await house.app.browser_sessions.find(old)).login is None

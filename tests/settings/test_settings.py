@@ -439,3 +439,57 @@ def test_proxies_origins_and_public_pages_come_from_the_settings(home: Path) -> 
     assert not found.proxies().trust("11.1.2.3")
     assert found.is_public("openapi")
     assert not found.is_public("metrics")
+
+
+@pytest.mark.requirement("login:provider:settings")
+def test_an_identity_provider_is_read_from_file_and_environment(home: Path) -> None:
+    toml = """
+        [login]
+        session_days = 7
+        [login.provider]
+        issuer = "https://login.example.com/realms/staff"
+        client_id = "pentad"
+        groups_claim = "realm_access.roles"
+        domains = ["@Example.com"]
+        [login.provider.roles]
+        ops = "admin"
+        staff = ["writer", "metrics:admin"]
+    """
+    settings = load(home, toml=toml, PENTAD_LOGIN_PROVIDER_CLIENT_SECRET="s3cret-value")
+    assert settings.login.session_days == 7
+    provider = settings.login.provider.checked()
+    assert provider is not None
+    assert (provider.name, provider.client_secret, provider.domains) == (
+        "login.example.com",
+        "s3cret-value",
+        ("example.com",),
+    )
+    assert provider.rights(["staff", "x"]) == ("writer", {"metrics:admin"})
+    assert "s3cret-value" not in repr(settings) + repr(provider) + repr(list_settings(settings))
+    assert settings.origin("login.provider.client_secret").layer == "environment"
+
+
+@pytest.mark.requirement("login:provider:settings")
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ('issuer = "http://login.example.com"\nclient_id = "x"', "https"),
+        ('issuer = "https://login.example.com"', "client_id"),
+        ('issuer = "https://login.example.com"\nclient_id = "x"\nscopes = ["email"]', "openid"),
+        ('issuer = "https://login.example.com"\nclient_id = "x"\nroles = {a = "boss"}', "reader, writer or admin"),
+        ('issuer = "https://login.example.com"\nclient_id = "x"\nroles = {a = "metrics:read"}', "reader, writer or"),
+        ('issuer = "https://a.example"\nclient_id = "x"\nclient_secret_file = "/nowhere/at/all"', "cannot be read"),
+        ('issuer = "https://a.example"\nclient_id = "x"\nclient_secret = "a"\nclient_secret_file = "b"', "both"),
+        ('isuer = "https://a.example"', "login.provider.issuer"),
+    ],
+)
+def test_a_slip_in_the_identity_provider_ends_the_start(home: Path, toml: str, said: str) -> None:
+    with pytest.raises(Misconfigured) as refused:
+        load(home, toml=f"[login.provider]\n{toml}\n")
+    assert said in refused.value.sentence()
+
+
+@pytest.mark.parametrize("name", ["session_idle_hours", "session_days"])
+def test_a_session_that_would_end_at_once_is_refused(home: Path, name: str) -> None:
+    with pytest.raises(Misconfigured):
+        load(home, toml=f"[login]\n{name} = 0\n")

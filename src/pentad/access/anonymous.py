@@ -119,6 +119,10 @@ class AnonymousLimits:
                 hint=f"Sign in, or send at most {self._rate:g} a second (limits.anonymous_per_second).",
             )
 
+    def give_back(self, address: str) -> None:
+        """Return a request, because it turned out to be a client's with a right to it."""
+        self._requests.give_back(address)
+
     async def slow_down(self, address: str) -> None:
         """Count a request that must not be refused; beyond the rate it waits."""
         if self.is_too_fast(address):

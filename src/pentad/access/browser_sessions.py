@@ -5,6 +5,8 @@ not stored. A login always makes a new token, so a cookie that someone planted e
 
 A session ends when it was not used for some hours, after some days in any case, at logout, with a new password and with
 its user. Sessions are cached for a few seconds; the end of one is signalled to all processes on the store.
+
+A login link logs one user in once, within minutes. It is stored as its SHA-256 too.
 """
 
 import base64
@@ -27,6 +29,8 @@ LoginMethod = Literal["password", "link", "provider"]
 
 SESSION_PREFIX: Final = "pentad_session_"
 VISITOR_PREFIX: Final = "pentad_visitor_"
+LINK_PREFIX: Final = "pentad_link_"
+LINK_SECONDS: Final = 600.0
 IDLE_HOURS: Final = 12.0
 LONGEST_DAYS: Final = 14.0
 TRUST_SECONDS: Final = 5.0
@@ -173,7 +177,7 @@ class BrowserSessions:
             )
             found = tx.one(f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} WHERE s.id = ?", row[0])
             if found is None:
-                raise NotFound(f"There is no user {user[:80]!r}.")
+                raise _no_user(user)
             return self._read(found)
 
         login = await self._db.write(work)
@@ -217,6 +221,41 @@ class BrowserSessions:
         sql = f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} ORDER BY s.used_at DESC, s.id"
         rows = await self._db.read(lambda rows: rows.all(sql))
         return [login for row in rows if (login := self._read(row)).expires_at > now]
+
+    async def make_link(self, user: str) -> str:
+        """A token that logs the user in once; it is not stored, so this is the only chance to read it."""
+        token = self._new_token(LINK_PREFIX)
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> None:
+            tx.run("DELETE FROM login_links WHERE expires_at <= ?", now)
+            if not is_user_name(user) or tx.one("SELECT 1 FROM users WHERE name_key = ?", user.lower()) is None:
+                raise _no_user(user)
+            tx.run(
+                "INSERT INTO login_links (digest, user_key, expires_at) VALUES (?, ?, ?)",
+                _digest(token),
+                user.lower(),
+                now + LINK_SECONDS,
+            )
+
+        await self._db.write(work)
+        return token
+
+    async def link_user(self, token: str) -> str | None:
+        """Whom a link would log in; None if it is unknown, used or expired. Looking does not use it up."""
+        row = await self._db.lookup(_LINK, _digest(token)) if _is_link(token) else None
+        return None if row is None or row[1] <= self._clock.now() else row[0]
+
+    async def use_link(self, token: str) -> str | None:
+        """Use a link up; returns whom it logs in."""
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> str | None:
+            row = tx.one(_LINK, _digest(token))
+            used = tx.run("DELETE FROM login_links WHERE digest = ?", _digest(token))
+            return row[0] if row is not None and used == 1 and row[1] > now else None
+
+        return await self._db.write(work) if _is_link(token) else None
 
     async def _login(self, token: str) -> Login | None:
         if (known := self._cache.known(token.encode(), None)) is not None:
@@ -275,6 +314,19 @@ class BrowserSessions:
     def _new_token(self, prefix: str) -> str:
         text = base64.urlsafe_b64encode(self._randomness.token_bytes(_TOKEN_BYTES)).rstrip(b"=").decode("ascii")
         return prefix + text
+
+
+_LINK: Final = (
+    "SELECT u.name, l.expires_at FROM login_links l JOIN users u ON u.name_key = l.user_key WHERE l.digest = ?"
+)
+
+
+def _is_link(token: str) -> bool:
+    return token.startswith(LINK_PREFIX) and token.isascii() and len(token) <= _LONGEST_TOKEN
+
+
+def _no_user(name: str) -> NotFound:
+    return NotFound(f"There is no user {name[:80]!r}.", hint="List the users to see their names.")
 
 
 def session_id(token: str) -> str:

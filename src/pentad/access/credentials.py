@@ -1,7 +1,7 @@
 """Turns the Authorization header into a principal, or into an error that does not say which part was wrong.
 
-Accepts HTTP Basic (RFC 7617), Bearer with an API key and Bearer with a JWT. `known` answers for recently verified
-credentials and is all that most requests need; `authenticate` does the full check.
+Accepts HTTP Basic (RFC 7617), and Bearer with an API key, an access token of ours or a JWT. `known` answers for
+recently verified credentials and is all that most requests need; `authenticate` does the full check.
 """
 
 import base64
@@ -21,17 +21,20 @@ from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:  # joserfc is loaded only if an issuer is configured
+    from pentad.access.oauth.grants import Grants, VerifiedGrant
     from pentad.access.tokens import TokenVerifier, VerifiedToken
 
 LONGEST_HEADER: Final = 16 * 1024
 TOKEN_TRUST_SECONDS: Final = 5.0
 PASSWORD_TRUST_SECONDS: Final = 60.0
+OWN_TOKEN_PREFIX: Final = "pentad-"  # noqa: S105  the beginning of every token
+"""How everything of the authorization server begins: codes, access and refresh tokens. Only access tokens count."""
 _KEY_ID_SHOWN: Final = 8
 _UNREADABLE: Final = "unreadable credentials"
 
 
 class Authenticator:
-    """Verifies credentials against users, API keys and trusted issuers, and caches the result."""
+    """Verifies credentials against users, API keys, grants and trusted issuers, and caches the result."""
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Authenticator:
         keys: ApiKeys,
         cache: CredentialCache[Principal],
         *,
+        grants: "Grants | None" = None,
         tokens: "TokenVerifier | None" = None,
         failures: FailedLogins | None = None,
         reports: LoginReports | None = None,
@@ -46,6 +50,7 @@ class Authenticator:
     ) -> None:
         self._users = users
         self._keys = keys
+        self._grants = grants
         self._tokens = tokens
         self._cache = cache
         self._failures = failures or FailedLogins(clock=clock)
@@ -84,6 +89,10 @@ class Authenticator:
     def throttled(self, address: str | None, *, wire: str = "http") -> str:
         """Report credentials that were refused unread because there were too many; returns the incident."""
         return self._reports.report("unread credentials", address or "", "throttled", wire=wire)
+
+    def refused(self, login: str, address: str | None, reason: str, *, wire: str, explanation: str = "") -> str:
+        """Report a login that was refused elsewhere, such as a used login link; returns the incident."""
+        return self._reports.report(login, address or "", reason, explanation=explanation, wire=wire)
 
     async def _verify(self, check: "_Check") -> Principal:
         scheme, _, rest = check.header.strip(b" \t").partition(b" ")
@@ -131,7 +140,12 @@ class Authenticator:
 
     async def _bearer(self, token: str, check: "_Check") -> Principal:
         generation = self._cache.generation
-        verified = await (self._key(token, check) if token.startswith(PREFIX) else self._token(token, check))
+        if token.startswith(PREFIX):
+            verified = await self._key(token, check)
+        elif token.startswith(OWN_TOKEN_PREFIX):
+            verified = await self._access_token(token, check)
+        else:
+            verified = await self._token(token, check)
         principal = verified.principal
         subjects = tuple(subject for subject in (principal.id, principal.credential, principal.user) if subject)
         self._cache.add(
@@ -148,6 +162,12 @@ class Authenticator:
         verified = await self._keys.verify(token)
         if verified is None:
             raise self._refusal(check, f"key {token.removeprefix(PREFIX)[:_KEY_ID_SHOWN]}...", "key")
+        return verified
+
+    async def _access_token(self, token: str, check: "_Check") -> "VerifiedGrant":
+        verified = None if self._grants is None else await self._grants.verify(token)
+        if verified is None:
+            raise self._refusal(check, "access token", "access_token")
         return verified
 
     async def _token(self, token: str, check: "_Check") -> "VerifiedToken":

@@ -71,7 +71,7 @@ class IssuerKeys:
 
     def serves(self, algorithm: str) -> bool:
         """Whether there is a key for that algorithm."""
-        return any(_fits(key, algorithm) for key in self._keys)
+        return any(fits(key, algorithm) for key in self._keys)
 
     async def find(self, key_id: str | None, algorithm: str) -> PublicKey | None:
         """The key for the id and algorithm, or None; Unavailable if keys could never be read."""
@@ -99,7 +99,7 @@ class IssuerKeys:
         return self._loaded_at is None or now - self._loaded_at >= seconds
 
     def _pick(self, key_id: str | None, algorithm: str) -> PublicKey | None:
-        fitting = [key for key in self._keys if _fits(key, algorithm)]
+        fitting = [key for key in self._keys if fits(key, algorithm)]
         if key_id is not None:
             fitting = [key for key in fitting if key.kid == key_id]
         return fitting[0] if len(fitting) == 1 else None
@@ -107,7 +107,7 @@ class IssuerKeys:
     async def _load(self) -> None:
         previous_trouble, self.trouble = self.trouble, None
         try:
-            self._keys = _parsed(await self._document())
+            self._keys = public_keys(await self._document())
             self._loaded_at = self._monotonic()
             if not self._keys:
                 self.trouble = f"{self.source} holds no key that can be used"
@@ -161,12 +161,12 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
         raise Unavailable(f"{url[:200]!r} is not an address.") from None
 
 
-def _fits(key: PublicKey, algorithm: str) -> bool:
+def fits(key: PublicKey, algorithm: str) -> bool:
     named = key.get("alg")
     return key.key_type == _KEY_TYPES[algorithm[:2]] and key.get("use") in (None, "sig") and named in (None, algorithm)
 
 
-def _parsed(document: bytes) -> list[PublicKey]:
+def public_keys(document: bytes) -> list[PublicKey]:
     """The usable keys of a JWKS; others are skipped."""
     entries = msgspec.json.decode(document, type=_KeySet).keys[:_MOST_KEYS]
     return [key for entry in entries if (key := _usable(entry)) is not None]

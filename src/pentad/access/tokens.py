@@ -104,6 +104,19 @@ class IssuerTokens:
 
     async def verify(self, token: str, header: Mapping[str, Any]) -> VerifiedToken:
         """The principal of a token whose header was read; `_RefusedError` says what is wrong."""
+        claims = await self._verified_claims(token, header)
+        return VerifiedToken(self._principal(claims), claims["exp"])
+
+    async def claims(self, token: str) -> Mapping[str, Any] | RefusedToken:
+        """The claims of a token, or why it is refused."""
+        named = ""
+        try:
+            header, named = _header_and_issuer(token)
+            return await self._verified_claims(token, header)
+        except _RefusedError as error:
+            return RefusedToken(*error.parts, issuer=named[:_LONGEST_QUOTE])
+
+    async def _verified_claims(self, token: str, header: Mapping[str, Any]) -> dict[str, Any]:
         key = await self._key(header)
         try:
             claims = jwt.decode(token, key, registry=self._registry).claims
@@ -118,7 +131,7 @@ class IssuerTokens:
             raise self._wrong_claim(error, claims) from None
         except (ValueError, TypeError, OverflowError):
             raise _malformed() from None
-        return VerifiedToken(self._principal(claims), claims["exp"])
+        return claims
 
     async def _key(self, header: Mapping[str, Any]) -> PublicKey | OctKey:
         """The key that the header names. The header is unverified, so it is used only to choose a key."""
@@ -170,11 +183,11 @@ class IssuerTokens:
         subject = claims["sub"]
         if not (isinstance(subject, str) and len(subject) <= _LONGEST_SUBJECT and subject.isprintable()):
             raise _RefusedError("claim", f"Its sub {_quoted(subject)} is not a short printable text.")
-        scopes = [*_words(claims.get("scope")), *_words(claims.get("scp"))]
+        scopes = [*words_of(claims.get("scope")), *words_of(claims.get("scp"))]
         return Principal(
             id=f"jwt:{self.issuer.issuer}|{subject}",
             name=subject,
-            scopes=self.issuer.granted(_words(_at(claims, self.issuer.roles_claim)), scopes),
+            scopes=self.issuer.granted(words_of(claim_at(claims, self.issuer.roles_claim)), scopes),
             kind="token",
         )
 
@@ -243,7 +256,7 @@ def _shared_key(secret: bytes) -> OctKey:
         ) from None
 
 
-def _at(claims: Mapping[str, Any], path: str) -> Any:
+def claim_at(claims: Mapping[str, Any], path: str) -> Any:
     """The claim at a dotted path. A claim whose name itself contains the dots wins: many issuers use URLs."""
     if path in claims:
         return claims[path]
@@ -253,7 +266,7 @@ def _at(claims: Mapping[str, Any], path: str) -> Any:
     return found
 
 
-def _words(claim: Any) -> Iterable[str]:
+def words_of(claim: Any) -> Iterable[str]:
     """A list claim: words in a string, or an array of strings."""
     if isinstance(claim, str):
         return claim.split()

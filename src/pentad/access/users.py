@@ -22,6 +22,11 @@ CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _COLUMNS: Final = "name, role, scopes, created_at"
+_OWNED: Final = (
+    "UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL",
+    "UPDATE oauth_grants SET revoked_at = ?, revoked_why = 'user removed' WHERE user_key = ? AND revoked_at IS NULL",
+)
+"""Ends what a user leaves behind: somebody who gets the name later must not get these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +106,17 @@ class Users:
         row = await self._db.lookup(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
         return None if row is None else _user(row)
 
+    async def first_admin(self) -> User | None:
+        """The administrator to greet at the start: `admin`, or else the first by name."""
+        admins = [user for user in await self.all() if user.role == "admin"]
+        return next((user for user in admins if user.name == FIRST_ADMIN), admins[0] if admins else None)
+
     async def count(self) -> int:
         """How many users there are."""
         return await self._db.read(lambda rows: int(rows.value("SELECT COUNT(*) FROM users")))
 
     async def remove(self, name: str) -> None:
-        """Remove a user and revoke its keys. The last administrator cannot be removed before all other users."""
+        """Remove a user and revoke its keys and grants. The last administrator cannot go before all others."""
         if not is_user_name(name):
             raise _unknown(name)
         now = self._clock.now()
@@ -121,13 +131,15 @@ class Users:
                     f"{name!r} is the last administrator.",
                     hint="Add another user with the role admin first.",
                 )
-            tx.run("UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL", now, name.lower())
+            for owned in _OWNED:
+                tx.run(owned, now, name.lower())
             _end_logins(tx, name)
             tx.run("DELETE FROM user_identities WHERE user_key = ?", name.lower())
+            tx.run("INSERT INTO removed_users (name_key) VALUES (?) ON CONFLICT DO NOTHING", name.lower())
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
-        self._changed(name)
+        self.changed(name)
 
     async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
         """Replace a password; logins with the old one end at once, browser sessions too."""
@@ -142,7 +154,7 @@ class Users:
             tx.signal(CHANNEL, user_principal_id(name))
 
         await self._db.write(work)
-        self._changed(name)
+        self.changed(name)
 
     async def verify(self, name: str, password: str) -> User | None:
         """The user, if the password matches. Unknown names take as long as known ones."""
@@ -190,7 +202,8 @@ class Users:
         except PentadError as error:
             ensure_logged(error, "Rehashing a password")
 
-    def _changed(self, name: str) -> None:
+    def changed(self, name: str) -> None:
+        """Forget what this process has cached about a user."""
         if self._on_change is not None:
             self._on_change(user_principal_id(name))
 

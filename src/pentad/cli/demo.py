@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pentad.terminal.browser import open_browser
 from pentad.terminal.options import read_settings
-from pentad.terminal.output import print_text, warn
+from pentad.terminal.output import print_text, say, warn
 from pentad.terminal.program import as_typed, program
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
 
     The login is admin / admin. Ctrl-C stops the demo.
     """
-    from pentad.cli.http_server import run_server
+    from pentad.cli.http_server import login_link, run_server
     from pentad.http.ports import port_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
@@ -56,15 +57,24 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     settings = _demo_settings(port, grpc_port, data)
     configure_logging("warning", settings.log.format)
 
+    link: str | None = None
+
+    async def prepare(app: "App") -> None:
+        nonlocal link
+        await _prepare(app)
+        link = await login_link(app.settings, app.users, app.browser_sessions)
+
     def announce(app: "App") -> None:
         written(app.settings)
         print_text(_welcome(app.settings, port_address(app.settings, [opened.room for opened in app.rooms])))
         sys.stdout.flush()
+        if link is not None:
+            say(f"\nLog in with your browser, once within ten minutes: {link}")
         if not no_open:
-            _open_browser(app.settings.url("/"))
+            open_browser(link or app.settings.url("/"))
 
     with contextlib.suppress(KeyboardInterrupt), server_file() as written:
-        run_server(settings, bind(_HOST, port), prepare=_prepare, announce=announce)
+        run_server(settings, bind(_HOST, port), prepare=prepare, announce=announce)
 
 
 def _demo_settings(port: int, grpc_port: int, data: Path | None) -> "Settings":
@@ -146,14 +156,3 @@ def _curl(url: str) -> list[str]:
         "    -H 'Content-Type: application/json' \\",
         f"    -d {shlex.quote(body)}",
     ]
-
-
-def _open_browser(url: str) -> None:
-    """Open the browser if there is a desktop: in a bare terminal a text browser would take over."""
-    import os
-    import threading
-    import webbrowser
-
-    has_windows = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    if has_windows and sys.stdout.isatty():
-        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from pentad.access.browser_sessions import BrowserSessions
+from pentad.access.users import Users
 from pentad.app import App, open_app
 from pentad.http.application import http_application
+from pentad.http.login import link_path
 from pentad.http.ports import open_ports
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
-from pentad.settings.model import Settings
+from pentad.settings.model import Settings, is_loopback
 
 Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
@@ -34,6 +37,18 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
     known = dataclasses.replace(settings, port=bound_port(listener))
     with contextlib.closing(listener), asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_run(known, listener, prepare, announce))
+
+
+async def login_link(settings: Settings, users: Users, sessions: BrowserSessions) -> str | None:
+    """A one-time link for the administrator, to be printed at the start; None if it must not be.
+
+    Only on a terminal, because logs are kept and shipped, and only if nobody but this machine can reach the server.
+    Elsewhere `pentad users link` makes one when it is needed.
+    """
+    if settings.auth == "none" or settings.public_url or not is_loopback(settings.host) or not sys.stderr.isatty():
+        return None
+    admin = await users.first_admin()
+    return None if admin is None else settings.url(link_path(await sessions.make_link(admin.name)))
 
 
 async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from pentad.access.api_keys import ApiKeys
+from pentad.access.browser_sessions import BrowserSessions
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
 from pentad.app import CORE_SETS
@@ -36,6 +37,14 @@ async def open_users(settings: Settings) -> AsyncGenerator[Users]:
         await apply(database, CORE_SETS)
         with closing(Passwords()) as passwords:
             yield Users(database, passwords)
+
+
+@asynccontextmanager
+async def open_sessions(settings: Settings) -> AsyncGenerator[BrowserSessions]:
+    """The browser sessions and login links of the store."""
+    async with open_store(settings) as database:
+        await apply(database, CORE_SETS)
+        yield BrowserSessions(database)
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pentad.kernel.clock import iso
-from pentad.terminal.options import json_option, store_options
-from pentad.terminal.output import print_json, print_table, say
+from pentad.terminal.options import json_option, settings_options, store_options
+from pentad.terminal.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
     from pentad.access.users import User
@@ -19,7 +19,7 @@ password_option = click.option("--password-stdin", is_flag=True, help="Read the 
 
 @click.group()
 def users() -> None:
-    """Add, list and remove users; set passwords."""
+    """Add, list and remove users; set passwords; make login links."""
 
 
 @users.command()
@@ -64,6 +64,23 @@ def passwd(name: str, password_stdin: bool, settings: "Settings") -> None:
     """Set a user's password; logins with the old one end."""
     asyncio.run(_set_password(settings, name, _password(password_stdin)))
     say(f"Changed the password of {name}.")
+
+
+@users.command()
+@click.argument("name")
+@settings_options("port", "data", "database")
+def link(name: str, settings: "Settings") -> None:
+    """Print a link that logs a user in with a browser. It works once, for ten minutes."""
+    print_text(asyncio.run(_link(settings, name)))
+    say("The link works once, for ten minutes. Give it to nobody else.")
+
+
+async def _link(settings: "Settings", name: str) -> str:
+    from pentad.cli.store import open_sessions
+    from pentad.http.login import link_path
+
+    async with open_sessions(settings) as sessions:
+        return settings.url(link_path(await sessions.make_link(name)))
 
 
 async def _add(settings: "Settings", name: str, password: str, role: str) -> None:

@@ -9,6 +9,7 @@ from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.origins import OriginGuard
 from pentad.http.guards.request_checks import HostGuard
 from pentad.http.mounts import MountTable
+from pentad.http.oauth import OPEN_TO_ALL
 from pentad.http.protected_resources import ProtectedResources
 
 
@@ -19,6 +20,7 @@ def http_application(app: App) -> Front:
         [opened.room.name for opened in app.rooms],
         public_url=settings.public_url,
         own_url=settings.url(""),
+        issues_tokens=settings.auth == "required" and settings.login.authorization_server,
         issuers=[issuer.issuer for issuer in settings.trusted_issuers() if is_safe_url(issuer.issuer)],
     )
     is_open = settings.auth == "none"
@@ -31,6 +33,7 @@ def http_application(app: App) -> Front:
             public_url=settings.public_url,
             origins=settings.allowed_origins,
             shared=mounts.any_origin,
+            open_to_all=OPEN_TO_ALL if resources.issues_tokens else (),
             always_trusted=is_open,
         ),
         credentials=credentials,

@@ -19,12 +19,13 @@ from pentad.access.rate_limits import RateLimits
 from pentad.http.error_responses import send_body, send_empty, send_error
 from pentad.http.guards.anonymous import AnonymousGuard, leaving
 from pentad.http.guards.browser import BrowserGuard, is_form, login_url, wants_page
-from pentad.http.guards.credentials import CredentialsGuard
+from pentad.http.guards.credentials import CredentialsGuard, wrong_audience
 from pentad.http.guards.encoding import encoding_of, inflated
 from pentad.http.guards.origins import OriginGuard, answer_preflight, with_cors
 from pentad.http.guards.request_checks import HostGuard, check_browser_body, check_mcp, repeated_headers
 from pentad.http.login import error_page
 from pentad.http.mounts import MountedApp, MountTable
+from pentad.http.oauth import client_error_body, is_for_clients
 from pentad.http.protected_resources import ProtectedResources
 from pentad.kernel.default_limits import MIB, Limits
 from pentad.kernel.errors import Overloaded, PentadError
@@ -81,7 +82,7 @@ class Front:
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         origin = headers.get(b"origin")
-        principal = self._credentials.cached_caller(scope, headers)
+        principal = self._cached_caller(scope, headers)
         try:
             if principal is ANONYMOUS and (b"cookie" not in headers or not self._is_logged_in(scope, headers)):
                 await self._anonymous.spend(scope)
@@ -96,7 +97,7 @@ class Front:
             endpoint = self.mounts.endpoint(scope["path"])
             if endpoint is not None:
                 if principal is None or principal is ANONYMOUS:
-                    principal = await self._credentials.verify_caller(scope, headers)
+                    principal = await self._verify(scope, headers)
                 exchange = HttpExchange(headers, repeated, principal, receive, send, self, scope)
                 await self._serve_mcp(endpoint, scope["method"], exchange)
                 return
@@ -119,6 +120,27 @@ class Front:
         """The owner of the credentials in the headers, with the rights they have now."""
         return await self._credentials.current_caller(scope, headers)
 
+    def _cached_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
+        """The caller, if its credentials are cached and good for this path; ANONYMOUS if it has none."""
+        principal = self._credentials.cached_caller(scope, headers)
+        if principal is None:  # or else the header names a client of the authorization server
+            return ANONYMOUS if is_for_clients(scope["path"]) else None
+        if principal.audience is not None and not self._is_for(principal, scope):
+            return None
+        return principal
+
+    async def _verify(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
+        """The caller; raises if the credentials are wrong or missing, or are not for this path."""
+        principal = await self._credentials.verify_caller(scope, headers)
+        if principal.audience is not None and not self._is_for(principal, scope):
+            raise wrong_audience()
+        return principal
+
+    def _is_for(self, principal: Principal, scope: Scope) -> bool:
+        """Whether a token that is good for certain resources is good here."""
+        path, audience = scope["path"], principal.audience
+        return audience is None or audience == path or self.mounts.covers(audience.split(), path)
+
     def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
         """The challenge for a caller that lacks a scope."""
         return self._resources.scope_challenge(scope, headers, needed)
@@ -137,7 +159,9 @@ class Front:
 
     async def _refuse(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError, send: Send) -> None:
         """Answer with an error: a page for a person at a page of ours, JSON for everyone else."""
-        if scope.get("state", {}).get("session") is not None and wants_page(headers):
+        if is_for_clients(scope["path"]):
+            await send_body(send, error, error.http_status, client_error_body(error), [(b"cache-control", b"no-store")])
+        elif scope.get("state", {}).get("session") is not None and wants_page(headers):
             request = Request(scope)
             await error_page(request, error)(scope, request.receive, send)
         else:
@@ -160,15 +184,16 @@ class Front:
         try:
             state = scope.setdefault("state", {})
             session = None
+            for_clients = is_for_clients(scope["path"])
             if principal is None:
-                principal = await self._credentials.verify_caller(scope, headers)
-            elif principal is ANONYMOUS and self._browsers is not None:
+                principal = await self._verify(scope, headers)
+            elif principal is ANONYMOUS and self._browsers is not None and not for_clients:
                 session = await self._browsers.session(scope, headers)
                 principal = session.principal
                 send = self._browsers.with_cookie(session, scope, headers, send)
             if session is not None and wants_page(headers):
                 send = _ask_for_login(scope, session, send)
-            else:
+            elif not for_clients:
                 send = self._add_challenges(scope, headers, send)
             state["principal"], state["session"] = principal, session
             await self._spend(principal)
@@ -203,7 +228,7 @@ class Front:
         method, path = scope["method"], scope["path"]
         try:
             if principal is None or (principal is ANONYMOUS and not mount.is_public(method, path)):
-                principal = await self._credentials.verify_caller(scope, headers)
+                principal = await self._verify(scope, headers)
             exchange.principal = principal
             await self._spend(principal)
             if method in _WITH_BODY:

@@ -1,13 +1,20 @@
-"""Login and logout in a browser: `/login` and `/logout`.
+"""Login and logout in a browser: `/login`, `/login/link`, `/login/provider`, `/login/callback` and `/logout`.
 
 The password is checked exactly as for HTTP Basic: the same limits, counts and reports. A wrong one is the login page
 again. After a login the browser goes to `next`, which can only be a path of this server.
+
+A one-time link opens a page with a button. Only the button uses the link up, because mail programs and chats open links
+to preview them.
+
+With an identity provider, the login page has a second button. It leads to the provider, and the provider back to
+`/login/callback`.
 """
 
 import base64
 import time
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,20 +22,31 @@ from starlette.routing import BaseRoute, Route
 
 from pentad.access.audit import AuditEntry
 from pentad.access.browser_sessions import BrowserSession, LoginMethod
+from pentad.access.user_identities import LoginRefused
 from pentad.access.users import is_user_name
 from pentad.app import App
 from pentad.console.html import own_path
 from pentad.console.routes import error_sheet, page_response
 from pentad.http.guards.browser import form_fields, form_route, is_own_form, missing_csrf_token
 from pentad.http.guards.credentials import CredentialsGuard, client_of
-from pentad.kernel.errors import Overloaded, PentadError, RateLimited, Unauthenticated
-from pentad.kernel.pages import Block, Button, Form, Hidden, Note, Sheet, TextField
+from pentad.kernel.errors import Overloaded, PentadError, RateLimited, Unauthenticated, Unavailable
+from pentad.kernel.incidents import ensure_logged
+from pentad.kernel.pages import Block, Button, Form, Hidden, Note, Section, Sheet, TextField
 from pentad.kernel.principal import Principal
 
 LOGIN: Final = "/login"
+LINK: Final = "/login/link"
+PROVIDER: Final = "/login/provider"
+CALLBACK: Final = "/login/callback"
 LOGOUT: Final = "/logout"
 _TOO_LATE: Final = "This page was open for too long, or your browser did not keep its cookie. Please try again."
 _WRONG: Final = "The name or the password is wrong."
+
+_DEAD_LINK: Final = Sheet(
+    "This link does not work any more",
+    [Note("To get a new one, run `pentad users link NAME` on the server.")],
+    lead="It was used already, or it is older than ten minutes.",
+)
 
 
 class LoginPages:
@@ -37,11 +55,15 @@ class LoginPages:
     def __init__(self, app: App, credentials: CredentialsGuard) -> None:
         self._app = app
         self._credentials = credentials
+        self._provider = app.provider_logins if app.settings.auth == "required" else None
 
     def routes(self) -> list[BaseRoute]:
         return [
             Route(LOGIN, self._show_login, methods=["GET"], include_in_schema=False),
             Route(LOGIN, self._log_in, methods=["POST"], include_in_schema=False),
+            Route(LINK, self._show_link, methods=["GET"], include_in_schema=False),
+            form_route(LINK, self._use_link),
+            *(self._provider_routes() if self._provider is not None else []),
             Route(LOGOUT, self._show_logout, methods=["GET"], include_in_schema=False),
             form_route(LOGOUT, self._log_out),
         ]
@@ -64,7 +86,8 @@ class LoginPages:
         try:
             principal = await self._check_password(request, name, fields.get("password", ""))
         except Unauthenticated as error:
-            return self._page(request, goal, 401, f"{_WRONG} Incident {error.incident}.", name)
+            told = f"The operator finds it in the log as incident {error.incident}."
+            return self._page(request, goal, 401, f"{_WRONG} {told}", name)
         except (RateLimited, Overloaded) as error:
             wait = {"retry-after": str(max(1, round(error.retry_after)))}
             page = self._page(request, goal, error.http_status, error.sentence(), name)
@@ -86,6 +109,76 @@ class LoginPages:
             session, user, method, browser=request.headers.get("user-agent", ""), address=address
         )
         self._record("login", login.principal, method, address)
+
+    async def _show_link(self, request: Request) -> Response:
+        token = request.query_params.get("token", "")
+        user = await self._app.browser_sessions.link_user(token)
+        if user is None:
+            return page_response(request, _DEAD_LINK, 403)
+        form = Form([Hidden("token", token)], [Button(f"Log in as {user}")], LINK)
+        return page_response(request, Sheet("Log in", [form], lead="This link works once."))
+
+    async def _use_link(self, request: Request) -> Response:
+        session: BrowserSession | None = request.state.session
+        if session is None:
+            return see_other("/")
+        user = await self._app.browser_sessions.use_link((await form_fields(request)).get("token", ""))
+        if user is None:
+            self._app.authenticator.refused("login link", client_of(request.scope), "link", wire="browser")
+            return page_response(request, _DEAD_LINK, 403)
+        await self.start_session(request, session, user, "link")
+        return see_other("/")
+
+    def _provider_routes(self) -> list[BaseRoute]:
+        return [
+            form_route(PROVIDER, self._go_to_provider),
+            Route(CALLBACK, self._return_from_provider, methods=["GET"], include_in_schema=False),
+        ]
+
+    async def _go_to_provider(self, request: Request) -> Response:
+        session: BrowserSession | None = request.state.session
+        goal = next_path((await form_fields(request)).get("next", ""))
+        if session is None or self._provider is None:
+            return see_other(goal)
+        try:
+            url = await self._provider.begin(session.id, self._callback_url(request), goal)
+        except Unavailable as error:
+            return self._page(request, goal, 503, ensure_logged(error, "Login at the identity provider").sentence())
+        return see_other(url)
+
+    async def _return_from_provider(self, request: Request) -> Response:
+        session: BrowserSession | None = request.state.session
+        if session is None or self._provider is None:
+            return see_other("/")
+        try:
+            identity = await self._provider.finish(session.id, request.query_params.multi_items())
+            user = await self._app.user_identities.user_of(self._provider.provider, identity)
+        except LoginRefused as refusal:
+            return await self._refuse(request, refusal)
+        except Unavailable as error:
+            return self._page(request, "/", 503, ensure_logged(error, "Login at the identity provider").sentence())
+        await self.start_session(request, session, user.name, "provider")
+        return see_other(identity.next_path)
+
+    async def _refuse(self, request: Request, refusal: LoginRefused) -> Response:
+        """Report a refused login; a person who lost all groups loses open sessions too."""
+        address = client_of(request.scope)
+        login = "identity provider" if refusal.user is None else f"user {refusal.user}"
+        told = self._app.authenticator.refused(
+            login, address, refusal.reason, wire="browser", explanation=refusal.explanation
+        )
+        if refusal.user is not None:
+            await self._app.browser_sessions.end_all(refusal.user)
+        refusal.details["incident"] = told
+        return page_response(request, error_sheet(refusal), refusal.http_status)
+
+    def _callback_url(self, request: Request) -> str:
+        """The callback under the name the browser uses; behind a proxy, `public_url`."""
+        public = self._app.settings.public_url
+        site = (
+            f"{request.scope['scheme']}://{request.headers.get('host', '')}" if public is None else public.rstrip("/")
+        )
+        return site + CALLBACK
 
     async def _show_logout(self, request: Request) -> Response:
         if _is_anonymous(request) or request.state.session is None:
@@ -127,16 +220,25 @@ class LoginPages:
             TextField("password", "Password", kind="password", autocomplete="current-password"),
             Hidden("next", goal),
         ]
-        sheet = Sheet("Log in", [*note, Form(fields, [Button("Log in")], LOGIN)])
-        return page_response(request, sheet, status, leaves_site=True)
+        form: Block = Form(fields, [Button("Log in")], LOGIN)
+        forms = [form]
+        if self._provider is not None:
+            button = Button(f"Log in with {self._provider.provider.name}")
+            forms = [Form([Hidden("next", goal)], [button], PROVIDER), Section("Or with a password", [form])]
+        return page_response(request, Sheet("Log in", [*note, *forms]), status, leaves_site=True)
 
 
 def next_path(text: str) -> str:
     """Where to go after a login: a path of this server that is not itself about logging in."""
     path = own_path(text)
-    if path is None or path.partition("?")[0].rstrip("/") in (LOGIN, LOGOUT):
+    if path is None or path.partition("?")[0].rstrip("/") in (LOGIN, LINK, LOGOUT):
         return "/"
     return path
+
+
+def link_path(token: str) -> str:
+    """The path of a one-time link."""
+    return f"{LINK}?{urlencode({'token': token})}"
 
 
 def see_other(path: str) -> Response:

@@ -4,14 +4,14 @@
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from pentad.app import App, Era
 from pentad.http.audit import audit_app
 from pentad.http.guards.credentials import CredentialsGuard
-from pentad.http.http_sse import HttpSse
+from pentad.http.http_sse import MESSAGES, STREAM, HttpSse
 from pentad.http.ports import mount_context
 from pentad.http.protected_resources import ProtectedResources
 from pentad.http.routes import all_routes
@@ -30,6 +30,7 @@ class MountTable:
 
     def __init__(self, app: App, resources: ProtectedResources, credentials: CredentialsGuard) -> None:
         self._app = app
+        self._resources = resources
         self.endpoints: dict[str, Endpoint] = {"/mcp": mcp_endpoint(app, "/mcp", app.all_rooms)}
         self.parts: list[PartMount] = []
         self.apps: dict[str, MountedApp] = {}
@@ -49,7 +50,7 @@ class MountTable:
                 raise Misconfigured(f"Room {opened.room.name!r} has a server of its own, but has_port is False.")
         self._endpoints = {path: point for key, point in self.endpoints.items() for path in (key, key + "/")}
         routes = [(opened.room.name, mount.routes) for opened, mount in mounts if mount.routes is not None]
-        self.routes = all_routes(app, routes, resources, credentials)
+        self.routes = all_routes(app, routes, resources, credentials, self.is_resource)
 
     def _add(self, room: str, mount: Mount, resources: ProtectedResources) -> None:
         if mount.path in self.endpoints or (mount.path in self.apps and not mount.all_rooms):
@@ -72,6 +73,22 @@ class MountTable:
         if known is not None:
             return known
         return next((found for part in self.parts if (found := part.match(path)) is not None), None)
+
+    def is_resource(self, path: str) -> bool:
+        """Whether a token may be for this path alone: it is an MCP endpoint, an application or a room's."""
+        return self.endpoint(path) is not None or self.app(path) is not None or self._resources.has_rooms(path)
+
+    def covers(self, resources: Iterable[str], path: str) -> bool:
+        """Whether a token for these resources is good at a path: the path itself, and what is below it.
+
+        An MCP endpoint is good for itself only, and nothing above it covers it: below `/mcp` are profiles.
+        """
+        path = path.rstrip("/")
+        path = STREAM if path == MESSAGES else path
+        return any(
+            path == one or (path.startswith(f"{one}/") and not self.endpoint(one) and not self.endpoint(path))
+            for one in resources
+        )
 
     def app(self, path: str) -> "MountedApp | None":
         """The application at a path or above it; the longest path wins."""

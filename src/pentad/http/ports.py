@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pentad.access.anonymous import pause
 from pentad.app import App
-from pentad.http.guards.credentials import CredentialsGuard, address_of
+from pentad.http.guards.credentials import CredentialsGuard, address_of, wrong_audience
 from pentad.kernel.errors import PentadError
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.net.listen import bind
@@ -84,12 +84,12 @@ class PortCredentials:
         """The principal of an `authorization` header; raises if there is none or it is wrong."""
         given = None if header is None else header.encode("utf-8", "replace")
         principal = self._credentials.cached(given, address)
-        if principal is not None and principal is not ANONYMOUS:
+        if principal is not None and principal is not ANONYMOUS and principal.audience is None:
             return principal
         try:
             if principal is ANONYMOUS:
                 self._anonymous.spend(address_of(address))
-            return await self._credentials.verify(given, address, wire="grpc")
+            return _for_everything(await self._credentials.verify(given, address, wire="grpc"))
         except PentadError:
             if self._anonymous.is_too_fast(address_of(address)) and self._pauses < PAUSES_MOST:
                 await self._pause()
@@ -101,3 +101,10 @@ class PortCredentials:
             await pause()
         finally:
             self._pauses -= 1
+
+
+def _for_everything(principal: Principal) -> Principal:
+    """A port has no URL that a token could be for, so only tokens for the whole server are good there."""
+    if principal.audience is not None:
+        raise wrong_audience()
+    return principal

@@ -24,13 +24,21 @@ class ProtectedResources:
     """Knows which rooms are behind each path."""
 
     def __init__(
-        self, rooms: Iterable[str], *, public_url: str | None, own_url: str, issuers: Iterable[str] = ()
+        self,
+        rooms: Iterable[str],
+        *,
+        public_url: str | None,
+        own_url: str,
+        issuers: Iterable[str] = (),
+        issues_tokens: bool = False,
     ) -> None:
         self._all = tuple(rooms)
         self._by_path: dict[str, tuple[str, ...]] = {f"/rooms/{room}": (room,) for room in self._all}
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._own_url = own_url
         self._issuers = tuple(issuers)
+        self.issues_tokens = issues_tokens
+        """Whether this server is its own authorization server."""
 
     def add(self, room: str, patterns: Iterable[str]) -> None:
         """Paths that begin like these, up to their first parameter, lead to the room."""
@@ -49,10 +57,17 @@ class ProtectedResources:
 
     def document(self, scope: Scope, path: str) -> dict[str, Any]:
         """The metadata of one resource: its URL, who issues tokens for it, and for which scopes."""
-        scopes = [f"{room}:{action}" for room in self.rooms_at(path) for action in ("read", "write")]
-        return protected_resource(
-            self._site(scope, dict(scope["headers"])) + path, authorization_servers=self._issuers, scopes=scopes
-        )
+        site = self.site(scope, dict(scope["headers"]))
+        servers = (site, *self._issuers) if self.issues_tokens else self._issuers  # clients use the first
+        return protected_resource(site + path, authorization_servers=servers, scopes=self.scopes_at(path))
+
+    def scopes_at(self, path: str) -> list[str]:
+        """The scopes that clients may ask for without being told to: no administration."""
+        return [f"{room}:{action}" for room in self.rooms_at(path) for action in ("read", "write")]
+
+    def has_rooms(self, path: str) -> bool:
+        """Whether a path, or one above it, leads to certain rooms."""
+        return any(path == known or path.startswith(f"{known}/") for known in self._by_path)
 
     def challenges(self, scope: Scope, headers: Mapping[bytes, bytes], error: PentadError) -> Headers:
         """The challenges to send with an error; none if no login would help."""
@@ -99,9 +114,9 @@ class ProtectedResources:
         return next((f"{rooms[0]}:{action}" for action in actions if not principal.may(rooms[0], action)), None)
 
     def _metadata_url(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        return self._site(scope, headers) + WELL_KNOWN + scope["path"].rstrip("/")
+        return self.site(scope, headers) + WELL_KNOWN + scope["path"].rstrip("/")
 
-    def _site(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
+    def site(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
         """This server's URL as the client uses it: a client refuses metadata of another origin."""
         if self._public_url is not None:
             return self._public_url

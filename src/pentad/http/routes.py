@@ -1,6 +1,6 @@
 """The ordinary routes: those every server has, the console, and those of the rooms."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,11 +14,13 @@ from starlette.types import ASGIApp
 from pentad.app import App
 from pentad.console.routes import Console
 from pentad.http.audit import audit_routes
+from pentad.http.authorize import AuthorizePages
 from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.login import LoginPages
+from pentad.http.oauth import OAuthEndpoints
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.server_pages import ServerPages
 from pentad.kernel.errors import NotFound, PentadError
@@ -37,6 +39,7 @@ def all_routes(
     mounted: Iterable[tuple[str, Sequence[BaseRoute]]],
     resources: ProtectedResources,
     credentials: CredentialsGuard,
+    is_resource: Callable[[str], bool],
 ) -> Starlette:
     """The server's own routes, the console's, and those the rooms mount, by the room's name."""
     console = Console(app)
@@ -45,6 +48,7 @@ def all_routes(
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
         *ConnectPages(app).routes(),
+        *_oauth_routes(app, resources, is_resource),
     ]
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
     for room, more in mounted:
@@ -73,6 +77,13 @@ def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:
         Route(WELL_KNOWN, resource_metadata),
         Route(WELL_KNOWN + "/{path:path}", resource_metadata),
     ]
+
+
+def _oauth_routes(app: App, resources: ProtectedResources, is_resource: Callable[[str], bool]) -> list[BaseRoute]:
+    if not resources.issues_tokens:
+        return []
+    endpoints = OAuthEndpoints(app, resources, is_resource)
+    return [*endpoints.routes(), *AuthorizePages(app, endpoints).routes()]
 
 
 async def _refuse(request: Request, error: PentadError) -> Response:

@@ -123,6 +123,7 @@ class Fetcher(Protocol):
         max_bytes: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
         trusted: bool = False,
+        follow_redirects: bool = True,
     ) -> Fetched:
         """`trusted`: the URL comes from the settings, so its host may also be private."""
         ...

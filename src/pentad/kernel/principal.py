@@ -21,9 +21,12 @@ class Principal:
     scopes: frozenset[str]
     kind: Literal["user", "key", "token", "local", "anonymous"] = "user"
     credential: str = ""
-    """The key that was used (`key:...`), for the audit trail and for rules that name a key; empty without one."""
+    """The key or grant that was used (`key:...`, `grant:...`), for the audit trail and for rules that name one; empty
+    without one."""
     user: str | None = None
     """The user behind the call, also for a confined key: members of organisations are users."""
+    audience: str | None = None
+    """The only paths the credential is good for, with spaces between them (`/mcp`); None if it is good everywhere."""
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     def may(self, room: str, action: Action) -> bool:

@@ -107,8 +107,9 @@ class HttpFetcher:
         max_bytes: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  a budget over redirects and body, not only an await
         trusted: bool = False,
+        follow_redirects: bool = True,
     ) -> Fetched:
-        """Fetch a URL, following redirects. The caller judges the status; only transport failures raise.
+        """Fetch a URL, by default following redirects. The caller judges the status; only transport failures raise.
 
         `trusted` is for a URL from the operator's settings, never for one that came with a request: its origin may be
         anywhere, even on a private network. Redirects to other origins are checked as usual.
@@ -120,7 +121,8 @@ class HttpFetcher:
             return await self._fetch_pool().send(target, addresses, sent, cap)
 
         async with self._limit_time(target, timeout):
-            answer, final = await self._follow(target, sent, send, target.origin if trusted else None)
+            redirects = self._policy.max_redirects if follow_redirects else None
+            answer, final = await self._follow(target, sent, send, target.origin if trusted else None, redirects)
         return Fetched(answer.status, answer.headers, answer.body, final.url, final.url != target.url)
 
     async def check(self, url: str, *, trusted: bool = False) -> None:
@@ -160,7 +162,8 @@ class HttpFetcher:
             return await self._stream_pool().open(target, addresses, sent)
 
         async with self._limit_time(target, timeout):
-            opened, final = await self._follow(target, sent, begin, target.origin if trusted else None)
+            redirects = self._policy.max_redirects
+            opened, final = await self._follow(target, sent, begin, target.origin if trusted else None, redirects)
         try:
             yield Streamed(opened.status, opened.headers, opened.chunks(idle or self._policy.timeout), final.url)
         finally:
@@ -212,13 +215,18 @@ class HttpFetcher:
         )
 
     async def _follow(
-        self, target: Target, sent: "OutgoingRequest", send: "Send[A]", trusted: tuple[str, str, int] | None
+        self,
+        target: Target,
+        sent: "OutgoingRequest",
+        send: "Send[A]",
+        trusted: tuple[str, str, int] | None,
+        redirects: int | None,
     ) -> "tuple[A, Target]":
-        """Follow redirects to the final response; returns it and its URL."""
-        for _ in range(self._policy.max_redirects + 1):
+        """Follow redirects to the final response; returns it and its URL. With None the first response is final."""
+        for _ in range((redirects or 0) + 1):
             addresses = await self._checked_addresses(target, is_named=target.origin == trusted)
             answer = await send(target, addresses, sent)
-            if answer.location is None:
+            if answer.location is None or redirects is None:
                 return answer, target
             following = follow(target, answer.location)
             if target.scheme == "https" and following.scheme == "http":
@@ -230,9 +238,7 @@ class HttpFetcher:
                     hint="Send it to the final URL.",
                 )
             target = following
-        raise LimitExceeded(
-            f"The answer redirects more than {self._policy.max_redirects} times.", hint="Fetch the final URL directly."
-        )
+        raise LimitExceeded(f"The answer redirects more than {redirects} times.", hint="Fetch the final URL directly.")
 
     async def _checked_addresses(self, target: Target, *, is_named: bool) -> Sequence[Address]:
         """The addresses of the host. One address that is not allowed refuses the whole host."""

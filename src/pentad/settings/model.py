@@ -21,7 +21,9 @@ from pentad.net.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from pentad.access.issuer import TrustedIssuer
+    from pentad.access.oauth.grants import Lifetimes
     from pentad.access.secret_box import SecretBox
+    from pentad.access.user_identities import IdentityProvider
     from pentad.search.remote import RemoteModel
 
 T = TypeVar("T")
@@ -30,6 +32,7 @@ NO_TABLE: Final[Mapping[str, Any]] = MappingProxyType({})
 """The default of a setting that is a table."""
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
+MOST_DAYS: Final = 36_500
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
 """Pages about the server that an operator may open to callers without a login."""
 
@@ -85,6 +88,16 @@ def user_data_folder(environ: Mapping[str, str] = os.environ, system: str = sys.
     if system == "win32":
         return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "pentad"
     return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "pentad"
+
+
+def user_config_folder(environ: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
+    """Where this system keeps a program's configuration for one user."""
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    if system == "darwin":
+        return home / "Library" / "Application Support" / "pentad"
+    if system == "win32":
+        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming") / "pentad"
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pentad"
 
 
 def _mapping(about: str) -> Mapping[str, tuple[str, ...]]:
@@ -146,11 +159,80 @@ class TokenSettings(IssuerSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """The company's identity provider (OpenID Connect). Its callback is `/login/callback` of this server."""
+
+    issuer: str | None = setting(None, "The identity provider's URL; without it, people log in with passwords only.")
+    client_id: str | None = setting(None, "The id under which the provider knows this server.")
+    client_secret: str | None = setting(None, "The secret that goes with the id, if it has one.", secret=True)
+    client_secret_file: Path | None = field(
+        default=None, metadata=documented("A file with the secret, instead of the secret itself.")
+    )
+    name: str | None = setting(None, "The provider's name on the login page; by default its host.")
+    scopes: tuple[str, ...] = setting(("openid", "profile", "email"), "The scopes to ask the provider for.")
+    groups_claim: str = setting("groups", "The claim that lists a person's groups; dots go into objects.")
+    roles: Mapping[str, tuple[str, ...]] = _mapping(
+        "The provider's name of a group = Pentad's role, and scopes if need be; without a role nobody gets in."
+        " By default groups named reader, writer and admin count."
+    )
+    domains: tuple[str, ...] = setting((), "If set, only verified e-mail addresses of these domains get in.")
+    create_users: bool = setting(True, "Whether the first login of a person creates the user.")
+
+    def checked(self) -> "IdentityProvider | None":
+        """The provider; None if none is set."""
+        if self.issuer is None:
+            return None
+        from pentad.access.user_identities import IdentityProvider
+
+        return IdentityProvider(
+            issuer=self.issuer,
+            client_id=self.client_id or "",
+            client_secret=self._secret(),
+            name=self.name or urlsplit(self.issuer).hostname or self.issuer,
+            scopes=self.scopes,
+            groups_claim=self.groups_claim,
+            roles={theirs: " ".join(ours) for theirs, ours in self.roles.items()},
+            domains=tuple(domain.lower().removeprefix("@") for domain in self.domains),
+            create_users=self.create_users,
+        )
+
+    def _secret(self) -> str | None:
+        if self.client_secret_file is None:
+            return self.client_secret
+        if self.client_secret is not None:
+            raise Misconfigured(
+                "login.provider.client_secret and client_secret_file are both set.", hint="Keep one of them."
+            )
+        try:
+            return self.client_secret_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise Misconfigured(
+                "login.provider.client_secret_file cannot be read.", hint="Check its path and permissions."
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
 class LoginSettings:
-    """Logins in a browser."""
+    """How people and programs log in."""
+
+    authorization_server: bool = setting(
+        True, "Whether clients may log in with OAuth 2.1: a person signs in and consents."
+    )
+    open_registration: bool = setting(True, "Whether clients may register themselves (RFC 7591).")
+    access_token_minutes: int = setting(60, "Minutes an access token is good for.")
+    refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
+    grant_days: int = setting(365, "Days after which a person has to consent again.")
 
     session_idle_hours: float = setting(12.0, "Hours without use after which a browser has to log in again.")
     session_days: float = setting(14.0, "Days after which a browser has to log in again in any case.")
+    provider: ProviderSettings = field(default_factory=ProviderSettings)
+
+    def lifetimes(self) -> "Lifetimes":
+        """How long grants and their tokens live."""
+        from pentad.access.oauth.grants import Lifetimes
+
+        day = 86_400.0
+        return Lifetimes(self.access_token_minutes * 60.0, self.refresh_token_days * day, self.grant_days * day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,12 +403,9 @@ def checked(settings: Settings) -> Settings:
             raise Misconfigured(f"{name} is {getattr(settings, name)}.", hint=f"A port is 0 to {MOST_PORTS}.")
     if settings.workers < 1:
         raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
+    _check_login(settings.login)
     if settings.audit.days < 1:
         raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
-    if not (settings.login.session_idle_hours > 0 and settings.login.session_days > 0):
-        raise Misconfigured(
-            "login.session_idle_hours and login.session_days must be positive.", hint="12 and 14 suit most teams."
-        )
     if settings.auth == "none" and not is_loopback(settings.host):
         raise Misconfigured(
             f"--auth none is refused on {settings.host!r}: anyone who reaches that address could do anything.",
@@ -346,8 +425,19 @@ def checked(settings: Settings) -> Settings:
     names = [issuer.issuer for issuer in settings.trusted_issuers()]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise Misconfigured(f"The token issuer {repeated!r} is set twice.", hint="Keep one of the two tables.")
+    settings.login.provider.checked()
     settings.secret_box()
     return settings
+
+
+def _check_login(login: LoginSettings) -> None:
+    if not (login.session_idle_hours > 0 and login.session_days > 0):
+        raise Misconfigured(
+            "login.session_idle_hours and login.session_days must be positive.", hint="12 and 14 suit most teams."
+        )
+    for name in ("access_token_minutes", "refresh_token_days", "grant_days"):
+        if not 1 <= (value := getattr(login, name)) <= MOST_DAYS:
+            raise Misconfigured(f"login.{name} is {value}.", hint=f"It is 1 to {MOST_DAYS}.")
 
 
 def _check_edge(settings: Settings) -> None:

@@ -9,7 +9,7 @@ import os
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean, nearest
@@ -25,6 +25,8 @@ from pentad.settings.rooms import (
     wrong_value,
 )
 from pentad.settings.values import WrongTypeError, convert
+
+T = TypeVar("T")
 
 FILE_NAME: Final = "pentad.toml"
 NOT_SETTINGS: Final = frozenset(
@@ -89,23 +91,28 @@ class _Layers:
         self.origins[path] = origin
 
     def settings(self, file: Path | None, variables: dict[str, str]) -> Settings:
-        own: dict[str, Any] = {}
-        groups: dict[str, dict[str, Any]] = {}
-        for path, value in self.values.items():
-            group, dot, name = path.rpartition(".")
-            (groups.setdefault(group, {}) if dot else own)[name] = value
-        blank = Settings()
-        parts = {name: dataclasses.replace(getattr(blank, name), **values) for name, values in groups.items()}
         return dataclasses.replace(
-            blank,
-            **own,
-            **parts,
+            _with_values(Settings(), self.values),
             file=file,
             room_tables=self.tables,
             environment=variables,
             origins=self.origins,
             warnings=tuple(self.warnings),
         )
+
+
+def _with_values(part: T, values: Mapping[str, Any]) -> T:
+    """The settings, or a table of them, with values by path."""
+    own: dict[str, Any] = {}
+    tables: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        name, dot, rest = path.partition(".")
+        if dot:
+            tables.setdefault(name, {})[rest] = value
+        else:
+            own[name] = value
+    inner = {name: _with_values(getattr(part, name), given) for name, given in tables.items()}
+    return dataclasses.replace(cast("Any", part), **own, **inner)
 
 
 def _find_file(config: Path | None, variables: Mapping[str, str], folder: Path, home: Path) -> Path | None:
@@ -139,12 +146,12 @@ def _add_file(layers: _Layers, file: Path, home: Path) -> None:
 
 def _add_table(layers: _Layers, table: Mapping[str, Any], prefix: str, origin: Origin) -> None:
     known = catalogue()
-    groups = {path.partition(".")[0] for path in known if "." in path}
+    groups = {path[:at] for path in known for at, character in enumerate(path) if character == "."}
     for key, value in table.items():
         path = prefix + key
         if path in known:
             layers.set(path, value, origin)
-        elif not prefix and key in groups and isinstance(value, dict):
+        elif path in groups and isinstance(value, dict):
             _add_table(layers, cast("dict[str, Any]", value), path + ".", origin)
         else:
             meant = did_you_mean(path, [*known, *groups, "rooms"])

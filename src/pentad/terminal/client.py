@@ -20,6 +20,7 @@ from pentad.terminal.launcher import launcher
 from pentad.terminal.options import Decorator, Verb, settings_options
 
 if TYPE_CHECKING:
+    from pentad.net.fetch import HttpFetcher
     from pentad.settings.model import Settings
 
 T = TypeVar("T")
@@ -120,7 +121,7 @@ def error_from_answer(status: int, answer: Any) -> PentadError:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server over HTTP and the login for it."""
+    """A server over HTTP and the login for it. Without one, the login that `pentad login` saved is used."""
 
     url: str
     authorization: str | None
@@ -198,14 +199,13 @@ def _authorization(token: str | None, user: str | None) -> str | None:
     return basic_authorization(name, password)
 
 
-@asynccontextmanager
-async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
-    """A session with a server. Requests can go to exactly the host the user named."""
-    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
+def fetcher_for(url: str) -> "HttpFetcher":
+    """Outgoing HTTP to exactly the host the user named."""
+    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS
     from pentad.net.fetch import HttpFetcher
     from pentad.net.policy import FetchPolicy
 
-    parts = urlsplit(server.url)
+    parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700/mcp.")
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -218,23 +218,37 @@ async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]
         max_redirects=0,
         timeout=TIMEOUT_SECONDS,
     )
-    fetcher = HttpFetcher(policy)
-    hint = "Give --token (or PENTAD_TOKEN), or --user NAME."
-    session = RemoteServer(server.url, server.authorization, fetcher, login_hint=hint)
-    base = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
+    return HttpFetcher(policy)
 
-    async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
-        headers = {} if server.authorization is None else {"Authorization": server.authorization}
-        if body is not None:
-            headers["Content-Type"] = media_type
-        answer = await fetcher.fetch(
-            base + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
-        )
-        return answer.status, answer.body
 
+@asynccontextmanager
+async def _remote_session(server: Server) -> AsyncGenerator[tuple[Session, Send]]:
+    """A session with a server, with the login given or else the saved one."""
+    from pentad.mcp.remote_server import MOST_BYTES, TIMEOUT_SECONDS, RemoteServer
+    from pentad.terminal.saved_logins import access_token, login_hint, saved_logins
+
+    fetcher = fetcher_for(server.url)
     try:
-        await session.open()
-        yield session, send
+        authorization = server.authorization
+        if authorization is None and (token := await access_token(saved_logins(), server.url, fetcher)) is not None:
+            authorization = f"Bearer {token}"
+        parts = urlsplit(server.url)
+        site = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
+
+        async def send(method: str, path: str, body: bytes | None, media_type: str) -> tuple[int, bytes]:
+            headers = {} if authorization is None else {"Authorization": authorization}
+            if body is not None:
+                headers["Content-Type"] = media_type
+            answer = await fetcher.fetch(
+                site + path, method=method, headers=headers, body=body, max_bytes=MOST_BYTES, timeout=TIMEOUT_SECONDS
+            )
+            return answer.status, answer.body
+
+        session = RemoteServer(server.url, authorization, fetcher, login_hint=login_hint(server.url))
+        try:
+            await session.open()
+            yield session, send
+        finally:
+            await session.close()
     finally:
-        await session.close()
         await fetcher.close()

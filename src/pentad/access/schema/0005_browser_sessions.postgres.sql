@@ -38,5 +38,11 @@ CREATE TABLE provider_logins (
     nonce      TEXT COLLATE "C" NOT NULL,
     verifier   TEXT COLLATE "C" NOT NULL,
     next_path  TEXT COLLATE "C" NOT NULL,
+    callback   TEXT COLLATE "C" NOT NULL,
     expires_at double precision NOT NULL
+);
+
+-- Names that removed users had. An identity provider's new account never gets one: what the user owned is still there.
+CREATE TABLE removed_users (
+    name_key TEXT COLLATE "C" PRIMARY KEY
 );

@@ -38,5 +38,11 @@ CREATE TABLE provider_logins (
     nonce      TEXT NOT NULL,
     verifier   TEXT NOT NULL,
     next_path  TEXT NOT NULL,
+    callback   TEXT NOT NULL,
     expires_at REAL NOT NULL
+) STRICT;
+
+-- Names that removed users had. An identity provider's new account never gets one: what the user owned is still there.
+CREATE TABLE removed_users (
+    name_key TEXT PRIMARY KEY
 ) STRICT;

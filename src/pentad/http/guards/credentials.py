@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pentad.access.anonymous import AddressBuckets
 from pentad.access.credentials import Authenticator
-from pentad.kernel.errors import RateLimited
+from pentad.kernel.errors import RateLimited, Unauthenticated
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
 from pentad.net.connection_guard import address_key
 from pentad.platform import Scope
@@ -74,6 +74,13 @@ class CredentialsGuard:
         if self._authenticator is None:
             return LOCAL
         return await self._authenticator.authenticate(_from_headers(headers), client_of(scope))
+
+
+def wrong_audience() -> Unauthenticated:
+    """A token is good for its resource only, whatever its scopes are."""
+    return Unauthenticated(
+        "The access token is for another resource.", hint="Log in again, naming this URL as the resource."
+    )
 
 
 def _from_headers(headers: Mapping[bytes, bytes]) -> bytes | None:

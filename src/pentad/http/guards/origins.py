@@ -33,6 +33,7 @@ _ALLOWED_HEADERS: Final = (
 class OriginGuard:
     """Checks which web page a request comes from. Pages of any origin may call the `shared` paths and those below.
 
+    Those `open_to_all` read no credentials that a browser adds by itself, so pages may send them anything.
     `always_trusted` means that callers need no credentials, so every request counts as one with credentials.
     """
 
@@ -42,11 +43,13 @@ class OriginGuard:
         public_url: str | None,
         origins: Iterable[str] = (),
         shared: Sequence[str] = (),
+        open_to_all: Sequence[str] = (),
         always_trusted: bool = False,
     ) -> None:
         named = [*origins, *([] if public_url is None else [_origin_part(public_url)])]
         self._allowed = {origin for name in named if (origin := origin_of(name.rstrip("/"))) is not None}
         self._shared = () if always_trusted else tuple(f"{prefix.rstrip('/')}/" for prefix in shared)
+        self._open = tuple(f"{prefix}/" for prefix in open_to_all)
         self._always_trusted = always_trusted
         self._cache: dict[tuple[bytes, bytes, str], bool] = {}
 
@@ -54,7 +57,7 @@ class OriginGuard:
         """Refuse requests from foreign pages."""
         if origin is not None:
             ours = self.is_ours(origin, headers.get(b"host", b""), scope["scheme"])
-            if not ours and (origin.strip() == b"null" or not self._is_shared(scope, headers)):
+            if not ours and not self._is_allowed(scope, headers, origin):
                 raise Forbidden("Web pages of that Origin may not call this server.", hint=_origin_hint(origin))
         elif (site := headers.get(b"sec-fetch-site")) is not None and site.strip(b" \t").lower() not in _OWN_SITE:
             self._check_foreign_site(scope, headers)
@@ -70,6 +73,11 @@ class OriginGuard:
                 self._cache.clear()
             self._cache[key] = known
         return known
+
+    def _is_allowed(self, scope: Scope, headers: Headers, origin: bytes) -> bool:
+        if self._open and f"{scope['path']}/".startswith(self._open):
+            return True
+        return origin.strip() != b"null" and self._is_shared(scope, headers)
 
     def _is_shared(self, scope: Scope, headers: Headers) -> bool:
         """Whether pages of any origin may send this. Credentials that a browser adds by itself never count.

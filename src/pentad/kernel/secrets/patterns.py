@@ -93,6 +93,11 @@ DETECTORS: Final = (
     _prefixed("api-key", "sk- ctx7sk-", _WITH_A_DIGIT + r"[A-Za-z0-9_-]{16,}"),
     # An id of sixteen letters tells a key of Pentad's own from the name of a metric.
     _prefixed("api-key", "pentad_", r"[a-z2-7]{16}_[A-Za-z0-9_-]{8,}"),
+    _prefixed(
+        "oauth-token",
+        "pentad-access- pentad-refresh- pentad-code- pentad-device- pentad-secret-",
+        r"[A-Za-z0-9_-]{20,}",
+    ),
     _prefixed("login-token", "pentad_session_ pentad_visitor_ pentad_link_", r"[A-Za-z0-9_-]{40,}"),
     _prefixed("api-key", "avreg_ pypi-", _WITH_A_DIGIT + r"[A-Za-z0-9_-]{20,}"),
     _prefixed(

@@ -46,6 +46,7 @@ class Pages(UnusedFetcher):
         max_bytes: int | None = None,
         timeout: float | None = None,
         trusted: bool = False,
+        follow_redirects: bool = True,
     ) -> Fetched:
         self.asked.append((url, trusted))
         if url not in self.pages:

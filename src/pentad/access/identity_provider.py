@@ -1,0 +1,306 @@
+"""Login with the company's identity provider: an OpenID Connect client.
+
+The browser is sent to the provider with a state, a nonce and a PKCE challenge, and comes back with a code. Each attempt
+is stored once, bound to the browser session that began it, and used up by the first answer. The code is exchanged for
+an ID token, which must be signed by the provider for this client and this attempt. The provider's tokens are used for
+that and then dropped: they are neither stored nor passed on.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+from pentad.access.issuer import ASYMMETRIC, TrustedIssuer, is_safe_url
+from pentad.access.jwks import DISCOVERY
+from pentad.access.single_flight import SingleFlight
+from pentad.access.tokens import IssuerTokens, RefusedToken, claim_at, words_of
+from pentad.access.user_identities import PLACE, IdentityProvider, LoginRefused, ProvenIdentity
+from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
+from pentad.kernel.errors import PentadError, Unavailable
+from pentad.kernel.ports import Database, Fetcher, Transaction
+
+ATTEMPT_SECONDS: Final = 600.0
+METADATA_SECONDS: Final = 3600.0
+RETRY_SECONDS: Final = 10.0
+_FETCH_SECONDS: Final = 10.0
+_MOST_BYTES: Final = 256 * 1024
+_LONGEST_SUBJECT: Final = 255
+_LONGEST_PARAMETER: Final = 4_000
+
+
+class _Metadata(msgspec.Struct):
+    """The fields used of the provider's discovery document."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    userinfo_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: list[str] = msgspec.field(default_factory=lambda: ["client_secret_basic"])
+    authorization_response_iss_parameter_supported: bool = False
+
+
+class _Tokens(msgspec.Struct):
+    """The fields used of a token response."""
+
+    id_token: str
+    access_token: str = ""
+
+
+class _Attempt(msgspec.Struct):
+    """A login on its way."""
+
+    session: str
+    nonce: str
+    verifier: str
+    next_path: str
+    callback: str
+
+
+class ProviderLogins:
+    """Sends browsers to the provider and reads what they bring back."""
+
+    def __init__(
+        self,
+        provider: IdentityProvider,
+        db: Database,
+        fetcher: Fetcher,
+        *,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self.provider = provider
+        self._db = db
+        self._fetcher = fetcher
+        self._clock = clock or SystemClock()
+        self._randomness = randomness or SystemRandomness()
+        trusted = TrustedIssuer(provider.issuer, (provider.client_id,), algorithms=ASYMMETRIC, place=PLACE)
+        self._tokens = IssuerTokens(trusted, fetcher, clock=clock)
+        self._metadata: tuple[_Metadata, float] | None = None
+        self._failed: tuple[PentadError, float] | None = None
+        self._loading: SingleFlight[None, _Metadata] = SingleFlight()
+
+    async def begin(self, session: str, callback: str, next_path: str) -> str:
+        """The URL at the provider to send a browser session to. `callback` is where it comes back to."""
+        metadata = await self._known_metadata()
+        state, nonce, verifier = self._random(), self._random(), self._random()
+        now = self._clock.now()
+
+        def work(tx: Transaction) -> None:
+            tx.run("DELETE FROM provider_logins WHERE expires_at <= ?", now)
+            tx.run(
+                "INSERT INTO provider_logins (digest, session, nonce, verifier, next_path, callback, expires_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                _digest(state), session, nonce, verifier, next_path, callback, now + ATTEMPT_SECONDS,
+            )  # fmt: skip
+
+        await self._db.write(work)
+        asked = {
+            "response_type": "code",
+            "client_id": self.provider.client_id,
+            "redirect_uri": callback,
+            "scope": " ".join(self.provider.scopes),
+            "state": state,
+            "nonce": nonce,
+            "code_challenge": _text(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge_method": "S256",
+        }
+        sign = "&" if urlsplit(metadata.authorization_endpoint).query else "?"
+        return metadata.authorization_endpoint + sign + urlencode(asked)
+
+    async def finish(self, session: str, answer: Sequence[tuple[str, str]]) -> ProvenIdentity:
+        """Who has logged in, by the parameters a browser session came back with; LoginRefused if nobody has."""
+        given = dict(answer)
+        if len(given) != len(answer) or any(len(value) > _LONGEST_PARAMETER for value in given.values()):
+            raise _out_of_place("parameters")
+        attempt = await self._use_attempt(given.get("state", ""))
+        if attempt is None:
+            raise _out_of_place("state")
+        if not hmac.compare_digest(attempt.session, session):
+            raise _out_of_place("browser")
+        metadata = await self._known_metadata()
+        issuer = given.get("iss")
+        if issuer != self.provider.issuer and (issuer or metadata.authorization_response_iss_parameter_supported):
+            raise _out_of_place("issuer")
+        if "error" in given:
+            said = " ".join(given["error"].split())[:100]
+            raise LoginRefused(f"{self.provider.name} did not log you in ({said}).", "provider", said)
+        if not given.get("code"):
+            raise _out_of_place("code")
+        tokens = await self._exchange(metadata, given["code"], attempt)
+        claims = await self._verified_claims(tokens.id_token, attempt.nonce)
+        if claim_at(claims, self.provider.groups_claim) is None:
+            claims = {**await self._userinfo(metadata, tokens.access_token, claims["sub"]), **claims}
+        return self._identity(claims, attempt.next_path)
+
+    async def _use_attempt(self, state: str) -> _Attempt | None:
+        """The attempt a state belongs to; it is gone afterwards, whatever comes of it."""
+        digest, now = _digest(state), self._clock.now()
+
+        def work(tx: Transaction) -> _Attempt | None:
+            row = tx.one(
+                "SELECT session, nonce, verifier, next_path, callback, expires_at FROM provider_logins"
+                " WHERE digest = ?",
+                digest,
+            )
+            used = tx.run("DELETE FROM provider_logins WHERE digest = ?", digest)
+            return _Attempt(*row[:5]) if row is not None and used == 1 and row[5] > now else None
+
+        return await self._db.write(work) if state else None
+
+    async def _exchange(self, metadata: _Metadata, code: str, attempt: _Attempt) -> _Tokens:
+        body = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": attempt.callback,
+            "code_verifier": attempt.verifier,
+        }
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        secret = self.provider.client_secret
+        if secret is not None and "client_secret_post" not in metadata.token_endpoint_auth_methods_supported:
+            pair = f"{quote(self.provider.client_id, safe='')}:{quote(secret, safe='')}"
+            headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode("ascii")
+        else:
+            body["client_id"] = self.provider.client_id
+            if secret is not None:
+                body["client_secret"] = secret
+        fetched = await self._fetched(metadata.token_endpoint, "POST", headers, urlencode(body).encode())
+        if fetched is None:
+            raise LoginRefused(
+                f"{self.provider.name} did not confirm the login.", "code", "The provider refused the code.",
+                hint="Try again. If it keeps happening, the operator should check login.provider.client_secret.",
+            )  # fmt: skip
+        try:
+            return msgspec.json.decode(fetched, type=_Tokens)
+        except msgspec.MsgspecError:
+            raise LoginRefused(
+                f"{self.provider.name} did not confirm the login.", "id_token", "The answer has no ID token."
+            ) from None
+
+    async def _verified_claims(self, id_token: str, nonce: str) -> Mapping[str, Any]:
+        claims = await self._tokens.claims(id_token)
+        if isinstance(claims, RefusedToken):
+            raise self._bad_token(claims.reason, claims.text)
+        given, authorized, audience = claims.get("nonce"), claims.get("azp"), claims.get("aud")
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), nonce.encode()):
+            raise self._bad_token("nonce", "Its nonce is not the one that was sent.")
+        if authorized != self.provider.client_id and (authorized is not None or _has_several(audience)):
+            raise self._bad_token("azp", "It was issued to another client.")
+        subject = claims.get("sub")
+        if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or not subject.isprintable():
+            raise self._bad_token("sub", "Its sub is not a short printable text.")
+        return claims
+
+    def _bad_token(self, reason: str, text: str) -> LoginRefused:
+        return LoginRefused(f"{self.provider.name} did not prove who you are.", reason, f"ID token: {text}")
+
+    async def _userinfo(self, metadata: _Metadata, access_token: str, subject: str) -> Mapping[str, Any]:
+        """What the provider tells at its userinfo endpoint, if it is about the same person."""
+        if metadata.userinfo_endpoint is None or not access_token:
+            return {}
+        headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
+        fetched = await self._fetched(metadata.userinfo_endpoint, "GET", headers, None)
+        try:
+            found = msgspec.json.decode(fetched or b"{}", type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return {}
+        return found if found.get("sub") == subject else {}
+
+    def _identity(self, claims: Mapping[str, Any], next_path: str) -> ProvenIdentity:
+        email, name = claims.get("email"), claims.get("preferred_username")
+        verified = email if isinstance(email, str) and claims.get("email_verified") is True else None
+        if self.provider.domains and (verified or "").rpartition("@")[2].lower() not in self.provider.domains:
+            raise LoginRefused(
+                "Your e-mail address is not of a domain that may log in here.", "domain",
+                hint="Log in with your company's account, or ask the operator of this server.",
+            )  # fmt: skip
+        known = [one for one in (name, email, claims["sub"]) if isinstance(one, str) and one.strip()]
+        groups = tuple(words_of(claim_at(claims, self.provider.groups_claim)))
+        return ProvenIdentity(self.provider.issuer, claims["sub"], groups, known[0], verified, next_path)
+
+    async def _known_metadata(self) -> _Metadata:
+        now = self._clock.monotonic()
+        if self._metadata is not None and now < self._metadata[1]:
+            return self._metadata[0]
+        if self._failed is not None and now < self._failed[1]:
+            raise self._failed[0]
+        return await self._loading.run(None, self._load_metadata)
+
+    async def _load_metadata(self) -> _Metadata:
+        """Read where the provider's endpoints are. A failure is remembered for some seconds."""
+        try:
+            metadata = await self._discovered()
+        except PentadError as error:
+            self._failed = (error, self._clock.monotonic() + RETRY_SECONDS)
+            raise
+        self._metadata = (metadata, self._clock.monotonic() + METADATA_SECONDS)
+        return metadata
+
+    async def _discovered(self) -> _Metadata:
+        fetched = await self._fetched(self.provider.issuer.rstrip("/") + DISCOVERY, "GET", {}, None)
+        try:
+            metadata = msgspec.json.decode(fetched or b"", type=_Metadata)
+        except msgspec.MsgspecError as error:
+            raise self._away(f"its discovery document cannot be used: {error}") from None
+        if metadata.issuer != self.provider.issuer:
+            raise self._away(f"it calls itself {metadata.issuer[:200]!r}, and {PLACE}.issuer must say the same")
+        for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.userinfo_endpoint):
+            if url is not None and not is_safe_url(url):
+                raise self._away("one of its endpoints is not https")
+        return metadata
+
+    async def _fetched(self, url: str, method: str, headers: Mapping[str, str], body: bytes | None) -> bytes | None:
+        """The body of an answer; None for a refusal. The issuer's own server may be private, others are judged."""
+        try:
+            answer = await self._fetcher.fetch(
+                url,
+                method=method,
+                headers=headers,
+                body=body,
+                max_bytes=_MOST_BYTES,
+                timeout=_FETCH_SECONDS,
+                trusted=_origin(url) == _origin(self.provider.issuer),
+                follow_redirects=False,
+            )
+        except PentadError as error:
+            raise self._away(error.message) from None
+        if answer.status >= 500 or 300 <= answer.status < 400:
+            raise self._away(f"it answered {answer.status}")
+        return answer.body if answer.status == 200 else None
+
+    def _away(self, why: str) -> Unavailable:
+        return Unavailable(
+            f"{self.provider.name} cannot be reached at this moment.",
+            hint="Try again in a minute, or log in with a password.",
+            details={"reason": why},
+        )
+
+    def _random(self) -> str:
+        return _text(self._randomness.token_bytes(32))
+
+
+def _out_of_place(reason: str) -> LoginRefused:
+    return LoginRefused(
+        "This answer does not belong to a login that this browser began.", reason, hint="Begin again at /login."
+    )
+
+
+def _has_several(audience: object) -> bool:
+    return isinstance(audience, list) and audience != audience[:1]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _digest(state: str) -> bytes:
+    return hashlib.sha256(state.encode()).digest()
+
+
+def _text(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")

@@ -1,0 +1,227 @@
+"""Authorization requests: what a client asks for at `/oauth/authorize`, read and checked.
+
+Client and redirect URI are checked first: if either is wrong, nothing may be sent to the redirect URI
+(`UntrustedRequest`). Any other fault (`RefusedRequest`) may be told to the client, once a person has acted.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, unquote_plus
+
+from pentad.access.oauth.clients import CODE_GRANT, Client
+from pentad.access.oauth.errors import OAuthError
+from pentad.access.oauth.grants import IGNORED_SCOPES
+from pentad.access.oauth.redirects import is_registered, redirect_kind
+from pentad.access.oauth.resources import MOST, resource_path, to_text
+from pentad.access.scopes import is_scope, narrowed
+from pentad.kernel.principal import Action, Principal
+
+LONGEST_STATE: Final = 4096
+ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
+REPEATABLE: Final = "resource"
+PARAMETERS: Final = frozenset(
+    {
+        "client_id", "redirect_uri", "response_type", "response_mode", "state", "scope", "code_challenge",
+        "code_challenge_method", "prompt", "request", "request_uri",
+        "grant_type", "code", "code_verifier", "refresh_token", "client_secret", "client_assertion",
+        "client_assertion_type", "device_code", "token", "token_type_hint",
+    }
+)  # fmt: skip
+"""Parameters of OAuth that a request may have once."""
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class UntrustedRequest(OAuthError):
+    """Client or redirect URI are wrong: the person gets a page, and the redirect URI nothing."""
+
+
+class RefusedRequest(OAuthError):
+    """A fault that the client may be told of: `location` leads there."""
+
+    def __init__(self, error: OAuthError, location: str) -> None:
+        super().__init__(error.error, error.description)
+        self.location = location
+
+
+class Parameters:
+    """The parameters of a request. Repeated ones are an error (RFC 6749, 3.1), except `resource`."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            if value:  # a parameter without a value counts as left out
+                self._values.setdefault(name, []).append(value)
+        self._repeated = frozenset(
+            name for name, values in self._values.items() if len(values) > 1 and name in PARAMETERS
+        )
+
+    def one(self, name: str) -> str | None:
+        if name in self._repeated:
+            raise OAuthError("invalid_request", f"The parameter {name} was sent more than once.")
+        return self._values.get(name, [None])[0]
+
+    def needed(self, name: str) -> str:
+        value = self.one(name)
+        if value is None:
+            raise OAuthError("invalid_request", f"The parameter {name} is missing.")
+        return value
+
+    def all(self, name: str) -> list[str]:
+        return self._values.get(name, [])
+
+    def check_repeated(self) -> None:
+        if self._repeated:
+            raise OAuthError("invalid_request", f"The parameter {min(self._repeated)} was sent more than once.")
+
+
+def parsed_form(text: str) -> list[tuple[str, str]]:
+    """The pairs of a form or a query string, in order, with repetitions."""
+    pairs = (pair.partition("=") for pair in text.split("&") if pair)
+    return [(unquote_plus(name), unquote_plus(value)) for name, _, value in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """This server as the client uses it: its URL, its rooms, and which paths are resources."""
+
+    site: str
+    rooms: tuple[str, ...]
+    is_resource: Callable[[str], bool]
+    rooms_at: Callable[[str], Sequence[str]]
+
+    def resources(self, urls: Sequence[str]) -> list[str]:
+        """The paths of resource indicators; OAuthError `invalid_target` if one is not a resource of this server."""
+        if len(urls) > MOST:
+            raise OAuthError("invalid_target", f"At most {MOST} resources can be named.")
+        paths = [resource_path(url, self.site) for url in urls]
+        found = [path for path in paths if path is not None and (path == "/" or self.is_resource(path))]
+        if len(found) != len(urls):
+            raise OAuthError("invalid_target", "The resource is not one of this server.")
+        return found
+
+    def scopes(self, text: str | None, resources: str) -> frozenset[str]:
+        """The scopes asked for; reading in the rooms behind the resources if none is named."""
+        asked = frozenset((text or "").split()) - IGNORED_SCOPES
+        if not asked:
+            return frozenset(f"{room}:read" for path in resources.split() for room in self.rooms_at(path))
+        if not all(is_scope(one) for one in asked):
+            raise OAuthError("invalid_scope", "A scope is room:action, with read, write or admin as the action.")
+        known = frozenset(one for one in asked if one.partition(":")[0] in ("*", *self.rooms))
+        if not known:
+            raise OAuthError("invalid_scope", "This server has no such rooms.")
+        return known
+
+    def offered(self, asked: Iterable[str], user: Principal) -> list[str]:
+        """The single scopes behind those asked for that the user has, by room and action: what a person may tick."""
+        wanted = Principal("", "", frozenset(asked))
+        return [
+            f"{room}:{action}"
+            for room in self.rooms
+            for action in ACTIONS
+            if wanted.may(room, action) and user.may(room, action)
+        ]
+
+    def granted(self, asked: frozenset[str], ticked: Iterable[str], user: Principal) -> frozenset[str]:
+        """What a person grants who ticked these: never more than was asked for or than the person may do."""
+        offered = self.offered(asked, user)
+        chosen = frozenset(offered).intersection(ticked)
+        return narrowed(asked, user.scopes) if len(chosen) == len(offered) else chosen
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """A checked request: what the person is asked to consent to."""
+
+    client: Client
+    redirect_uri: str
+    state: str | None
+    challenge: str
+    scopes: frozenset[str]
+    resources: str
+    prompts: frozenset[str]
+    issuer: str
+
+    @property
+    def may_be_remembered(self) -> bool:
+        """Whether an earlier consent may answer. Any program on the machine can claim to be a local client."""
+        return self.prompts <= {"none"} and redirect_kind(self.redirect_uri) == "web"
+
+    def answer(self, **parameters: str) -> str:
+        """The redirect URI with an answer to this request."""
+        return answer_url(self.redirect_uri, self.state, self.issuer, parameters)
+
+
+async def read_request(
+    pairs: Iterable[tuple[str, str]], find: Callable[[str], Awaitable[Client | None]], place: Place
+) -> AuthorizationRequest:
+    """The checked request; UntrustedRequest or RefusedRequest if something is wrong."""
+    given = Parameters(pairs)
+    try:
+        client, redirect_uri = await _client_and_redirect(given, find)
+    except UntrustedRequest:
+        raise
+    except OAuthError as error:
+        raise UntrustedRequest(error.error, error.description) from None
+    state = given.all("state")[0] if len(given.all("state")) == 1 else None
+    try:
+        return _rest(given, client, redirect_uri, state, place)
+    except OAuthError as error:
+        answer = {"error": error.error, "error_description": error.description}
+        raise RefusedRequest(error, answer_url(redirect_uri, state, place.site, answer)) from None
+
+
+async def _client_and_redirect(
+    given: Parameters, find: Callable[[str], Awaitable[Client | None]]
+) -> tuple[Client, str]:
+    client_id, redirect_uri = given.needed("client_id"), given.one("redirect_uri")
+    client = await find(client_id)
+    if client is None:
+        raise UntrustedRequest("invalid_client", "This server does not know the program that sent you here.")
+    if redirect_uri is None:
+        if len(client.redirect_uris) != 1 or redirect_kind(client.redirect_uris[0]) == "loopback":
+            raise UntrustedRequest("invalid_request", "The parameter redirect_uri is missing.")
+        redirect_uri = client.redirect_uris[0]
+    if not is_registered(redirect_uri, client.redirect_uris):
+        raise UntrustedRequest("invalid_request", "The redirect_uri is not one the program has registered.")
+    return client, redirect_uri
+
+
+def _rest(
+    given: Parameters, client: Client, redirect_uri: str, state: str | None, place: Place
+) -> AuthorizationRequest:
+    given.check_repeated()
+    if given.one("request") or given.one("request_uri"):
+        raise OAuthError("request_not_supported", "Send the parameters themselves, not a request object.")
+    if given.needed("response_type") != "code":
+        raise OAuthError("unsupported_response_type", "The only response_type is code.")
+    if given.one("response_mode") not in (None, "query"):
+        raise OAuthError("invalid_request", "The only response_mode is query.")
+    if client.metadata.grant_types and CODE_GRANT not in client.metadata.grant_types:
+        raise OAuthError("unauthorized_client", "The client has not registered for authorization_code.")
+    if state is not None and len(state.encode("utf-8", "replace")) > LONGEST_STATE:
+        raise OAuthError("invalid_request", f"The state has at most {LONGEST_STATE} bytes.")
+    challenge, method = given.one("code_challenge"), given.one("code_challenge_method")
+    if challenge is None or method != "S256" or not _CHALLENGE.fullmatch(challenge):
+        raise OAuthError("invalid_request", "PKCE is needed: a code_challenge with code_challenge_method=S256.")
+    resources = to_text(place.resources(given.all(REPEATABLE)))
+    return AuthorizationRequest(
+        client=client,
+        redirect_uri=redirect_uri,
+        state=state,
+        challenge=challenge,
+        scopes=place.scopes(given.one("scope"), resources),
+        resources=resources,
+        prompts=frozenset((given.one("prompt") or "").split()),
+        issuer=place.site,
+    )
+
+
+def answer_url(redirect_uri: str, state: str | None, issuer: str, parameters: Mapping[str, str]) -> str:
+    """A redirect URI with the answer added to its query. `iss` (RFC 9207) is there exactly once, as is all we add."""
+    added = {**parameters, **({} if state is None else {"state": state}), "iss": issuer}
+    base, _, query = redirect_uri.partition("?")
+    kept = [pair for pair in query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in added]
+    pairs = [f"{name}={quote(value, safe='')}" for name, value in added.items()]
+    return f"{base}?{'&'.join([*kept, *pairs])}"

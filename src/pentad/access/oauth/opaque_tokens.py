@@ -1,0 +1,37 @@
+"""Codes and tokens: `pentad-<kind>-<43 characters>`, 256 random bits, stored only as SHA-256.
+
+They cannot be guessed, so a fast hash protects them, and looking them up by hash takes the same time for any guess.
+"""
+
+import base64
+import hashlib
+import re
+from typing import Final, Literal
+
+from pentad.kernel.clock import Randomness
+
+Kind = Literal["access", "refresh", "code", "device", "secret"]
+
+ACCESS_PREFIX: Final = "pentad-access-"
+_TOKEN: Final = re.compile(r"pentad-([a-z]{4,10})-[A-Za-z0-9_-]{43}")
+
+
+def new_token(kind: Kind, randomness: Randomness) -> str:
+    """A new secret of that kind."""
+    return f"pentad-{kind}-{random_text(32, randomness)}"
+
+
+def random_text(count: int, randomness: Randomness) -> str:
+    """That many random bytes as letters, digits, `-` and `_`."""
+    return base64.urlsafe_b64encode(randomness.token_bytes(count)).rstrip(b"=").decode("ascii")
+
+
+def kind_of(text: str) -> str | None:
+    """The kind in a well-formed token; None for anything else."""
+    found = _TOKEN.fullmatch(text)
+    return None if found is None else found[1]
+
+
+def digest(token: str) -> bytes:
+    """What is stored of a token."""
+    return hashlib.sha256(token.encode("utf-8")).digest()
