@@ -122,7 +122,7 @@ def makes_default_store(settings: "Settings") -> bool:
 
 def tell_new_store(settings: "Settings") -> None:
     """Say so: the reader may have expected another store."""
-    say(f"No server is running; this is a new, empty store: {settings.data}")
+    say(f"This is a new, empty store: {settings.data}")
 
 
 def _settings_of(server: RunningServer, flags: dict[str, Any], config: Path | None) -> "Settings | None":
