@@ -90,7 +90,7 @@ class Running:
             os.killpg(self.process.pid, signal.SIGINT)
         code = self.process.wait(SECONDS)
         self._reader.join(SECONDS)
-        if check and (code not in (0, 130) or "Traceback" in self.text):
+        if check and (code not in (0, 130, -signal.SIGINT) or "Traceback" in self.text):
             raise Failed(f"`{self.command}` ended with {code}:\n{self.text}")
 
 
