@@ -7,13 +7,13 @@ export PENTAD_MODELS ?= $(CURDIR)/.cache/models
 export PYTHONDONTWRITEBYTECODE := # whatever the machine says: the tests start many processes, and few should compile
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help demo test coverage lint types contracts conformance interop faults bench ci lock protos clean
+.PHONY: help demo test coverage lint types contracts conformance interop newcomer faults bench ci lock protos clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: .venv/.run .venv/.models ## set up and start everything with demo data on this machine
-	@$(BIN)/pentad demo
+	@./pentad demo $(ARGS)
 
 test: .venv/.dev .venv/.models ## set up and run the tests
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not faults and not interop"
@@ -39,13 +39,16 @@ conformance: .venv/.dev ## the protocol's official suite against a running serve
 interop: .venv/.dev .venv/.models ## real foreign clients, the differential twin, the long fuzz, properties at length
 	@PENTAD_FUZZ=long $(BIN)/python -m pytest -m "interop or (hypothesis and not faults)"
 
+newcomer: .venv/.dev .venv/.models ## a clean clone, `make demo`, and every command that is printed on the way
+	@$(BIN)/python -m tests.newcomer.run
+
 faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 	@$(BIN)/python -m pytest -m faults
 
 bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run
 	@$(BIN)/python -m benchmarks
 
-ci: lint types contracts conformance interop coverage ## all that must be green
+ci: lint types contracts conformance interop newcomer coverage ## all that must be green
 
 lock: .venv/.dev ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header pyproject.toml --all-extras -o requirements.lock

@@ -250,6 +250,8 @@ class Room(Generic[S]):
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
+    first_content: str = ""
+    """A command that puts the first content into the room, shown where the room is empty."""
     settings: type[RoomSettings] = RoomSettings
     """The room's own settings: a dataclass whose fields are made with `setting(default, about)`. An installed room also
     declares it in the entry-point group `pentad.settings`, so that settings can be read without importing the room."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pentad.cli.checks import check_clients, check_folder
-from pentad.cli.mcp_clients import CLIENTS, Machine
+from pentad.mcp_clients.clients import CLIENTS, Machine
 from tests.access.issuing import EC, ISSUER, RSA, claims, key_set, signed
 from tests.cli.processes import COMMAND, PATIENCE, child_environment, run
 from tests.refusing import damage

@@ -11,9 +11,9 @@ import tomlkit
 from click.testing import CliRunner
 
 from pentad.cli.install import install
-from pentad.cli.json_editor import parse
-from pentad.cli.mcp_clients import CLIENTS, HttpServer, Machine, StdioServer
 from pentad.kernel.errors import Misconfigured, PentadError
+from pentad.mcp_clients.clients import CLIENTS, HttpServer, Machine, StdioServer
+from pentad.mcp_clients.json_editor import parse
 
 STDIO = StdioServer("/opt/pentad", ("mcp", "serve"))
 HTTP = HttpServer("http://127.0.0.1:8700/mcp")

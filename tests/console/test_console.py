@@ -85,7 +85,8 @@ async def test_the_home_page_shows_every_room_its_figures_and_its_tools(browser:
         assert "/console/show" in shown.page.values("a", "href")
         assert "/console/lab" not in shown.page.values("a", "href"), "the lab has no pages"
         assert "echo" in shown.page.texts
-        assert "claude mcp add --transport http pentad http://127.0.0.1:8700/mcp" in shown.page.text
+        assert "claude mcp add --transport http pentad http://localhost:8700/mcp" in shown.page.text
+        assert [one.partition("?")[0] for one in shown.page.values("script", "src")] == ["/console/panel.js"]
 
 
 @pytest.mark.requirement("console:pages")
@@ -107,7 +108,7 @@ async def test_a_room_shows_its_pages_with_the_way_back(browser: Browser) -> Non
 
 @pytest.mark.requirement("console:headers")
 async def test_every_page_forbids_scripts_frames_and_sniffing(browser: Browser) -> None:
-    for path in ("/", "/console/show", "/console/show/wrong", "/console/nowhere"):
+    for path in ("/console/show", "/console/show/wrong", "/console/nowhere"):
         shown = await browser.get(path)
         policy = shown.http.headers["content-security-policy"].split("; ")
         assert policy[0] == "default-src 'none'"
@@ -120,7 +121,7 @@ async def test_every_page_forbids_scripts_frames_and_sniffing(browser: Browser) 
 
 
 @pytest.mark.requirement("console:live")
-async def test_only_a_page_whose_figures_move_has_the_one_script(browser: Browser) -> None:
+async def test_only_a_page_whose_figures_move_has_the_script_for_that(browser: Browser) -> None:
     shown = await browser.get("/console/show/live")
     assert shown.page.values("main", "data-refresh") == ["2.5"]
     assert [path.partition("?")[0] for path in shown.page.values("script", "src")] == ["/console/live.js"]

@@ -24,6 +24,7 @@ from pentad.kernel.pages import (
     Facts,
     Form,
     Hidden,
+    Hint,
     Links,
     Note,
     Pager,
@@ -34,8 +35,11 @@ from pentad.kernel.pages import (
     Section,
     Series,
     Sheet,
+    Tab,
     Table,
+    Tabs,
     TextField,
+    Watch,
 )
 from tests.console.reading import Read, is_inert, read
 
@@ -75,6 +79,11 @@ def every_block(text: Callable[[], str], link: Callable[[], str]) -> list[Block]
         Links([text(), Cell(text(), link())]),
         Quote(text(), Cell(text(), link())),
         Note(text()),
+        Hint(text(), text()),
+        Table([text()], [], Hint(text(), text())),
+        Code(text(), copy=True),
+        Tabs([Tab("a", text(), [Prose(text())]), Tab("b", text(), [Code(text(), copy=True)])]),
+        Watch(text(), link()),
         SearchBox(text(), text(), text(), text()),
         Pager(text(), Place((), {"cursor": text()}), Place((), {text(): text()})),
         Chart(text(), [Series(text(), [(0, 1.0), (1, 2.0)])], text()),
@@ -120,7 +129,7 @@ def test_no_text_from_data_changes_the_elements_of_a_page(data: st.DataObject) -
 @given(texts.map(lambda text: text[:LONGEST_FACT]))  # longer ones are cut
 @pytest.mark.requirement("console:escaping")
 def test_a_text_is_shown_as_what_it_is(text: str) -> None:
-    for block in (Prose(text), Code(text), Note(text)):
+    for block in (Prose(text), Code(text), Note(text), Watch(text, "/x")):
         found = read(Renderer("lab").block(block))
         assert found.text == visible(text)
         assert len(found.shape) == 1

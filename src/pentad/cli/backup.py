@@ -29,7 +29,7 @@ def backup(file: Path, settings: "Settings") -> None:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@settings_options("data", "database", "rooms")
+@settings_options("data", "database", "rooms", running="ignore")
 def restore(file: Path, yes: bool, settings: "Settings") -> None:
     """Replace the store by the backup FILE, once it is checked.
 

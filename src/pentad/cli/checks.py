@@ -26,8 +26,8 @@ from pentad.storage.open import locate
 
 if TYPE_CHECKING:
     from pentad.access.tokens import IssuerTokens, TokenVerifier
-    from pentad.cli.mcp_clients import Client, Machine
     from pentad.kernel.ports import Database
+    from pentad.mcp_clients.clients import Client, Machine
     from pentad.settings.model import Settings
 
 State = Literal["ok", "warn", "fail"]
@@ -118,6 +118,12 @@ def _check_clock(data: Path) -> Finding:
 def check_ports(settings: "Settings") -> list[Finding]:
     ports = {"port": settings.port, "grpc port": settings.grpc_port}
     return [_check_port(name, settings.host, port) for name, port in ports.items() if port]
+
+
+def running_server(settings: "Settings") -> Finding:
+    """The ports of a server that runs are not free, and need not be."""
+    what = "The demo" if settings.demo else "A server"
+    return Finding("server", "ok", f"{what} is running at {settings.url('/')}; the above is about its store.")
 
 
 def _check_port(name: str, host: str, port: int) -> Finding:

@@ -6,6 +6,8 @@ store that has other users.
 
 import contextlib
 import dataclasses
+import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +17,7 @@ import click
 from pentad.terminal.browser import open_browser
 from pentad.terminal.options import read_settings
 from pentad.terminal.output import print_text, say, warn
+from pentad.terminal.program import as_typed, program
 
 if TYPE_CHECKING:
     from pentad.app import App
@@ -22,6 +25,13 @@ if TYPE_CHECKING:
 
 LOGIN: Final = "admin"
 _HOST: Final = "127.0.0.1"
+_COMMANDS: Final = (
+    "pentad list tools",
+    "pentad avatars ask --avatar charles-babbage 'Who paid for the engine?'",
+    "pentad users list",
+    "pentad keys create laptop",
+    "pentad doctor",
+)
 
 
 @click.command()
@@ -42,6 +52,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     from pentad.http.ports import port_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
+    from pentad.terminal.running import server_file
 
     settings = _demo_settings(port, grpc_port, data)
     configure_logging("warning", settings.log.format)
@@ -54,6 +65,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
         link = await login_link(app.settings, app.users, app.browser_sessions)
 
     def announce(app: "App") -> None:
+        written(app.settings)
         print_text(_welcome(app.settings, port_address(app.settings, [opened.room for opened in app.rooms])))
         sys.stdout.flush()
         if link is not None:
@@ -61,7 +73,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
         if not no_open:
             open_browser(link or app.settings.url("/"))
 
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt), server_file() as written:
         run_server(settings, bind(_HOST, port), prepare=prepare, announce=announce)
 
 
@@ -104,33 +116,43 @@ async def _fill(room: str, fill: Any, service: Any) -> None:
 
 
 def _welcome(settings: "Settings", grpc: str | None) -> str:
+    """What the demo prints, in 80 columns: each command can be pasted as it is."""
     parts = [
         f"Pentad demo is ready: {settings.url('/')}",
         f"Login: {LOGIN} / {LOGIN} (from this machine only)",
         *([] if grpc is None else [f"gRPC:  {grpc} (the directory; no login needed from this machine)"]),
         f"Data:  {settings.data}",
-        *(f"\n{title}\n{text}" for title, text in _snippets(settings.url("/mcp"))),
-        "\nCtrl-C stops the demo.",
+        "",
+        f"Connect Claude Code (other clients: {settings.url('/#connect')}):",
+        *_claude_code(settings.url("/mcp")),
+        "",
+        "Or Cursor; claude-desktop, vscode, codex and gemini work the same way:",
+        f"  {as_typed('pentad install cursor')}",
+        "",
+        "Or nothing but curl:",
+        *_curl(settings.url("/mcp")),
+        "",
+        "Look around from a second terminal" + (", in this folder:" if program().startswith(".") else ":"),
+        *(f"  {as_typed(command)}" for command in _COMMANDS),
+        "",
+        "Ctrl-C stops the demo.",
     ]
     return "\n".join(parts)
 
 
-def _snippets(url: str) -> list[tuple[str, str]]:
-    """Titles and texts to paste, to reach the demo from a client or a shell."""
-    import json
-    import shlex
-
-    from pentad.cli.mcp_clients import CURSOR, VSCODE, HttpServer
+def _claude_code(url: str) -> list[str]:
+    from pentad.mcp_clients.connecting import claude_code_command
     from pentad.terminal.client import basic_authorization
 
-    headers = {"Authorization": basic_authorization(LOGIN, LOGIN)}
-    servers = {"pentad": HttpServer(url)}
-    claude = ["claude", "mcp", "add", "--transport", "http", "pentad", url, "--header"]
+    words = claude_code_command(url, basic_authorization(LOGIN, LOGIN))
+    header = words.index("--header")
+    return [f"  {shlex.join(words[:header])} \\", f"    {shlex.join(words[header:])}"]
+
+
+def _curl(url: str) -> list[str]:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    curl = ["curl", "-u", f"{LOGIN}:{LOGIN}", url, "-H", "Content-Type: application/json", "-d", body]
     return [
-        ("Claude Code:", shlex.join([*claude, f"Authorization: {headers['Authorization']}"])),
-        ("Cursor, in ~/.cursor/mcp.json:", CURSOR.snippet(servers, headers=headers)),
-        ("VS Code, in mcp.json (MCP: Open User Configuration):", VSCODE.snippet(servers, headers=headers)),
-        ("curl:", shlex.join(curl)),
+        f"  curl -u {LOGIN}:{LOGIN} {url} \\",
+        "    -H 'Content-Type: application/json' \\",
+        f"    -d {shlex.quote(body)}",
     ]

@@ -9,10 +9,12 @@ import click
 
 from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, visible, wants_colour
+from pentad.terminal.program import with_program
 
 if TYPE_CHECKING:
     from pentad.cli.checks import Finding
     from pentad.settings.model import Settings
+    from pentad.terminal.running import RunningServer
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 _LONGEST_TOKEN: Final = 64 * 1024
@@ -48,11 +50,13 @@ def doctor(
     """
     from pentad.kernel.errors import PentadError
     from pentad.settings.sources import load_settings
+    from pentad.terminal.running import find_store
 
+    flags = {"data": data, "database": database}
     try:
-        settings = load_settings({"data": data, "database": database}, config=config)
+        settings, server = find_store(load_settings(flags, config=config), "use", flags=flags, config=config)
         token = None if token_file is None else token_file.read(_LONGEST_TOKEN).strip()
-        found = examine(settings, token, check_seconds)
+        found = examine(settings, token, check_seconds, server)
     except PentadError as error:
         from pentad.cli.checks import Finding, check_python, check_sqlite
 
@@ -65,11 +69,16 @@ def doctor(
     click.get_current_context().exit(max(_CODES[finding.state] for finding in found))
 
 
-def examine(settings: "Settings", token: str | None = None, check_seconds: float = 60.0) -> "list[Finding]":
-    """Every finding, in the order of the report."""
+def examine(
+    settings: "Settings",
+    token: str | None = None,
+    check_seconds: float = 60.0,
+    server: "RunningServer | None" = None,
+) -> "list[Finding]":
+    """Every finding, in the order of the report. `server` is the running one whose store is examined, if any."""
     from pentad.cli import checks
     from pentad.cli.install import this_machine
-    from pentad.cli.mcp_clients import CLIENTS
+    from pentad.mcp_clients.clients import CLIENTS
 
     folder = checks.check_folder(settings.data)
     is_sound = settings.database is not None or all(finding.state != "fail" for finding in folder)
@@ -81,7 +90,7 @@ def examine(settings: "Settings", token: str | None = None, check_seconds: float
         *(asyncio.run(checks.check_store(settings, check_seconds, _progress)) if is_sound else []),
         *asyncio.run(checks.check_issuers(settings, token)),
         checks.check_search(settings),
-        *checks.check_ports(settings),
+        *(checks.check_ports(settings) if server is None else [checks.running_server(settings)]),
         *checks.check_clients(CLIENTS.values(), this_machine()),
     ]
 
@@ -97,6 +106,6 @@ def _print(found: "list[Finding]") -> None:
     for finding in found:
         state = f"{finding.state:<4}"
         label = click.style(state, fg=_COLOURS[finding.state]) if wants_colour(sys.stdout) else state
-        click.echo(f"{label}  {finding.check.ljust(width)}  {visible(finding.text)}")
+        click.echo(f"{label}  {finding.check.ljust(width)}  {visible(with_program(finding.text))}")
         if finding.fix and finding.state != "ok":
-            click.echo(f"{'':<4}  {'':<{width}}  -> {visible(finding.fix)}")
+            click.echo(f"{'':<4}  {'':<{width}}  -> {visible(with_program(finding.fix))}")

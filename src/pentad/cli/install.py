@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from pentad.cli.json_editor import JsonEditor
-from pentad.cli.mcp_clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp_clients.clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
+from pentad.mcp_clients.json_editor import JsonEditor
 from pentad.settings.model import Settings
 from pentad.terminal.options import settings_options
 from pentad.terminal.output import print_text, say, warn
+from pentad.terminal.program import uvx_command
 
 
 @click.command()
@@ -87,10 +88,9 @@ def _http_servers(settings: Settings) -> dict[str, Server]:
 
 def _command() -> list[str]:
     """How the client starts Pentad: by its full path, because a client rarely has the user's PATH."""
+    if (uvx := uvx_command()) is not None:
+        return uvx
     script = Path(sys.executable).with_name("pentad.exe" if os.name == "nt" else "pentad")
-    if "archive-v0" in script.parts:
-        # Started by uvx: that environment is a cache and may be deleted.
-        return [shutil.which("uvx") or "uvx", "pentad"]
     if script.exists():
         return [str(script)]
     found = shutil.which("pentad")

@@ -8,6 +8,7 @@ import click
 
 from pentad.kernel.errors import NotFound
 from pentad.kernel.names import did_you_mean
+from pentad.terminal.launcher import launcher
 from pentad.terminal.options import json_option, settings_options
 from pentad.terminal.output import print_json, print_table
 
@@ -56,9 +57,7 @@ def _room_of(settings: "Settings", name: str) -> str:
 
 
 async def _entries(settings: "Settings", what: str) -> list[dict[str, Any]]:
-    from pentad.app import open_app
-
-    async with open_app(settings) as app, app.client() as client:
+    async with launcher().open_app(settings) as app, app.client() as client:
         rooms = _room_by_name(app, what)
         found = [entry for method, key in _LISTS[what] for entry in await client.list_all(method, key)]
         return [{"room": rooms.get(_name(entry)), **entry} for entry in found]

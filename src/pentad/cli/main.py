@@ -17,6 +17,7 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.terminal.launcher import Launcher
 from pentad.terminal.output import EXIT_CODES, ExitCode, exit_code, print_error, warn
+from pentad.terminal.program import program, remember_program
 from pentad.terminal.verbs import Verb, Verbs
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ EPILOG: Final = "\n".join(
         "",
         "\b",
         "Completion:",
-        '  bash  eval "$(_PENTAD_COMPLETE=bash_source pentad)"',
-        '  zsh   eval "$(_PENTAD_COMPLETE=zsh_source pentad)"',
-        "  fish  _PENTAD_COMPLETE=fish_source pentad | source",
+        '  bash  eval "$(_PENTAD_COMPLETE=bash_source {program})"',
+        '  zsh   eval "$(_PENTAD_COMPLETE=zsh_source {program})"',
+        "  fish  _PENTAD_COMPLETE=fish_source {program} | source",
     ]
 )
 
@@ -109,6 +110,10 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.help) for name, verb in self.listed().items()])
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.epilog = EPILOG.format(program=program())
+        super().format_epilog(ctx, formatter)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The declared verbs, then the options of the group."""
         verbs = [
@@ -120,8 +125,12 @@ class LazyGroup(click.Group):
 @asynccontextmanager
 async def _open_app(settings: "Settings") -> AsyncGenerator[Any]:
     from pentad.app import open_app
+    from pentad.terminal.running import makes_default_store, tell_new_store
 
+    is_new = makes_default_store(settings)
     async with open_app(settings) as app:
+        if is_new:
+            tell_new_store(settings)
         yield app
 
 
@@ -176,7 +185,6 @@ def _verbs_of(room: str) -> Verbs:
     cls=LazyGroup,
     verbs=VERBS,
     room_verbs=room_verbs,
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="pentad", message="%(prog)s %(version)s")
@@ -203,6 +211,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
+    remember_program(sys.argv[0])
     sys.exit(run(sys.argv[1:]))
 
 

@@ -27,7 +27,7 @@ def mcp() -> None:
 
 
 @mcp.command()
-@settings_options("rooms", "data", "database", logs_warnings=True)
+@settings_options("rooms", "data", "database", logs_warnings=True, running="fallback")
 def serve(settings: "Settings") -> None:
     """Serve one client over stdin and stdout until its input ends."""
     from pentad.logs import configure_logging, log_warnings

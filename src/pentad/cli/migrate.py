@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be done and change nothing.")
 @json_option
-@settings_options("data", "database", "rooms")
+@settings_options("data", "database", "rooms", running="ignore")
 def migrate(only_plan: bool, as_json: bool, settings: "Settings") -> None:
     """Bring the store's tables up to date, or show what that would do."""
     steps = asyncio.run(_plan(settings) if only_plan else _apply(settings))

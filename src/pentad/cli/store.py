@@ -13,12 +13,16 @@ from pentad.kernel.ports import Database
 from pentad.settings.model import Settings
 from pentad.storage.migrations import apply
 from pentad.storage.open import locate, open_database
+from pentad.terminal.running import makes_default_store, tell_new_store
 
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[Database]:
     """The store of these settings, with the tables it has."""
+    is_new = makes_default_store(settings)
     database = await open_database(settings.database, settings.data)
+    if is_new:
+        tell_new_store(settings)
     try:
         yield database
     finally:

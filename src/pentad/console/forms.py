@@ -1,10 +1,10 @@
 """Renders forms as HTML. Every form that is posted carries the visitor's CSRF token."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, assert_never
 
 from pentad.console.html import Html, element, own_path
-from pentad.kernel.pages import Block, Button, CheckBox, Choice, Field, Form, Hidden, Section, TextField
+from pentad.kernel.pages import Block, Button, CheckBox, Choice, Field, Form, Hidden, Section, Tabs, TextField
 
 CSRF_FIELD: Final = "csrf"
 _LONGEST_VALUE: Final = 20_000
@@ -28,10 +28,18 @@ def form(block: Form, csrf: str) -> Html:
 
 def has_form(blocks: Sequence[Block]) -> bool:
     """Whether there is a form to be posted among the blocks."""
-    return any(
-        (isinstance(one, Form) and one.method == "post") or (isinstance(one, Section) and has_form(one.blocks))
-        for one in blocks
-    )
+    return any(isinstance(one, Form) and one.method == "post" for one in inner_blocks(blocks))
+
+
+def inner_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, and those inside them."""
+    for one in blocks:
+        yield one
+        if isinstance(one, Section):
+            yield from inner_blocks(one.blocks)
+        elif isinstance(one, Tabs):
+            for tab in one.tabs:
+                yield from inner_blocks(tab.blocks)
 
 
 def log_out_button(csrf: str) -> Html:

@@ -4,20 +4,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pentad.app import App
+from pentad.console.connect import connect_section
 from pentad.kernel.pages import Card, Cards, Cell, Code, Pages, Place, Section, Sheet, Table, Visit
 from pentad.mcp.declarations import Tool
 from pentad.platform import OpenRoom
+from pentad.settings.model import Settings
+from pentad.terminal.program import NAME, program
 
 
-async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]]) -> Sheet:
-    """The rooms and their contents, how to connect, and the tools the visitor may use."""
+async def home_sheet(app: App, visit: Visit, pages: Mapping[str, Pages[Any]], url: str) -> Sheet:
+    """The rooms and their contents, how to connect a client to `url`, and the tools the visitor may use."""
+    connect = connect_section(
+        url,
+        program=reader_program(app.settings),
+        has_login=app.settings.auth == "required",
+        may_make_key=visit.logged_in,
+        since=app.clock.now(),
+    )
     cards = [await _card(opened, visit, pages.get(opened.room.name)) for opened in app.rooms]
     tools = [_tools(app, opened, usable) for opened in app.rooms if (usable := _usable(opened, visit))]
     return Sheet(
         "Pentad",
         [
             Cards(cards, empty="No rooms are open."),
-            Section("Connect", [Code(_snippets(app.settings.url("/mcp")))]),
+            connect,
             Section("Tools for agents", tools),
         ],
         lead="One MCP server for a team's AI agents.",
@@ -44,20 +54,9 @@ async def _card(opened: OpenRoom, visit: Visit, pages: Pages[Any] | None) -> Car
     return Card(title, room.instructions.partition(". ")[0].rstrip(".") + ".", figures)
 
 
-def _snippets(url: str) -> str:
-    return "\n".join(
-        (
-            "# Claude Code; `pentad install` also knows cursor, vscode, codex and gemini",
-            f"claude mcp add --transport http pentad {url}",
-            "",
-            "# any MCP client that starts its servers",
-            "pentad mcp serve",
-            "",
-            "# a look from the shell",
-            f'curl -u NAME {url} -H "Content-Type: application/json" \\',
-            """  -d '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'""",
-        )
-    )
+def reader_program(settings: Settings) -> str:
+    """What a visitor types to run Pentad: what the operator typed, if they share the machine."""
+    return program() if settings.is_local() else NAME
 
 
 def _first(text: str) -> str:

@@ -1,7 +1,7 @@
 """The HTML document around a sheet: head, menu of rooms, breadcrumbs, footer, and the headers of the response.
 
-A page loads its style and icon from this server and nothing else. Only a page that refreshes itself has a script, which
-is a file of ours; inline scripts and styles are never allowed.
+A page loads its style and icon from this server and nothing else. Only a page that refreshes itself, copies or watches
+has a script, which is a file of ours; inline scripts and styles are never allowed.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad import __version__
-from pentad.console.forms import log_out_button
+from pentad.console.forms import inner_blocks, log_out_button
 from pentad.console.html import Html, element, joined
 from pentad.console.rendering import LONGEST_CELL, LONGEST_FACT, Renderer, cut
-from pentad.kernel.pages import Cell, Place, Sheet
+from pentad.kernel.pages import Cell, Code, Place, Sheet, Watch
 
 STYLE: Final = "/console/style.css"
 SCRIPT: Final = "/console/live.js"
+PANEL_SCRIPT: Final = "/console/panel.js"
 ICON: Final = "/console/icon.svg"
 
 _POLICY: Final = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -29,7 +30,8 @@ class Surroundings:
     """What a page shows around its sheet: the rooms the visitor may open, the current one, whether the page is below
     that room's first page, and the visitor's name. `csrf` is the token of the visitor's forms, empty if the browser has
     no session; `has_account` means that the visitor is a user of this server, and `logged_in` that the session has a
-    login to end. On a page whose form `leaves_site`, the visitor may end up at another site."""
+    login to end. On a page whose form `leaves_site`, the visitor may end up at another site. `program` is what the
+    visitor types to run Pentad."""
 
     rooms: Sequence[tuple[str, str]] = ()
     room: str | None = None
@@ -39,6 +41,7 @@ class Surroundings:
     has_account: bool = False
     logged_in: bool = False
     leaves_site: bool = False
+    program: str = "pentad"
 
 
 def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, str]:  # noqa: B008  frozen
@@ -49,7 +52,7 @@ def headers(sheet: Sheet, around: Surroundings = Surroundings()) -> dict[str, st
         policy += _OWN_FORMS
         opener = {"cross-origin-opener-policy": "same-origin"}  # would cut off the client whose pop-up this is
     return {
-        "content-security-policy": policy if sheet.refresh is None else policy + _LIVE,
+        "content-security-policy": policy + _LIVE if _scripts(sheet) else policy,
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",
         "referrer-policy": "same-origin" if around.csrf else "no-referrer",  # else forms say `Origin: null`
@@ -72,14 +75,15 @@ def document(sheet: Sheet, around: Surroundings) -> str:
         element("title", title if title == "Pentad" else f"{title} · Pentad"),
         element("link", rel="stylesheet", href=f"{STYLE}?v={__version__}"),
         element("link", rel="icon", href=ICON, type="image/svg+xml"),
-        *_live(refresh),
+        *([] if refresh is None else [element("noscript", element("meta", http_equiv="refresh", content=refresh))]),
+        *(element("script", src=f"{file}?v={__version__}", defer="defer") for file in _scripts(sheet)),
     )
     main = element(
         "main",
         _trail(sheet, around),
         element("h1", title),
         element("p", cut(sheet.lead, LONGEST_FACT), class_="lead") if sheet.lead else "",
-        Renderer(around.room, around.csrf).blocks(sheet.blocks),
+        Renderer(around.room, around.csrf, around.program).blocks(sheet.blocks),
         id="main",
         data_refresh=refresh,
     )
@@ -87,11 +91,13 @@ def document(sheet: Sheet, around: Surroundings) -> str:
     return "<!doctype html>" + element("html", head, body, lang="en")
 
 
-def _live(refresh: str | None) -> list[Html]:
-    if refresh is None:
-        return []
-    without = element("noscript", element("meta", http_equiv="refresh", content=refresh))
-    return [without, element("script", src=f"{SCRIPT}?v={__version__}", defer="defer")]
+def _scripts(sheet: Sheet) -> list[str]:
+    """The scripts the page needs."""
+    live = [] if sheet.refresh is None else [SCRIPT]
+    for one in inner_blocks(sheet.blocks):
+        if isinstance(one, Watch) or (isinstance(one, Code) and one.copy):
+            return [*live, PANEL_SCRIPT]
+    return live
 
 
 def _top(around: Surroundings) -> Html:

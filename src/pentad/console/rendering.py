@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from pentad.console.charts import chart
 from pentad.console.forms import form
-from pentad.console.html import Html, element, external_url, joined, page_url
+from pentad.console.html import Html, element, external_url, joined, own_path, page_url
 from pentad.kernel.pages import (
     Block,
     Card,
@@ -18,6 +18,7 @@ from pentad.kernel.pages import (
     Column,
     Facts,
     Form,
+    Hint,
     Links,
     Note,
     Pager,
@@ -27,7 +28,9 @@ from pentad.kernel.pages import (
     SearchBox,
     Section,
     Table,
+    Tabs,
     Text,
+    Watch,
 )
 
 LONGEST_CELL: Final = 300
@@ -41,10 +44,12 @@ MOST_COLUMNS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back."""
+    """Renders the blocks of one page. Places without a room are in this room. Forms send `csrf` back. `program` is what
+    the reader has to type instead of `pentad`."""
 
     room: str | None = None
     csrf: str = ""
+    program: str = "pentad"
 
     def blocks(self, blocks: Sequence[Block]) -> Html:
         return joined(self.block(one) for one in blocks)
@@ -58,13 +63,15 @@ class Renderer:
             case Prose():
                 return _long("p", block.text, LONGEST_PROSE, "prose")
             case Code():
-                return _long("pre", block.text, LONGEST_CODE)
+                return _copied(block.text) if block.copy else _long("pre", block.text, LONGEST_CODE)
             case Links():
                 return self._links(block)
             case Quote():
                 return element("blockquote", _long("p", block.text, LONGEST_PROSE), self._source(block.source))
             case Note():
                 return element("p", cut(block.text, LONGEST_FACT), class_=f"note {block.kind}")
+            case Hint():
+                return self._hint(block, "note")
             case SearchBox():
                 return _search_box(block)
             case Pager():
@@ -73,11 +80,15 @@ class Renderer:
                 return chart(block)
             case Cards():
                 cards = joined(self._card(one) for one in block.cards[:MOST_LINKS])
-                return element("ul", cards, class_="cards") if cards else _empty(block.empty)
+                return element("ul", cards, class_="cards") if cards else self._empty(block.empty)
             case Section():
                 return self._section(block)
             case Form():
                 return form(block, self.csrf)
+            case Tabs():
+                return self._tabs(block)
+            case Watch():
+                return element("p", block.text, class_="note watch", role="status", data_watch=own_path(block.url))
             case _:
                 assert_never(block)
 
@@ -96,7 +107,7 @@ class Renderer:
 
     def _table(self, table: Table) -> Html:
         if not table.rows:
-            return _empty(table.empty)
+            return self._empty(table.empty)
         columns = [one if isinstance(one, Column) else Column(one) for one in table.columns][:MOST_COLUMNS]
         head = [element("th", cut(one.name, LONGEST_CELL), scope="col", class_=_side(one)) for one in columns]
         rows = [
@@ -143,7 +154,27 @@ class Renderer:
         title, inner = cut(section.title, LONGEST_CELL), self.blocks(section.blocks)
         if section.folded:
             return element("details", element("summary", title), inner)
-        return element("section", element("h2", title), inner)
+        return element("section", element("h2", title), inner, id=section.anchor or None)
+
+    def _tabs(self, tabs: Tabs) -> Html:
+        """A radio button before each panel: style sheets show the panel after the one that is checked."""
+        parts: list[Html] = []
+        for number, tab in enumerate(tabs.tabs[:MOST_LINKS]):
+            id_ = f"tab-{tab.name}"
+            chosen = "checked" if number == 0 else None
+            parts += [
+                element("input", type="radio", name="tabs", id=id_, checked=chosen, data_tab=tab.name),
+                element("label", cut(tab.title, LONGEST_CELL), for_=id_),
+                element("div", self.blocks(tab.blocks), class_="panel"),
+            ]
+        return element("div", *parts, class_="tabs")
+
+    def _empty(self, empty: str | Hint) -> Html:
+        return self._hint(empty, "empty") if isinstance(empty, Hint) else element("p", empty, class_="empty")
+
+    def _hint(self, hint: Hint, class_: str) -> Html:
+        command = element("code", self.program + hint.command.removeprefix("pentad"))
+        return element("p", cut(hint.text, LONGEST_FACT), " ", command, class_=class_)
 
 
 def cut(text: str, most: int) -> str:
@@ -159,12 +190,14 @@ def _long(name: str, text: str, most: int, class_: str | None = None) -> Html:
     return joined([beginning, element("p", note, class_="note")])
 
 
+def _copied(text: str) -> Html:
+    """A text with a button that copies it; without scripts the button stays hidden."""
+    button = element("button", "Copy", type="button", class_="plain copy", hidden="hidden")
+    return element("div", element("pre", text[:LONGEST_CODE]), button, class_="copied")
+
+
 def _rest(count: int, most: int) -> Html:
     return element("p", f"And {count - most:,} more.", class_="note") if count > most else Html()
-
-
-def _empty(text: str) -> Html:
-    return element("p", text, class_="empty")
 
 
 def _side(column: Column) -> str | None:

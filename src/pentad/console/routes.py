@@ -18,17 +18,19 @@ from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
 from pentad.console.administration import AdministrationPages, AdminPage, menu
 from pentad.console.forms import has_form
-from pentad.console.home import home_sheet
-from pentad.console.layout import ICON, SCRIPT, STYLE, Surroundings, document, headers
+from pentad.console.home import home_sheet, reader_program
+from pentad.console.layout import ICON, PANEL_SCRIPT, SCRIPT, STYLE, Surroundings, document, headers
 from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadError, Unauthenticated
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.pages import Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
 from pentad.platform import OpenRoom
+from pentad.settings.model import Settings
+from pentad.terminal.program import with_program
 
 Load = Callable[[Visit], Awaitable[Sheet]]
 
-_FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", ICON: "image/svg+xml"}
+_FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", PANEL_SCRIPT: "text/javascript", ICON: "image/svg+xml"}
 _LONGEST_LABEL: Final = 200
 _TITLES: Final = {401: "Please sign in", 403: "Not for you", 404: "Not found"}
 
@@ -45,7 +47,8 @@ class Console:
 
         async def home(request: Request) -> Response:
             """The console: what is in this Pentad, for people."""
-            return await self._answer(request, None, self._home)
+            url = mcp_url(self._app.settings, request)
+            return await self._answer(request, None, lambda visit: home_sheet(self._app, visit, self.pages, url))
 
         return [Route("/", home), Route("/console", home, include_in_schema=False)]
 
@@ -80,9 +83,6 @@ class Console:
 
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
-    async def _home(self, visit: Visit) -> Sheet:
-        return await home_sheet(self._app, visit, self.pages)
-
     def administration_routes(self, pages: AdministrationPages) -> list[BaseRoute]:
         """The pages of administration, of the audit trail and of the visitor's account."""
 
@@ -113,6 +113,7 @@ class Console:
     ) -> Response:
         """A page for a visitor who is logged in. `error` is what went wrong with a form of the page, told above it."""
         principal: Principal = request.state.principal
+        program = reader_program(self._app.settings)
         status = 200 if error is None else error.http_status
         try:
             _check(principal, None)
@@ -121,10 +122,10 @@ class Console:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[Note(error.sentence(), "bad"), *sheet.blocks])
         except PentadError as failure:
-            sheet = error_sheet(ensure_logged(error or failure, f"The page {request.url.path[:200]}"))
-            status = (error or failure).http_status
-        menu_entries = [*self._rooms(principal), *menu(principal)]
-        return page_response(request, sheet, status, rooms=menu_entries, room=part, below=below)
+            logged = ensure_logged(error or failure, f"The page {request.url.path[:200]}")
+            sheet, status = error_sheet(logged, program), (error or failure).http_status
+        entries = [*self._rooms(principal), *menu(principal)]
+        return page_response(request, sheet, status, rooms=entries, room=part, below=below, program=program)
 
     async def _in_time(self, load: Load, visit: Visit) -> Sheet:
         try:
@@ -147,6 +148,7 @@ def page_response(
     room: str | None = None,
     below: bool = False,
     leaves_site: bool = False,
+    program: str = "pentad",
 ) -> Response:
     """A page for the browser behind the request. With `leaves_site`, its forms may lead to another site."""
     session: BrowserSession | None = getattr(request.state, "session", None)
@@ -160,6 +162,7 @@ def page_response(
         has_account=request.state.principal.user is not None,
         logged_in=logged_in,
         leaves_site=leaves_site,
+        program=program,
     )
     return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
 
@@ -175,18 +178,28 @@ def _check(principal: Principal, room: str | None) -> None:
 
 def _visit(request: Request, principal: Principal) -> Visit:
     browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
-    return Visit(principal, request.path_params, dict(request.query_params), browser)
+    session: BrowserSession | None = getattr(request.state, "session", None)
+    logged_in = session is not None and session.login is not None
+    return Visit(principal, request.path_params, dict(request.query_params), browser, logged_in)
+
+
+def mcp_url(settings: Settings, request: Request) -> str:
+    """The URL for clients, at the address the visitor's browser used. The front has checked its Host."""
+    if settings.public_url is not None or "host" not in request.headers:
+        return settings.url("/mcp")
+    return f"{request.url.scheme}://{request.headers['host']}/mcp"
 
 
 def _name(principal: Principal) -> str | None:
     return None if principal.kind in ("anonymous", "local") else principal.name
 
 
-def error_sheet(error: PentadError) -> Sheet:
+def error_sheet(error: PentadError, program: str = "pentad") -> Sheet:
     """An error as a page: what went wrong and what to do."""
     title = _TITLES.get(error.http_status, "This cannot be shown")
     incident = f"The operator finds it in the log as incident {error.incident}." if error.incident else None
-    return Sheet(title, [Note(text) for text in (error.hint, incident) if text], lead=error.message)
+    notes = [Note(with_program(text, program)) for text in (error.hint, incident) if text]
+    return Sheet(title, notes, lead=error.message)
 
 
 def _file(path: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -20,6 +20,7 @@ from pentad.http.administration import administration_routes, export_route
 from pentad.http.administration_forms import AdministrationForms
 from pentad.http.audit import audit_routes
 from pentad.http.authorize import AuthorizePages
+from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
@@ -56,6 +57,7 @@ def all_routes(
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
         *_administration_routes(app),
+        *ConnectPages(app).routes(),
         *_oauth_routes(app, resources, is_resource),
     ]
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}

@@ -50,12 +50,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """A sentence that ends with a command of Pentad, such as `pentad avatars ingest FOLDER`. The page shows the command
+    as the reader has to type it."""
+
+    text: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows under columns. `empty` replaces a table without rows."""
 
     columns: Sequence[Column | str]
     rows: Sequence[Sequence[Text]]
-    empty: str = "There is nothing here yet."
+    empty: str | Hint = "There is nothing here yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +83,10 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text for programs, as it is."""
+    """Text for programs, as it is. With `copy`, a button copies it."""
 
     text: str
+    copy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +163,41 @@ class Cards:
     """Cards side by side."""
 
     cards: Sequence[Card]
-    empty: str = "There is nothing here yet."
+    empty: str | Hint = "There is nothing here yet."
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a heading; if folded, the reader opens them."""
+    """Blocks under a heading; if folded, the reader opens them. With an `anchor`, `#anchor` in a URL leads here."""
 
     title: str
     blocks: "Sequence[Block]"
     folded: bool = False
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """Blocks to choose among others; `name` is part of the page's URL (`/#name`)."""
+
+    name: str
+    title: str
+    blocks: "Sequence[Block]"
+
+
+@dataclass(frozen=True, slots=True)
+class Tabs:
+    """Alternatives, of which the reader sees one. Works without scripts."""
+
+    tabs: Sequence[Tab]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A line that changes when something has happened: a script asks `url` for JSON with `text` and `name` of a tab."""
+
+    text: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +271,24 @@ class Form:
     method: Literal["post", "get"] = "post"
 
 
-Block = Table | Facts | Prose | Code | Links | Quote | Note | SearchBox | Pager | Chart | Cards | Section | Form
+Block = (
+    Table
+    | Facts
+    | Prose
+    | Code
+    | Links
+    | Quote
+    | Note
+    | Hint
+    | SearchBox
+    | Pager
+    | Chart
+    | Cards
+    | Section
+    | Form
+    | Tabs
+    | Watch
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +312,8 @@ class Visit:
     path: Mapping[str, Any] = field(default_factory=dict[str, Any])
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     browser: str | None = None
+    logged_in: bool = False
+    """Whether a person logged in with the browser, rather than sent credentials."""
 
     def asked(self, name: str = "q", most: int = 2_000) -> str:
         """A query parameter as text, stripped; empty if it is missing."""

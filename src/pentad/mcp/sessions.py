@@ -128,6 +128,18 @@ class SessionStore:
                 await self._update(session.id, "touched_at = ?", now)
         return session
 
+    async def newest_client(self, principal: str, since: float) -> dict[str, Any] | None:
+        """The name and version of the client that began the newest session of a principal since then; None if there
+        is none."""
+        row = await self._database.lookup(
+            "SELECT client FROM mcp_sessions WHERE principal = ? AND touched_at >= ? AND created_at >= ?"
+            " ORDER BY created_at DESC LIMIT 1",
+            principal,
+            since,
+            since,
+        )
+        return None if row is None else msgspec.json.decode(row[0]).get("clientInfo", {})
+
     async def set_log_level(self, session: Session, level: str) -> None:
         session.log_level = level
         await self._update(session.id, "log_level = ?", level)

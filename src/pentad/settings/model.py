@@ -381,10 +381,12 @@ class Settings:
 
     def is_public(self, page: str) -> bool:
         """Whether one of `PUBLIC_PAGES` needs no login."""
-        if "auto" in self.public_pages:
-            named = self.public_url is None or is_loopback(urlsplit(self.public_url).hostname or "")
-            return named and is_loopback(self.host) and not self.forwarded_allow_ips
-        return page in self.public_pages
+        return self.is_local() if "auto" in self.public_pages else page in self.public_pages
+
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        named = self.public_url is None or is_loopback(urlsplit(self.public_url).hostname or "")
+        return named and is_loopback(self.host) and not self.forwarded_allow_ips
 
     def url(self, path: str = "/") -> str:
         """A URL of this server for clients."""

@@ -30,9 +30,18 @@ T = TypeVar("T")
 
 FILE_NAME: Final = "pentad.toml"
 NOT_SETTINGS: Final = frozenset(
-    {"PENTAD_CONFIG", "PENTAD_TOKEN", "PENTAD_WORKER_LISTENER", "PENTAD_WORKER_LINK", "PENTAD_WORKER_NUMBER"}
+    {
+        "PENTAD_CONFIG",
+        "PENTAD_LAUNCHER",
+        "PENTAD_PROGRAM",
+        "PENTAD_TOKEN",
+        "PENTAD_WORKER_LISTENER",
+        "PENTAD_WORKER_LINK",
+        "PENTAD_WORKER_NUMBER",
+    }
 )
-"""Variables that are not settings: the configuration file, a command's token, and those for worker processes."""
+"""Variables that are not settings: the configuration file, how the program is called, a command's token, and those for
+worker processes."""
 
 _NOTHING: Final[Mapping[str, Any]] = types.MappingProxyType({})
 

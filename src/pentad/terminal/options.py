@@ -16,6 +16,7 @@ from pentad.terminal.output import warn
 
 if TYPE_CHECKING:
     from pentad.settings.model import Settings
+    from pentad.terminal.running import RunningStores
 
 Verb = Callable[..., Any]
 Decorator = Callable[[Verb], Verb]
@@ -50,17 +51,20 @@ _CONFIG: Final = click.option(
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def settings_options(*names: str, logs_warnings: bool = False) -> Decorator:
+def settings_options(*names: str, logs_warnings: bool = False, running: "RunningStores" = "use") -> Decorator:
     """Give a verb the options of these settings and `--config`; it receives all settings as `settings`.
 
-    A verb that serves logs the warnings itself; others print them.
+    A verb that serves logs the warnings itself; others print them. Without `--data`, a verb uses the store of a running
+    server; `running` says otherwise.
     """
 
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def run(*args: Any, config: Path | None, **given: Any) -> Any:
             flags = {name: _given(given.pop(name)) for name in names}
-            return verb(*args, settings=read_settings(config, prints_warnings=not logs_warnings, **flags), **given)
+            use = running if given.get("url") is None else "ignore"
+            settings = read_settings(config, prints_warnings=not logs_warnings, running=use, **flags)
+            return verb(*args, settings=settings, **given)
 
         decorated: Verb = _CONFIG(run)
         for name in reversed(names):
@@ -74,11 +78,14 @@ store_options: Final = settings_options("data", "database")
 """For every verb that touches the store."""
 
 
-def read_settings(config: Path | None = None, *, prints_warnings: bool = True, **flags: Any) -> "Settings":
+def read_settings(
+    config: Path | None = None, *, prints_warnings: bool = True, running: "RunningStores" = "ignore", **flags: Any
+) -> "Settings":
     """The settings with these flags (None if not given)."""
     from pentad.settings.sources import load_settings
+    from pentad.terminal.running import find_store
 
-    settings = load_settings(flags, config=config)
+    settings, _ = find_store(load_settings(flags, config=config), running, flags=flags, config=config)
     for warning in settings.warnings if prints_warnings else ():
         warn(warning)
     if any(":" in name for name in (*settings.rooms, *settings.agent)):

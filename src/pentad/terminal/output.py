@@ -1,5 +1,6 @@
 """Printing and exit codes: data goes to stdout, everything else to stderr.
 
+Commands in remarks and errors are printed as the reader has to type them (`terminal/program.py`).
 Text from the store may hold terminal escapes, which never reach a terminal. rich is imported only to draw a table or a
 progress bar on a terminal.
 """
@@ -26,6 +27,7 @@ from pentad.kernel.errors import (
     Unauthenticated,
     Unavailable,
 )
+from pentad.terminal.program import with_program
 
 OnProgress = Callable[[str, int, int | None], None]
 """Takes what is being done, how much of it is done, and the total, if known."""
@@ -98,7 +100,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, emp
 
 def say(text: str) -> None:
     """Print a remark to stderr."""
-    click.echo(visible(text), err=True)
+    click.echo(visible(with_program(text)), err=True)
 
 
 def warn(text: str) -> None:
@@ -135,7 +137,7 @@ def visible(text: str) -> str:
 
 def _labelled(label: str, colour: str, text: str) -> None:
     head = click.style(f"{label}:", fg=colour, bold=True) if wants_colour(sys.stderr) else f"{label}:"
-    click.echo(f"{head} {visible(text)}", err=True)
+    click.echo(f"{head} {visible(with_program(text))}", err=True)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -13,7 +13,7 @@ from pentad.rooms.agents.service import Agents, open_agents
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import jobs_of
 from pentad.rooms.agents.tasks.push_store import CONFIG_COLUMN
-from pentad.rooms.agents.verbs import VERBS
+from pentad.rooms.agents.verbs import FIRST_CONTENT, VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -83,6 +83,7 @@ ROOM = Room(
     pages=pages,
     health=health,
     demo=fill,
+    first_content=FIRST_CONTENT,
     settings=AgentsSettings,
     cli=VERBS,
 )

@@ -9,3 +9,5 @@ VERBS: Final[Verbs] = {
         "pentad.rooms.agents.interface.cli.commands:agents", "Find agents, send them tasks, follow and cancel tasks."
     ),
 }
+FIRST_CONTENT: Final = "pentad agents register CARD"
+"""Puts the first content into the room; for people who find it empty."""

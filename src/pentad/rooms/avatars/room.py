@@ -10,7 +10,7 @@ from pentad.rooms.avatars.interface.resources import RESOURCES, listing
 from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.settings import AvatarsSettings
-from pentad.rooms.avatars.verbs import VERBS
+from pentad.rooms.avatars.verbs import FIRST_CONTENT, VERBS
 from pentad.search.searchable import TEXT, Searchable, SearchField
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ ROOM: Room[Avatars] = Room(
     mounts=mounts,
     health=health,
     demo=fill,
+    first_content=FIRST_CONTENT,
     settings=AvatarsSettings,
     cli=VERBS,
 )

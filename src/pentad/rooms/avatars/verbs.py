@@ -15,3 +15,5 @@ VERBS: Final[Verbs] = {
         listed=False,
     ),
 }
+FIRST_CONTENT: Final = "pentad avatars ingest FOLDER"
+"""Puts the first content into the room; for people who find it empty."""

@@ -17,7 +17,7 @@ from pentad.rooms.directory.records.syncs import JOB as SYNC
 from pentad.rooms.directory.search.service import SEARCHABLE
 from pentad.rooms.directory.service import Directory
 from pentad.rooms.directory.settings import DirectorySettings
-from pentad.rooms.directory.verbs import VERBS
+from pentad.rooms.directory.verbs import FIRST_CONTENT, VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -104,6 +104,7 @@ ROOM = Room(
     identity=("dir-mcp-server", "v0.1.0"),
     health=health,
     demo=fill,
+    first_content=FIRST_CONTENT,
     settings=DirectorySettings,
     cli=VERBS,
 )

@@ -10,3 +10,5 @@ VERBS: Final[Verbs] = {
         "Validate, push, find, translate and sign agent records.",
     ),
 }
+FIRST_CONTENT: Final = "pentad directory import FOLDER"
+"""Puts the first content into the room; for people who find it empty."""

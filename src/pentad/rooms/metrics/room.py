@@ -10,7 +10,7 @@ from pentad.rooms.metrics.interface.resources import RESOURCES, listing
 from pentad.rooms.metrics.interface.tools import TOOLS
 from pentad.rooms.metrics.service import Metrics, open_metrics
 from pentad.rooms.metrics.settings import MetricsSettings
-from pentad.rooms.metrics.verbs import VERBS
+from pentad.rooms.metrics.verbs import FIRST_CONTENT, VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
@@ -86,6 +86,7 @@ ROOM = Room(
     tools_as_methods=tools_as_methods,
     health=health,
     demo=fill,
+    first_content=FIRST_CONTENT,
     settings=MetricsSettings,
     cli=VERBS,
 )

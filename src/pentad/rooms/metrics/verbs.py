@@ -10,3 +10,5 @@ VERBS: Final[Verbs] = {
         "Figures by collector and by key, their history, charts and exports.",
     ),
 }
+FIRST_CONTENT: Final = "pentad metrics poll host"
+"""Puts the first content into the room; for people who find it empty."""

@@ -11,7 +11,7 @@ from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_
 from pentad.rooms.registers.interface.tools import TOOLS
 from pentad.rooms.registers.query.search_words import SEARCHABLE
 from pentad.rooms.registers.service import Registers
-from pentad.rooms.registers.verbs import VERBS
+from pentad.rooms.registers.verbs import FIRST_CONTENT, VERBS
 from pentad.rooms.registers.webhooks.targets import BODY as WEBHOOK_BODY
 from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
 
@@ -77,5 +77,6 @@ ROOM = Room(
     pages=pages,
     mounts=mounts,
     demo=fill,
+    first_content=FIRST_CONTENT,
     cli=VERBS,
 )

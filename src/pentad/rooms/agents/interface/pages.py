@@ -12,6 +12,7 @@ from pentad.rooms.agents.interface.resources import find_card
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, MessageEvent, StatusEvent, Task
 from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.verbs import FIRST_CONTENT
 
 _AT_ONCE: Final = 25
 _RECENT: Final = 8
@@ -24,6 +25,7 @@ _TASKS: Final = (
     "What the agent said",
     ui.Column("Changed", short=True),
 )
+_NO_AGENTS: Final = ui.Hint("There are no agents. Add one with", FIRST_CONTENT)
 _STATES: Final = {"input-required": "waits for an answer", "auth-required": "waits for a login"}
 
 
@@ -43,7 +45,7 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     columns = ("Agent", ui.Column("Runs", short=True), "What it does", ui.Column("Speaks", short=True))
     blocks: list[ui.Block] = [
         ui.SearchBox("Search agents by name and what they do", words),
-        ui.Table(columns, rows, "No agents match." if words else "There are no agents."),
+        ui.Table(columns, rows, "No agents match." if words else _NO_AGENTS),
     ]
     end = offset + len(found.cards)
     following = ui.Place((), {"q": words, "offset": str(end)}) if end < found.total else None
@@ -189,7 +191,7 @@ def _table(tasks: Sequence[Task]) -> ui.Table:
         )
         for one in tasks
     ]
-    return ui.Table(_TASKS, rows, "You have no tasks yet.")
+    return ui.Table(_TASKS, rows, ui.Hint("You have no tasks yet. Send one with", "pentad agents send AGENT TEXT"))
 
 
 def _title(task: Task) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pentad.rooms.avatars.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
-from pentad.terminal.options import json_option, store_options
+from pentad.terminal.options import json_option, settings_options
 from pentad.terminal.output import ExitCode, print_json, print_table, print_text, progress_bar, say
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pentad.terminal.client import Client, Target
 
 
+_NO_AVATARS: Final = f"There are no avatars; `{FIRST_CONTENT}` makes one."
 avatar_option: Final = click.option("--avatar", metavar="ID", help="Which avatar; needed only where there are several.")
 
 
@@ -107,7 +109,7 @@ def list_avatars(as_json: bool, target: "Target") -> None:
     print_table(
         ("id", "name", "documents", "passages", "characters"),
         [(row["id"], row["name"], row["documents"], row["passages"], f"{row['characters']:,}") for row in rows],
-        empty="There are no avatars; `pentad avatars ingest FOLDER` makes one.",
+        empty=_NO_AVATARS,
     )
 
 
@@ -178,13 +180,13 @@ def publish(avatar: str | None, only_print: bool, as_json: bool, target: "Target
         print_json(pushed)
     else:
         rows = [(one["avatar"], one.get("cid") or one.get("error_message", "")) for one in pushed]
-        print_table(("avatar", "record"), rows, empty="There are no avatars; `pentad avatars ingest FOLDER` makes one.")
+        print_table(("avatar", "record"), rows, empty=_NO_AVATARS)
     return ExitCode.OK if all(one.get("cid") for one in pushed) else ExitCode.FAILED
 
 
 @avatars.command()
 @click.option("--avatar", required=True, metavar="ID", help="The avatar to serve.")
-@store_options
+@settings_options("data", "database", running="fallback")
 def serve(avatar: str, settings: "Settings") -> None:
     """Serve one avatar over stdin and stdout, under the name and version its config.json gives it."""
     from pentad.logs import configure_logging

@@ -14,6 +14,7 @@ from pentad.kernel.pages import (
     Cell,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -33,6 +34,7 @@ from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.presentation import InfoView, info_view
 from pentad.rooms.avatars.models import CorpusDocument, Role
 from pentad.rooms.avatars.service import Avatars
+from pentad.rooms.avatars.verbs import FIRST_CONTENT
 
 _SURE: Final = {"high": "very sure", "medium": "fairly sure", "low": "not sure", "none": "silent"}
 
@@ -47,7 +49,7 @@ async def everybody(avatars: Avatars, _visit: Visit) -> Sheet:
         )
         for one in await avatars.list()
     ]
-    empty = "There are no avatars yet. Create one with `pentad avatars ingest FOLDER`."
+    empty = Hint("There are no avatars yet. Create one with", FIRST_CONTENT)
     return Sheet(
         "Avatars", [Cards(cards, empty)], lead="Experts who answer from their own corpus and cite every statement."
     )

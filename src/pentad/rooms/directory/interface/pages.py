@@ -11,6 +11,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -31,6 +32,7 @@ from pentad.rooms.directory.records.referrers import PUBLIC_KEY, SCAN_REPORT, SI
 from pentad.rooms.directory.records.service import RecordSummary
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.service import Directory
+from pentad.rooms.directory.verbs import FIRST_CONTENT
 
 _AT_ONCE: Final = 25
 _COLUMNS: Final = ("Agent", Column("Version", short=True), "What it does", Column("Created", short=True), "Trust")
@@ -50,7 +52,7 @@ async def records(directory: Directory, visit: Visit) -> Sheet:
         blocks.append(Note(f"The tools of this server use the directory at {directory.node.address}, not this one."))
     if filters:
         blocks.append(Links([f"{name}: {params[name]}" for name in _FILTERS if params[name]]))
-    empty = "No records found." if words or filters else "No record has been pushed yet."
+    empty = "No records found." if words or filters else Hint("There are no records yet. Add some with", FIRST_CONTENT)
     blocks.append(Table(_COLUMNS, rows, empty))
     if rows:
         blocks.append(

@@ -16,6 +16,7 @@ from pentad.kernel.pages import (
     Cell,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -74,7 +75,7 @@ async def one_collector(metrics: Metrics, visit: Visit) -> Sheet:
         blocks.append(Note(error.sentence(), "bad"))
     rows = [row for row in rows if words in str(row[0].text).casefold() or words in str(row[1]).casefold()]
     columns = ("Metric", "Of", Column("Value", True), Column("State", short=True), Column("At", short=True))
-    empty = "Nothing was recorded yet." if not words else "No metric matches."
+    empty = "No metric matches." if words else _nothing_recorded(info.id)
     blocks += [SearchBox("Find a metric", visit.asked(), "Find"), Table(columns, rows[:_MOST_ROWS], empty)]
     return Sheet(info.title, blocks, lead=info.description, refresh=None if words else REFRESH)
 
@@ -90,7 +91,7 @@ async def one_metric(metrics: Metrics, visit: Visit) -> Sheet:
         *([history_chart(key, found.lines)] if any(plot_points(line) for line in found.lines) else []),
     ]
     if not found.lines:
-        blocks.append(Note("Nothing was recorded yet."))
+        blocks.append(_nothing_recorded(info.id))
     if found.left_out:
         blocks.append(Note(f"{found.left_out:,} more lines are not drawn."))
     blocks += [
@@ -112,6 +113,10 @@ async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
     ready = [info for info in metrics.infos() if info.ready]
     alerts = await metrics.history.alerts()
     return [("collectors", f"{len(ready):,}"), ("alert" if len(alerts) == 1 else "alerts", f"{len(alerts):,}")]
+
+
+def _nothing_recorded(collector: str) -> Hint:
+    return Hint("Nothing was recorded yet. Record now with", f"pentad metrics poll {collector}")
 
 
 PAGES: Final[Pages[Metrics]] = Pages(

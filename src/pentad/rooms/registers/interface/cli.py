@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import click
 
+from pentad.rooms.registers.verbs import FIRST_CONTENT
 from pentad.terminal.client import error_from_answer, parse_answer, server_options
 from pentad.terminal.launcher import open_room
 from pentad.terminal.options import json_option
@@ -45,7 +46,7 @@ def list_registers(as_json: bool, target: "Target") -> None:
         print_table(
             ("register", "title", "schema", "objects"),
             [(row["register"], row["title"], row["schema"] or "", row["objects"]) for row in rows],
-            empty="There are no registers.",
+            empty=f"There are no registers; `{FIRST_CONTENT}` makes one.",
         )
 
 

@@ -15,6 +15,7 @@ from pentad.kernel.pages import (
     Code,
     Column,
     Facts,
+    Hint,
     Links,
     Note,
     Page,
@@ -35,6 +36,7 @@ from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.presentation import present, query_of
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.verbs import FIRST_CONTENT
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _WIDEST_NUMBER: Final = 1_000
@@ -57,7 +59,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     ]
     columns = ("Register", "What it holds", Column("Schemas", True), _CHANGED)
     blocks: list[Block] = [
-        Table(columns, rows, "You have no registers yet. Create one with the registers tool."),
+        Table(columns, rows, Hint("You have no registers yet. Create one with", FIRST_CONTENT)),
         _listed(len(rows), found.total, "register"),
         Links([Cell("All schemas", Place(("schemas",)))]),
     ]

@@ -36,6 +36,7 @@ _FAILED: Final = ("failed", "rejected", "canceled")
 _OVER: Final = (*_FAILED, "completed", "input-required", "auth-required")
 _LOOK_AGAIN: Final = 0.5
 _TOOL: Final = re.compile(r"\bagents_[a-z_]+")
+_NO_TASKS: Final = "There are no tasks; `pentad agents send AGENT TEXT` sends one."
 _COMMANDS: Final = {
     "agents_list": "`pentad agents list`",
     "agents_send_task": "`pentad agents send`",
@@ -192,7 +193,7 @@ def tasks(state: str | None, limit: int, as_json: bool, target: "Target") -> Non
     if as_json:
         print_json(rows)
     else:
-        print_table(("task", "agent", "state", "changed", "text"), task_rows(rows), empty="There are no tasks.")
+        print_table(("task", "agent", "state", "changed", "text"), task_rows(rows), empty=_NO_TASKS)
 
 
 @agents.command()

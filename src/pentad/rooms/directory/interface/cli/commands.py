@@ -18,6 +18,7 @@ from pentad.rooms.directory.interface.cli.records import (
     run_in_directory,
     with_schemas,
 )
+from pentad.rooms.directory.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, write
 from pentad.terminal.options import json_option
@@ -100,7 +101,9 @@ def search(
         print_json(found)
         return
     rows = [(one["cid"], one["name"], one["version"], one.get("score", "")) for one in found["records"]]
-    print_table(("cid", "name", "version", "score"), rows, empty="No records found.")
+    is_narrowed = bool(words) or any(filters.values()) or offset
+    empty = "No records found." if is_narrowed else f"There are no records; `{FIRST_CONTENT}` adds some."
+    print_table(("cid", "name", "version", "score"), rows, empty=empty)
     if found["has_more"]:
         say(f"{found['total']:,} in total; continue with --offset {offset + len(rows)}.")
 

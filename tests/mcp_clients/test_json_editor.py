@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.cli.json_editor import JsonEditor, parse
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp_clients.json_editor import JsonEditor, parse
 
 ENTRY = {"command": "pentad", "args": ["mcp", "serve"]}
 PATH = ("mcpServers", "pentad")

@@ -1,13 +1,13 @@
-"""The MCP clients that `pentad install` knows: where each keeps its configuration and how it writes a server."""
+"""The MCP clients with a configuration file: where each keeps it and how it writes a server."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pentad.cli.json_editor import JsonEditor
-from pentad.cli.toml_editor import TomlEditor
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp_clients.json_editor import JsonEditor
+from pentad.mcp_clients.toml_editor import TomlEditor
 
 TOKEN_VARIABLE: Final = "PENTAD_TOKEN"  # noqa: S105  the name of a variable, not a token
 _PROMPT: Final = "pentad-token"
@@ -94,7 +94,7 @@ class Client:
         return [self.prompt] if self.prompt is not None and has_http else []
 
     def snippet(self, servers: Mapping[str, Server], **members: Any) -> str:
-        """What a user would paste into the configuration; `members` are set in every entry."""
+        """What a user would paste into the configuration; `members` are set in every entry, or left out if None."""
         entries = {
             name: {key: value for key, value in {**self.entry(server), **members}.items() if value is not None}
             for name, server in servers.items()

@@ -1,0 +1,49 @@
+// Copy buttons, and the line that says when a client has called. Without scripts the texts are still there to be
+// selected. Nothing here changes anything on the server.
+"use strict";
+const SECONDS = 3;
+const LONGEST = 60 * 60 / SECONDS;
+
+const copy = async (button) => {
+  const pre = button.parentElement.querySelector("pre");
+  try {
+    await navigator.clipboard.writeText(pre.textContent);
+    button.textContent = "Copied";
+  } catch { // no clipboard without https: select the text instead
+    getSelection().selectAllChildren(pre);
+    button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+};
+for (const button of document.querySelectorAll(".copy")) {
+  button.hidden = false;
+  button.addEventListener("click", () => copy(button));
+}
+
+// A tab is part of the address (#cursor), so that a link or a reload leads to it.
+const tabs = [...document.querySelectorAll("[data-tab]")];
+const choose = () => {
+  const tab = tabs.find((one) => `#${one.dataset.tab}` === location.hash);
+  if (tab) { tab.checked = true; tab.parentElement.scrollIntoView({ block: "nearest" }); }
+};
+for (const tab of tabs) tab.addEventListener("change", () => history.replaceState(null, "", `#${tab.dataset.tab}`));
+addEventListener("hashchange", choose);
+choose();
+
+const watch = (line, left) => setTimeout(async () => {
+  if (!document.hidden) {
+    try {
+      const answer = await fetch(line.dataset.watch, { cache: "no-store", headers: { Accept: "application/json" } });
+      const found = answer.ok ? await answer.json() : {};
+      if (found.text) {
+        line.textContent = found.text;
+        line.classList.add("good");
+        const tab = tabs.find((one) => one.dataset.tab === found.name);
+        if (tab) tab.classList.add("connected");
+        return;
+      }
+    } catch { /* the server is away for a moment */ }
+  }
+  if (left > 0) watch(line, left - 1);
+}, 1000 * SECONDS);
+for (const line of document.querySelectorAll("[data-watch]")) watch(line, LONGEST);

@@ -1,0 +1,89 @@
+"""What a newcomer reads: after the first start, in an empty room, and that it works."""
+
+import json
+import re
+import shlex
+import signal
+from pathlib import Path
+
+import pytest
+
+from pentad.rooms.finder import find_rooms
+from tests.cli.processes import REPOSITORY, child, run
+
+ROOMS = [room for room in find_rooms(()) if room.first_content]
+SKILL = """---
+name: summarise
+description: Summarises long texts in a few sentences.
+---
+Read the text and say what matters.
+"""
+CARD = {
+    "name": "Weather",
+    "description": "Tells the weather.",
+    "url": "https://agents.example.org/weather",
+    "version": "1.0.0",
+    "protocolVersion": "0.3.0",
+    "capabilities": {},
+    "defaultInputModes": ["text/plain"],
+    "defaultOutputModes": ["text/plain"],
+    "skills": [{"id": "now", "name": "Now", "description": "The weather now.", "tags": ["weather"]}],
+}
+LISTS = {
+    "directory": ("directory", "search"),
+    "registers": ("registers", "list"),
+    "avatars": ("avatars", "list"),
+    "agents": ("agents", "tasks"),
+}
+QUIET = {"PENTAD_GRPC_PORT": "0", "PENTAD_SEARCH_EMBEDDER": "none", "PENTAD_PROGRAM": "./pentad"}
+
+
+@pytest.mark.requirement("cli:serve:first-steps")
+def test_the_first_start_ends_with_what_to_do_next(tmp_path: Path) -> None:
+    with child("serve", "--port", "0", "--data", "d", home=tmp_path, **QUIET) as server:
+        url = re.findall(r"http://\S+/", server.line("Pentad is ready at"))[0]
+        assert server.end(signal.SIGINT) == 0
+    told = [line for line in server.stderr if not line.startswith("{")]
+    steps = told[told.index("The store is new. What to do next:") + 1 :]
+    assert steps[:3] == [
+        f"  Log in as admin at {url}",
+        f"  Connect a client to {url}mcp",
+        f"    {url}#connect shows how, for each client",
+    ]
+    commands = [line.strip() for line in steps if line.startswith("    ./pentad ")]
+    assert commands == [*(f"./{room.first_content}" for room in ROOMS), "./pentad demo"]
+
+    with child("serve", "--port", "0", "--data", "d", home=tmp_path, **QUIET) as again:
+        again.line("Pentad is ready at")
+        assert again.end(signal.SIGINT) == 0
+    assert "The store is new. What to do next:" not in again.stderr
+
+
+@pytest.mark.requirement("rooms:empty")
+@pytest.mark.parametrize("room", LISTS)
+def test_a_list_that_is_empty_names_the_command_that_fills_it(tmp_path: Path, room: str) -> None:
+    listed = run(*LISTS[room], "--data", "d", home=tmp_path, environ={"PENTAD_PROGRAM": "./pentad"})
+    assert listed.returncode == 0, listed.stderr
+    assert re.search(r"There are no \w+; `\./pentad .+` \w+", listed.stderr)
+
+
+def files_of_a_reader(folder: Path) -> dict[tuple[str, str], Path]:
+    """What a reader has, by the room and the word in capitals it stands for."""
+    skill, card = folder / "skills" / "summarise" / "SKILL.md", folder / "card.json"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(SKILL, encoding="utf-8")
+    card.write_text(json.dumps(CARD), encoding="utf-8")
+    return {
+        ("directory", "FOLDER"): skill.parents[1],
+        ("avatars", "FOLDER"): REPOSITORY / "docs_src" / "avatars" / "ida-brandt",
+        ("agents", "CARD"): card,
+    }
+
+
+@pytest.mark.requirement("rooms:empty")
+@pytest.mark.parametrize(("room", "command"), [(room.name, room.first_content) for room in ROOMS])
+def test_the_command_that_fills_a_room_works(tmp_path: Path, room: str, command: str) -> None:
+    files = files_of_a_reader(tmp_path)
+    program, *words = (str(files.get((room, word), word)) for word in shlex.split(command))
+    done = run(*words, "--data", "d", home=tmp_path, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
+    assert (program, done.returncode) == ("pentad", 0), done.stderr
