@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,16 @@ from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import SubscriptionHub
+from pentad.mcp.confirmations import Confirmations, ConfirmRules
 from pentad.mcp.connection import Connection, MemoryClient, Write
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.internal_client import InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
 from pentad.mcp.modern import ModernEra
+from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
+from pentad.mcp.tool_search import SEARCH_TOOLS
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
@@ -81,11 +85,19 @@ def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
 class Era:
     """Both protocol eras over one registry: what one endpoint serves."""
 
-    def __init__(self, app: "App", rooms: list[OpenRoom], title: str) -> None:
+    def __init__(self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile) -> None:
+        settings = app.settings
         name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
         info = ServerInfo(name, version, title, "Directory, registers, agents, avatars and metrics for AI agents.")
-        self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
-        self.dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
+        self.registry = Registry(
+            rooms,
+            info,
+            page=settings.limits.list_page,
+            profile=replace(profile, read_only=True) if settings.read_only else profile,
+            search_tools=SEARCH_TOOLS,
+            confirm=ConfirmRules(settings.confirm),
+        )
+        self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations)
         self.legacy = LegacyEra(self.dispatcher, app.pending_requests)
         self.modern = ModernEra(self.dispatcher, app.sealer, app.hub, app.stopping)
 
@@ -109,6 +121,7 @@ class App:
         self.pending_requests = PendingRequests(database)
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
         self.sealer = StateSealer(state_keys, clock)
+        self.confirmations = Confirmations(database, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.jobs = JobQueue(database, clock)
         self.rooms: list[OpenRoom] = []
@@ -154,22 +167,26 @@ class App:
 
     @cached_property
     def all_rooms(self) -> Era:
-        return Era(self, self.rooms, "Pentad")
+        return Era(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS)
 
     def one_room(self, opened: OpenRoom) -> Era:
-        return Era(self, [opened], f"Pentad: {opened.room.name}")
+        return Era(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM)
 
     def one_part(self, part: OpenRoom) -> Era:
-        return Era(self, [part], part.room.title)
+        return Era(self, [part], part.room.title, ONE_ROOM)
+
+    def profile(self, name: str) -> Era:
+        """All rooms as far as a profile selects them; NotFound if there is none of that name."""
+        return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles))
 
     def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
         """A conversation with a local client over one connection: on all rooms, or on what `era` serves."""
         era = era or self.all_rooms
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
-    def client(self) -> MemoryClient:
-        """A client in this process."""
-        return MemoryClient(lambda write: self.connection(write, transport="memory"))
+    def client(self, era: Era | None = None) -> MemoryClient:
+        """A client in this process, of all rooms or of what `era` serves."""
+        return MemoryClient(lambda write: self.connection(write, transport="memory", era=era))
 
     @cached_property
     def embedder(self) -> "MiniLM | RemoteEmbedder | None":

@@ -12,7 +12,7 @@ from pentad.http.protected_resources import ProtectedResources
 
 
 def http_application(app: App) -> Front:
-    """All rooms on `/mcp`, each on `/rooms/<room>/mcp` and at its mounts, and the ordinary routes."""
+    """All rooms on `/mcp`, profiles below it, each room on `/rooms/<room>/mcp` and at its mounts, and the routes."""
     settings = app.settings
     resources = ProtectedResources(
         [opened.room.name for opened in app.rooms],
@@ -31,7 +31,9 @@ def http_application(app: App) -> Front:
             shared=mounts.any_origin,
             always_trusted=is_open,
         ),
-        credentials=CredentialsGuard(None if is_open else app.authenticator, app.anonymous.logins),
+        credentials=CredentialsGuard(
+            None if is_open else app.authenticator, app.anonymous.logins, read_only=settings.read_only
+        ),
         anonymous=AnonymousGuard(app.anonymous),
         rates=app.rates,
         limits=settings.limits,

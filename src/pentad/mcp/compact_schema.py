@@ -5,29 +5,47 @@ an argument that may be absent, limits no model can count (lengths), and `$defs`
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
 Schema = dict[str, Any]
 
 _REF: Final = "#/$defs/"
-_EMPTY: Final = (None, "", False, [], {})
 _UNCOUNTABLE: Final = ("maxLength", "maxItems")
 _LARGE: Final = 2**31
+_NULL: Final = {"type": "null"}
+_ONE_TYPE: Final = frozenset({"type", "items", "properties", "required", "additionalProperties", "description"})
 _SCHEMAS_BY_NAME: Final = ("properties", "patternProperties", "$defs")
 _SCHEMA_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _ONE_OR_MORE: Final = ({"type": "string"}, {"type": "array", "items": {"type": "string"}})
 
 
-def compact_input(schema: Schema, unlisted: Sequence[str] = ()) -> Schema:
-    """The schema of a tool's arguments. Arguments in `unlisted` are accepted, but not offered."""
-    offered = {name: one for name, one in schema.get("properties", {}).items() if name not in unlisted}
-    return _without_single_defs(_compact_input({**schema, "properties": offered}), "description")
+def compact_input(schema: Schema) -> Schema:
+    """The schema of a tool's arguments."""
+    return _without_single_defs(_compact_input(schema), "description")
+
+
+def without_properties(schema: Mapping[str, Any], names: Collection[str]) -> Schema:
+    """The schema of a tool's arguments without some of them, and without definitions that only these use."""
+    kept = {name: one for name, one in schema["properties"].items() if name not in names}
+    found = {**schema, "properties": kept}
+    if "$defs" in found and _REF not in json.dumps(kept):
+        del found["$defs"]
+    return found
 
 
 def compact_output(schema: Schema) -> Schema:
     """The schema of a tool's result. Its nulls stay: a result may contain them."""
-    return _without_single_defs(_mapped(schema, compact_output, drop=("title", "default")))
+    return _without_single_defs(_compact_output(schema))
+
+
+def _compact_output(schema: Schema) -> Schema:
+    compact = _mapped(schema, _compact_output, drop=("title", "default"))
+    options = cast("list[Schema]", compact.get("anyOf") or [])
+    if len(options) != 2 or options[1] != _NULL or not _ONE_TYPE.issuperset(options[0]):
+        return compact
+    del compact["anyOf"]
+    return {**options[0], **compact, "type": [options[0]["type"], "null"]}
 
 
 def _compact_input(schema: Schema) -> Schema:
@@ -36,11 +54,11 @@ def _compact_input(schema: Schema) -> Schema:
     if schema.get("maximum", 0) >= _LARGE:
         drop.append("maximum")
     may_be_absent = "default" in schema
-    if may_be_absent and schema["default"] in _EMPTY and schema["default"] is not 0:  # noqa: F632  0 == False
+    if may_be_absent and (schema["default"] in (None, "", [], {}) or schema["default"] is False):
         drop.append("default")
     compact = _mapped(schema, _compact_input, drop=drop)
     if may_be_absent and isinstance(options := compact.get("anyOf"), list):
-        kinds = [one for one in cast("list[Schema]", options) if one != {"type": "null"}]
+        kinds = [one for one in cast("list[Schema]", options) if one != _NULL]
         compact["anyOf"] = kinds
         if len(kinds) == 1:
             compact = {**kinds[0], **{name: value for name, value in compact.items() if name != "anyOf"}}

@@ -13,6 +13,12 @@ def check_right(principal: Principal, room: str, action: Action) -> None:
 
 
 def missing_scope(principal: Principal, room: str, action: Action) -> Forbidden:
+    """The refusal. If the server or profile is read-only, no scope would help, so none is named."""
+    if principal.read_only and action != "read":
+        return Forbidden(
+            f"Nothing can be changed here: this server or profile is read-only (the {room} room, {action}).",
+            hint="Use an endpoint that allows changes, or ask the operator.",
+        )
     return Forbidden(
         f"{principal.name!r} may not {action} in the {room} room.",
         hint=f"It needs the scope {room}:{action}; ask an administrator.",
