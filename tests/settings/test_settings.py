@@ -153,11 +153,11 @@ def test_a_slip_in_a_rooms_table_is_refused_with_what_would_do(home: Path, toml:
 
 @pytest.mark.requirement("settings:rooms:checked")
 def test_a_value_of_a_room_that_does_not_fit_is_reported_with_its_file_or_variable(home: Path) -> None:
-    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.sse \(file .*pentad\.toml\)"):
-        load(home, toml="[rooms.metrics]\nsse = 'perhaps'")
+    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.plain_methods \(file .*pentad\.toml\)"):
+        load(home, toml="[rooms.metrics]\nplain_methods = 'perhaps'")
     (home / "here" / "pentad.toml").unlink()
-    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_SSE has a value"):
-        load(home, PENTAD_METRICS_SSE=SECRET)
+    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_PLAIN_METHODS has a value"):
+        load(home, PENTAD_METRICS_PLAIN_METHODS=SECRET)
     with pytest.raises(Misconfigured, match=r"^DIRECTORY_CLIENT_OIDC_CALLBACK_PORT has a value") as caught:
         resolve_room(
             load(home, DIRECTORY_CLIENT_OIDC_CALLBACK_PORT=SECRET), "directory", declared_settings("directory")

@@ -33,11 +33,11 @@ class Profile:
     output_schemas: bool = False
     """List output schemas and icons."""
     lists: Lists = "all"
-    """What `tools/list` shows: all of the selection, its common tools and the search tools, or the search tools."""
+    """What `tools/list` shows: all of the selection, its common tools, or none. The search tools stand for the rest."""
 
     def selects(self, room: str, tool: "Tool") -> bool:
         """Whether a tool of that room can be called."""
-        if any(fnmatchcase(tool.name, pattern) for pattern in self.tools):
+        if self.names(tool):
             return True
         if self.tools and not self.rooms and not self.tags:
             return False
@@ -47,9 +47,9 @@ class Profile:
         """Whether a selected tool of a room is listed."""
         return self.lists == "all" or (self.lists == "common" and tool.listed == "everywhere")
 
-    def has_search_tool(self, tool: "Tool") -> bool:
-        """Whether one of the search tools is offered: where not everything is listed, or by name."""
-        return self.lists != "all" or any(fnmatchcase(tool.name, pattern) for pattern in self.tools if pattern != "*")
+    def names(self, tool: "Tool") -> bool:
+        """Whether the profile selects a tool by its name."""
+        return any(fnmatchcase(tool.name, pattern) for pattern in self.tools)
 
     def __str__(self) -> str:
         parts = [*self.rooms, *(f"#{tag}" for tag in self.tags), *self.tools]

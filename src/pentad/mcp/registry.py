@@ -135,7 +135,8 @@ class Registry:
         """Tools, by any of their names, that can also be called as a method of that name."""
         for opened in self.rooms:
             self._add(opened)
-        self.search_tools = [tool for tool in search_tools if profile.has_search_tool(tool)]
+        is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
+        self.search_tools = [tool for tool in search_tools if not is_complete or profile.names(tool)]
         for tool in self.search_tools:
             self._add_tool(tool, ANY_ROOM, self)
         self.formats = {name: ResultFormat(revision, info.as_json()) for name, revision in REVISIONS.items()}
