@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
@@ -37,7 +37,7 @@ from pentad.mcp.modern import ModernEra
 from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
-from pentad.mcp.tool_search import SEARCH_TOOLS
+from pentad.mcp.tool_search import SEARCH_TOOLS, ToolSearch
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
@@ -85,7 +85,9 @@ def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
 class Era:
     """Both protocol eras over one registry: what one endpoint serves."""
 
-    def __init__(self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile) -> None:
+    def __init__(
+        self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile, *, is_served: bool = True
+    ) -> None:
         settings = app.settings
         name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
         info = ServerInfo(name, version, title, "Directory, registers, agents, avatars and metrics for AI agents.")
@@ -93,8 +95,9 @@ class Era:
             rooms,
             info,
             page=settings.limits.list_page,
-            profile=replace(profile, read_only=True) if settings.read_only else profile,
+            profile=replace(profile, read_only=True) if settings.read_only and is_served else profile,
             search_tools=SEARCH_TOOLS,
+            search_service=partial(ToolSearch, caller=app.neighbours),
             confirm=ConfirmRules(settings.confirm),
         )
         self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations)
@@ -126,7 +129,7 @@ class App:
         self.jobs = JobQueue(database, clock)
         self.rooms: list[OpenRoom] = []
         self.owners = Owners(clock)
-        self.neighbours = InternalClient(lambda: self.all_rooms.dispatcher, self.principal_now)
+        self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
 
     def platform(self, room: Room[Any]) -> Platform:
         """The platform of one room."""
@@ -169,6 +172,17 @@ class App:
     def all_rooms(self) -> Era:
         return Era(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS)
 
+    @cached_property
+    def within(self) -> Era:
+        """All rooms for this process itself: verbs of the owner, and rooms that call one another.
+
+        A read-only server refuses its callers, who carry that with them, but not its owner.
+        """
+        profile = self.all_rooms.registry.profile
+        if not self.settings.read_only:
+            return self.all_rooms
+        return Era(self, self.rooms, "Pentad", replace(profile, read_only=False), is_served=False)
+
     def one_room(self, opened: OpenRoom) -> Era:
         return Era(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM)
 
@@ -185,8 +199,8 @@ class App:
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
     def client(self, era: Era | None = None) -> MemoryClient:
-        """A client in this process, of all rooms or of what `era` serves."""
-        return MemoryClient(lambda write: self.connection(write, transport="memory", era=era))
+        """The owner's client in this process, of all rooms or of what `era` serves."""
+        return MemoryClient(lambda write: self.connection(write, transport="memory", era=era or self.within))
 
     @cached_property
     def embedder(self) -> "MiniLM | RemoteEmbedder | None":

@@ -8,8 +8,8 @@ import pytest
 
 from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import open_app
-from pentad.settings.model import Settings
 from pentad.mcp.tool_search import SEARCH_TOOLS
+from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Wire, wire_name
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import HttpAnswer, send

@@ -118,6 +118,8 @@ class Tool:
     """The input schema where only reading is allowed, for a tool that otherwise reads and writes."""
     rare: frozenset[str]
     """Arguments that only detailed lists have. They are accepted everywhere."""
+    finds: str | None
+    """The argument that takes words to search for, if the search over all rooms uses this tool."""
     actions_of: ActionsOf
 
     def listing(self, *, detailed: bool = True, read_only: bool = False) -> dict[str, Any]:
@@ -240,6 +242,7 @@ def tool(
     listed: Listed = "everywhere",
     rare: Collection[str] = (),
     read_schema: Mapping[str, Any] | None = None,
+    finds: str | None = None,
     actions_of: ActionsOf = _named_action,
 ) -> Callable[[Function], Tool]:
     """Declare a tool.
@@ -251,6 +254,7 @@ def tool(
     Lists are paid for in every conversation: `listed="room"` keeps a seldom-used tool off lists of several rooms, and
     `rare` names arguments that only detailed lists have. Profiles select tools by `tags`. A tool with action
     `read` that also writes, after checking the right itself, says with `read_schema` what it takes without that right.
+    `finds` names the argument for words, and makes the tool part of the search over all rooms.
     """
 
     def declare(function: Function) -> Tool:
@@ -293,6 +297,7 @@ def tool(
             listed=listed,
             read_schema=read_schema,
             rare=frozenset(rare),
+            finds=finds,
             actions_of=actions_of,
         )
 

@@ -118,6 +118,7 @@ class Registry:
         page: int = 250,
         profile: Profile = SEVERAL_ROOMS,
         search_tools: Sequence[Tool] = (),
+        search_service: "Callable[[Registry], Any] | None" = None,
         confirm: ConfirmRules | None = None,
     ) -> None:
         self.info = info
@@ -137,8 +138,9 @@ class Registry:
             self._add(opened)
         is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
         self.search_tools = [tool for tool in search_tools if not is_complete or profile.names(tool)]
+        service = None if search_service is None else search_service(self)
         for tool in self.search_tools:
-            self._add_tool(tool, ANY_ROOM, self)
+            self._add_tool(tool, ANY_ROOM, service)
         self.formats = {name: ResultFormat(revision, info.as_json()) for name, revision in REVISIONS.items()}
         listings = [Right(bound.room, "read") for bound in self.listings]
         self._pages = ListPages(self._lists(), page, {"resources/list": listings})
@@ -242,9 +244,15 @@ class Registry:
         """A list as this caller may see it."""
         return self._pages.of(method, revision, principal)
 
+    def _is_listed(self, bound: BoundTool) -> bool:
+        """Search tools are listed where they are offered; those for small lists only there."""
+        if bound.room == ANY_ROOM:
+            return bound.declared.listed == "everywhere" or self.profile.lists == "search"
+        return self.profile.shows(bound.declared)
+
     def _lists(self) -> dict[str, list[ListEntry]]:
         tools = {bound.declared.name: bound for bound in self.tools.values()}  # aliases are not listed
-        listed = [one for one in tools.values() if one.room == ANY_ROOM or self.profile.shows(one.declared)]
+        listed = [one for one in tools.values() if self._is_listed(one)]
         return {
             "tools/list": [
                 ListEntry(Right(bound.room, bound.declared.action), partial(self.entry, bound)) for bound in listed

@@ -1,17 +1,19 @@
-"""The search tools: find a tool by what it does, read its schemas, and call it, without listing all tools.
+"""The search tools: find a tool by what it does, read its schemas, call it, and search all rooms at once.
 
-They belong to no room; their service is the registry of the endpoint. They show and run what the caller may use.
+With them a client needs no list of all tools. They belong to no room, and show and run what the caller may use.
 """
 
+import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
 from pydantic import BaseModel, Field
 
-from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
 from pentad.kernel.words import words
@@ -22,12 +24,33 @@ from pentad.mcp.messages import CallToolParams
 from pentad.mcp.registry import BoundTool, Registry
 
 CALL_TOOL: Final = "call_tool"
+ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
+"""Claude Code keeps these tools loaded, where it defers all others. Listed only in lists that have nothing else."""
 _MOST_FOUND: Final = 50
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STEM: Final = 4
 """Longer words match if they begin alike: `record` finds `records`, `delete` finds `deletes`."""
 _WEIGHTS: Final = (4, 3, 2, 1)
 """Of a word in the name, the title or tags, the first paragraph of the description, and anywhere else."""
+
+
+class ToolCaller(Protocol):
+    """Calls a tool with the rights, limits and audit entry of the caller; `InternalClient` does."""
+
+    async def call_tool(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSearch:
+    """The service of the search tools."""
+
+    registry: Registry
+    caller: ToolCaller
+
+    def usable(self, principal: Principal) -> list[BoundTool]:
+        """The tools of rooms that the caller may call here."""
+        tools = {bound.declared.name: bound for bound in self.registry.tools.values() if bound.room}
+        return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
 
 
 class SearchArguments(Arguments):
@@ -49,13 +72,13 @@ class FoundTools(BaseModel):
     total: int
 
 
-@tool("search_tools", title="Find tools", read_only=True, meta={"anthropic/alwaysLoad": True})
-async def search_tools(arguments: SearchArguments, call: Call[Registry]) -> FoundTools:
+@tool("search_tools", title="Find tools", read_only=True, meta=ALWAYS_LOADED)
+async def search_tools(arguments: SearchArguments, call: Call[ToolSearch]) -> FoundTools:
     """Find tools by what they do, best match first. Not all tools are listed: search here before you give up.
 
     Next: describe_tool for the schema, call_tool to run it.
     """
-    usable = [one for one in _usable(call.service, call.principal) if arguments.room in (None, one.room)]
+    usable = [one for one in call.service.usable(call.principal) if arguments.room in (None, one.room)]
     found = _ranked(arguments.query, usable)
     shown = [
         FoundTool(
@@ -73,17 +96,18 @@ class DescribeArguments(Arguments):
     name: Annotated[str, Field(max_length=100)]
 
 
-@tool("describe_tool", title="Describe a tool", read_only=True, meta={"anthropic/alwaysLoad": True})
-async def describe_tool(arguments: DescribeArguments, call: Call[Registry]) -> ToolResult:
+@tool("describe_tool", title="Describe a tool", read_only=True, meta=ALWAYS_LOADED)
+async def describe_tool(arguments: DescribeArguments, call: Call[ToolSearch]) -> ToolResult:
     """The complete description of a tool, with its input and output schema."""
-    bound = call.service.tools.get(arguments.name)
+    registry = call.service.registry
+    bound = registry.tools.get(arguments.name)
     if bound is None or not call.principal.may(bound.room, bound.declared.action):
-        names = [one.declared.name for one in _usable(call.service, call.principal)]
+        names = [one.declared.name for one in call.service.usable(call.principal)]
         raise NotFound(
             f"There is no tool {arguments.name[:100]!r} for you here.",
             hint=did_you_mean(arguments.name, names) or "search_tools finds tools by what they do.",
         )
-    return ToolResult(structured={"room": bound.room, **call.service.entry(bound, detailed=True)})
+    return ToolResult(structured={"room": bound.room, **registry.entry(bound, detailed=True)})
 
 
 class CallArguments(Arguments):
@@ -91,17 +115,47 @@ class CallArguments(Arguments):
     arguments: Annotated[dict[str, Any], Field(description="As its inputSchema says.", default_factory=dict)]
 
 
-@tool(
-    CALL_TOOL, title="Call a tool", action="read", destructive=True, open_world=True,
-    meta={"anthropic/alwaysLoad": True}, read_schema=None,
-)  # fmt: skip
+@tool(CALL_TOOL, title="Call a tool", action="read", destructive=True, open_world=True, meta=ALWAYS_LOADED)
 async def call_tool(arguments: CallArguments) -> ToolResult:
     """Run a tool that search_tools found, with the same checks as a direct call. Returns its result."""
     # The dispatcher unwraps every valid call before it gets here; only arguments that needed a repair remain.
     raise InvalidInput(f"`arguments` of {arguments.name[:100]!r} must be an object, not text.", hint="Send JSON.")
 
 
-SEARCH_TOOLS: Final = (search_tools, describe_tool, call_tool)
+class SearchRoomsArguments(Arguments):
+    query: Annotated[str, Field(min_length=1, max_length=500)]
+    rooms: Annotated[list[str] | None, Field(description="Default: all.")] = None
+    limit: Annotated[int, Field(ge=1, le=20, description="Per room.")] = 5
+
+
+@tool("search", title="Search all rooms", read_only=True, meta=ALWAYS_LOADED, listed="room")
+async def search(arguments: SearchRoomsArguments, call: Call[ToolSearch]) -> ToolResult:
+    """Search the content of all rooms by words. Returns the best matches of each room, and the tool that found them."""
+    tools = [
+        one
+        for one in call.service.usable(call.principal)
+        if one.declared.finds is not None and (arguments.rooms is None or one.room in arguments.rooms)
+    ]
+    found = await asyncio.gather(*(_search_room(one, arguments, call) for one in tools))
+    return ToolResult(structured={"rooms": found})
+
+
+async def _search_room(bound: BoundTool, arguments: SearchRoomsArguments, call: Call[ToolSearch]) -> Mapping[str, Any]:
+    declared = bound.declared
+    given: dict[str, Any] = {str(declared.finds): arguments.query}
+    if "limit" in declared.input_schema["properties"]:
+        given["limit"] = arguments.limit
+    found: dict[str, Any] = {"room": bound.room, "tool": declared.name, "arguments": given}
+    try:
+        result = await call.service.caller.call_tool(call.principal, declared.name, given)
+    except PentadError as error:
+        return {**found, "error": error.sentence()}
+    if result.get("isError"):
+        return {**found, "error": result["content"][0]["text"]}
+    return {**found, "found": result.get("structuredContent")}
+
+
+SEARCH_TOOLS: Final = (search_tools, describe_tool, call_tool, search)
 
 
 class _InnerCall(msgspec.Struct, forbid_unknown_fields=True):
@@ -121,12 +175,6 @@ def unwrapped(params: CallToolParams) -> CallToolParams:
     if bytes(inner.arguments)[:1] != b"{":
         return params
     return msgspec.structs.replace(params, name=inner.name, arguments=inner.arguments)
-
-
-def _usable(registry: Registry, principal: Principal) -> list[BoundTool]:
-    """The tools of rooms that the caller may call."""
-    tools = {bound.declared.name: bound for bound in registry.tools.values() if bound.room}
-    return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
 
 
 def _ranked(query: str, tools: list[BoundTool]) -> list[BoundTool]:

@@ -72,7 +72,7 @@ class AgentList(BaseModel):
 
 
 @tool(
-    "agents_list", title="Find agents", read_only=True, tags=("search",),
+    "agents_list", title="Find agents", read_only=True, tags=("search",), finds="query",
     rare=("auth_scheme", "dialect", "mcp_context", "tee", "tee_type", "extension"),
 )  # fmt: skip
 async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList:

@@ -171,7 +171,8 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
 
 
 @tool(
-    "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(), tags=("search",),
+    "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(),
+    tags=("search",), finds="query",
     rare=("annotations", "descriptions", "exclude", "verified", "trusted", "id_version"),
     output_schema=output_schema(FoundRecords),
 )  # fmt: skip
