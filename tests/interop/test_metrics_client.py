@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).with_name("metrics_client.py")
 
 @pytest.mark.requirement("metrics:doc:sse")
 def test_the_sdks_old_client_is_served(sdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PENTAD_METRICS_SSE", "true")
+    monkeypatch.setenv("PENTAD_HTTP_SSE", "true")
     with serving("metrics") as server:
         address = server.url.replace("/mcp", "/sse")
         finished = subprocess.run(
