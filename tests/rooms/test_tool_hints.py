@@ -22,8 +22,8 @@ EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS], ids=lambda
 SEVERAL_ACTIONS = ("registers", "schemas", "objects", "agntcy_oasf_import_record", "call_tool")
 """Tools that need the right to read to be called at all, and more for some of what they do."""
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
-OWN_BOOKS = re.compile(r"^(audit|call_totals|jobs|signals|sqlite_)")
-"""Tables in which the server keeps its own accounts: who called, what is to be done."""
+OWN_BOOKS = re.compile(r"^(audit|call_totals|jobs|search_|signals|sqlite_)")
+"""Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed."""
 
 
 @EVERY_TOOL

@@ -118,7 +118,9 @@ class CallArguments(Arguments):
 @tool(CALL_TOOL, title="Call a tool", action="read", destructive=True, open_world=True, meta=ALWAYS_LOADED)
 async def call_tool(arguments: CallArguments) -> ToolResult:
     """Run a tool that search_tools found, with the same checks as a direct call. Returns its result."""
-    # The dispatcher unwraps every valid call before it gets here; only arguments that needed a repair remain.
+    # The dispatcher unwraps every valid call before it gets here.
+    if arguments.name == CALL_TOOL:
+        raise InvalidInput(f"{CALL_TOOL} does not call itself.", hint="Name the tool to run.")
     raise InvalidInput(f"`arguments` of {arguments.name[:100]!r} must be an object, not text.", hint="Send JSON.")
 
 
@@ -172,7 +174,7 @@ def unwrapped(params: CallToolParams) -> CallToolParams:
         inner = _decode_inner(params.arguments)
     except msgspec.MsgspecError:
         return params
-    if bytes(inner.arguments)[:1] != b"{":
+    if inner.name == CALL_TOOL or bytes(inner.arguments)[:1] != b"{":
         return params
     return msgspec.structs.replace(params, name=inner.name, arguments=inner.arguments)
 
