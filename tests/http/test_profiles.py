@@ -203,7 +203,10 @@ async def test_what_is_no_call_is_refused_with_a_reason(team: Closed, wire: Wire
         ({"name": "add", "arguments": [1]}, "arguments"),
         ({"name": "add", "arguments": '{"a": 1, "b": 2}'}, "must be an object, not text"),
         ({"name": "add", "argument": {}}, "Did you mean 'arguments'?"),
-        ({"name": "call_tool", "arguments": {"name": "add", "arguments": {"a": 1, "b": 2}}}, "call_tool does not call itself"),
+        (
+            {"name": "call_tool", "arguments": {"name": "add", "arguments": {"a": 1, "b": 2}}},
+            "call_tool does not call itself",
+        ),
     ]
     for arguments, said in wrong:
         reply = await client.call("call_tool", arguments)
