@@ -135,10 +135,9 @@ async def test_the_owner_of_the_store_still_writes_with_the_command_line(tmp_pat
         given = {"action": "create", "data": {"title": "Mine"}}
         result = await client.request("tools/call", {"name": "registers", "arguments": given})
         assert result["isError"] is False
-    async with open_app(Settings(data=tmp_path, rooms=("registers",), read_only=True)) as app:
-        async with connected_in_memory(app, MEMORY, {}) as stdio:
-            refused = await stdio.call("registers", given)
-            assert refused.result["isError"] is True
+    settings = Settings(data=tmp_path, rooms=("registers",), read_only=True)
+    async with open_app(settings) as app, connected_in_memory(app, MEMORY, {}) as stdio:
+        assert (await stdio.call("registers", given)).result["isError"] is True
 
 
 @pytest.mark.requirement("tools:read-only:principal")

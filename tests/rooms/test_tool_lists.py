@@ -1,4 +1,4 @@
-"""What `tools/list` costs a client: every endpoint, profile and revision, with all rooms open. Prints the sizes (-s)."""
+"""What `tools/list` costs a client: every endpoint, profile and revision, with all rooms open. `-s` shows the sizes."""
 
 import json
 from collections.abc import AsyncIterator

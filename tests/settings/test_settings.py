@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp.profiles import Profile
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.finder import find_rooms
 from pentad.rooms.metrics.settings import MetricsSettings
@@ -439,3 +440,20 @@ def test_proxies_origins_and_public_pages_come_from_the_settings(home: Path) -> 
     assert not found.proxies().trust("11.1.2.3")
     assert found.is_public("openapi")
     assert not found.is_public("metrics")
+
+
+@pytest.mark.requirement("tools:profiles:settings")
+def test_profiles_are_tables_and_their_mistakes_are_named(home: Path) -> None:
+    found = load(home, toml="[profiles.support]\nrooms = ['avatars']\ntools = ['objects']\nread_only = true")
+    assert found.profiles == {"support": Profile(rooms=("avatars",), tools=("objects",), read_only=True)}
+    (line,) = (one for one in list_settings(found) if one.path == "profiles")
+    assert line.value == "support=avatars objects (read-only)"
+    for toml, said in (
+        ("[profiles.x]\nroom = ['a']", "'room' is none of them"),
+        ("[profiles.x]\nlists = 'some'", "one of all, common, search"),
+        ("profiles = 3", "a table"),
+        ("[profiles.core]\nrooms = ['a']", "built in"),
+    ):
+        with pytest.raises(Misconfigured) as caught:
+            load(home, toml=toml)
+        assert said in caught.value.sentence()
