@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.conformance.server import REPOSITORY
 
 SDK = "mcp==2.3.0"
+SDK_1 = "mcp==1.30.0"
 DIRECTORY_CLIENT = "agntcy-dir==1.0.0"
 AGENTVAULT = ("agentvault==0.2.1", "agentvault-server-sdk==0.1.1", "uvicorn")
 A2A = ("a2a-sdk[http-server,signing]==1.3.0", "uvicorn")
@@ -20,6 +21,11 @@ A2A = ("a2a-sdk[http-server,signing]==1.3.0", "uvicorn")
 def sdk_python() -> Path:
     """An interpreter that has the official SDK and nothing of Pentad."""
     return _python_with(SDK)
+
+
+def sdk_1_python() -> Path:
+    """An interpreter that has the official SDK's first major version and nothing of Pentad."""
+    return _python_with(SDK_1)
 
 
 def directory_python() -> Path:
