@@ -99,7 +99,10 @@ async def test_tags_select_within_rooms(make_app: AppMaker) -> None:
 @pytest.mark.requirement("tools:profiles:selection")
 async def test_a_tool_outside_the_selection_is_unknown_also_to_call_tool(team: Closed, wire: Wire) -> None:
     client = await client_of(team, "/mcp/notes", wire=wire)
-    assert (await client.call("wipe")).error["code"] == -32602
+    unknown = (await client.call("wipe")).error
+    assert (unknown["code"], unknown["message"]) == (
+        -32602, "Unknown tool: 'wipe'. This profile offers some tools only; /mcp has all.",
+    )  # fmt: skip
     small = await client_of(team, "/mcp/small", wire=wire)
     assert (await small.call("call_tool", {"name": "page"})).error["code"] == -32602
     found = (await small.call("search_tools", {"query": "hello page"})).result["content"][0]["text"]

@@ -43,6 +43,11 @@ class Profile:
             return False
         return (not self.rooms or room in self.rooms) and (not self.tags or not tool.tags.isdisjoint(self.tags))
 
+    @property
+    def is_selection(self) -> bool:
+        """Whether some tools are left out altogether."""
+        return bool(self.rooms or self.tags or self.tools)
+
     def shows(self, tool: "Tool") -> bool:
         """Whether a selected tool of a room is listed."""
         return self.lists == "all" or (self.lists == "common" and tool.listed == "everywhere")

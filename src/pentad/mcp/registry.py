@@ -221,8 +221,14 @@ class Registry:
     def tool(self, name: str, principal: Principal) -> BoundTool:
         if (bound := self.tools.get(name)) is None:
             usable = [known for known, one in self.tools.items() if principal.may(one.room, one.declared.action)]
-            raise _unknown("tool", name, usable)
+            raise _unknown("tool", name, usable, self._elsewhere())
         return bound
+
+    def _elsewhere(self) -> str:
+        """Where other tools are."""
+        if self.search_tools:
+            return " search_tools finds tools by what they do."
+        return " This profile offers some tools only; /mcp has all." if self.profile.is_selection else ""
 
     def prompt(self, name: str, principal: Principal) -> Bound[Prompt]:
         if (bound := self.prompts.get(name)) is None:
@@ -286,7 +292,8 @@ def _put(table: dict[str, Any], name: str, entry: Any, what: str) -> None:
     table[name] = entry
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> ProtocolError:
+def _unknown(kind: str, name: str, known: Sequence[str], more: str = "") -> ProtocolError:
     guess = did_you_mean(name, known)
     short = name if len(name) <= 100 else name[:97] + "..."
-    return ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {short!r}.{' ' + guess if guess else ''}", {"name": short})
+    text = f"Unknown {kind}: {short!r}.{' ' + guess if guess else more}"
+    return ProtocolError(INVALID_PARAMS, text, {"name": short})

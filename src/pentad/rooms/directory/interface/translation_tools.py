@@ -15,6 +15,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.compact_schema import without_properties
 from pentad.mcp.declarations import ToolResult, input_schema_of, tool
+from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.directory.interface.tool_results import (
     ExportedRecord,
     ImportedRecord,
@@ -83,6 +84,7 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
     except InvalidInput as error:
         return tool_result(ImportedRecord(error_message=failure_text("Failed to parse source data JSON", error)))
     if arguments.push and not call.principal.may("directory", "write"):
+        refuse_read_only(call.principal)
         raise Forbidden(
             "Storing a record needs the right to write.", hint="Leave push out, or ask for directory:write."
         )
