@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
@@ -27,13 +28,16 @@ from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import SubscriptionHub
+from pentad.mcp.confirmations import Confirmations, ConfirmRules
 from pentad.mcp.connection import Connection, MemoryClient, Write
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.internal_client import InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
 from pentad.mcp.modern import ModernEra
+from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
+from pentad.mcp.tool_search import SEARCH_TOOLS, ToolSearch
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
@@ -89,11 +93,22 @@ def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
 class Era:
     """Both protocol eras over one registry: what one endpoint serves."""
 
-    def __init__(self, app: "App", rooms: list[OpenRoom], title: str) -> None:
+    def __init__(
+        self, app: "App", rooms: list[OpenRoom], title: str, profile: Profile, *, is_served: bool = True
+    ) -> None:
+        settings = app.settings
         name, version = (len(rooms) == 1 and rooms[0].room.identity) or ("pentad", __version__)
         info = ServerInfo(name, version, title, "Directory, registers, agents, avatars and metrics for AI agents.")
-        self.registry = Registry(rooms, info, page=app.settings.limits.list_page)
-        self.dispatcher = Dispatcher(self.registry, app.settings.limits, app.record)
+        self.registry = Registry(
+            rooms,
+            info,
+            page=settings.limits.list_page,
+            profile=replace(profile, read_only=True) if settings.read_only and is_served else profile,
+            search_tools=SEARCH_TOOLS,
+            search_service=partial(ToolSearch, caller=app.neighbours),
+            confirm=ConfirmRules(settings.confirm),
+        )
+        self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations)
         self.legacy = LegacyEra(self.dispatcher, app.pending_requests)
         self.modern = ModernEra(self.dispatcher, app.sealer, app.hub, app.stopping)
 
@@ -117,11 +132,12 @@ class App:
         self.pending_requests = PendingRequests(database)
         self.hub = SubscriptionHub(database, settings.limits.streams_per_principal)
         self.sealer = StateSealer(state_keys, clock)
+        self.confirmations = Confirmations(database, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.jobs = JobQueue(database, clock)
         self.rooms: list[OpenRoom] = []
         self.owners = Owners(clock)
-        self.neighbours = InternalClient(lambda: self.all_rooms.dispatcher, self.principal_now)
+        self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
 
     def platform(self, room: Room[Any]) -> Platform:
         """The platform of one room."""
@@ -162,22 +178,37 @@ class App:
 
     @cached_property
     def all_rooms(self) -> Era:
-        return Era(self, self.rooms, "Pentad")
+        return Era(self, self.rooms, "Pentad", ONE_ROOM if len(self.rooms) == 1 else SEVERAL_ROOMS)
+
+    @cached_property
+    def within(self) -> Era:
+        """All rooms for this process itself: verbs of the owner, and rooms that call one another.
+
+        A read-only server refuses its callers, who carry that with them, but not its owner.
+        """
+        profile = self.all_rooms.registry.profile
+        if not self.settings.read_only:
+            return self.all_rooms
+        return Era(self, self.rooms, "Pentad", replace(profile, read_only=False), is_served=False)
 
     def one_room(self, opened: OpenRoom) -> Era:
-        return Era(self, [opened], f"Pentad: {opened.room.name}")
+        return Era(self, [opened], f"Pentad: {opened.room.name}", ONE_ROOM)
 
     def one_part(self, part: OpenRoom) -> Era:
-        return Era(self, [part], part.room.title)
+        return Era(self, [part], part.room.title, ONE_ROOM)
+
+    def profile(self, name: str) -> Era:
+        """All rooms as far as a profile selects them; NotFound if there is none of that name."""
+        return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles))
 
     def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
         """A conversation with a local client over one connection: on all rooms, or on what `era` serves."""
         era = era or self.all_rooms
         return Connection(era.legacy, era.modern, self.hub, write, limits=self.settings.limits, transport=transport)
 
-    def client(self) -> MemoryClient:
-        """A client in this process."""
-        return MemoryClient(lambda write: self.connection(write, transport="memory"))
+    def client(self, era: Era | None = None) -> MemoryClient:
+        """The owner's client in this process, of all rooms or of what `era` serves."""
+        return MemoryClient(lambda write: self.connection(write, transport="memory", era=era or self.within))
 
     @cached_property
     def embedder(self) -> "MiniLM | RemoteEmbedder | None":

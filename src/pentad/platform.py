@@ -127,10 +127,6 @@ def _nothing_is_public(method: str, path: str) -> bool:
     return False
 
 
-def _no_mounts() -> "Sequence[Mount]":
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Mount:
     """One place where a room answers beside its tools, and the rules there. Give exactly one of these:
@@ -203,8 +199,6 @@ class MountContext:
     """Adds a call to the audit trail."""
     stopping: asyncio.Event
     """Set when the server stops: streams and servers have to end."""
-    http_sse: Callable[[], Sequence[Mount]] = _no_mounts
-    """The transport of 2024-11-05 in front of `/mcp`, for rooms whose settings ask for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """`pentad list` and `pentad call`, in process, on a room that has one of everything."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.processes import ROOM, run
+from tests.conformance.server import environment, pentad
 
 HERE = ("--rooms", ROOM, "--data", "d")
 
@@ -74,3 +76,48 @@ def test_arguments_come_from_a_file_from_stdin_and_from_words(tmp_path: Path) ->
     assert from_file.stderr == from_stdin.stderr
     assert "nothing_such" in from_file.stderr
     assert run("call", "test_simple_text", "--args", "-", *HERE, home=tmp_path, stdin="[]").returncode == 2
+
+
+PROFILE = """
+[profiles.names]
+rooms = ["directory"]
+tools = ["objects", "search_tools"]
+read_only = true
+"""
+
+
+@pytest.mark.requirement("cli:profile")
+def test_the_tools_of_a_profile_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "pentad.toml").write_text(PROFILE, encoding="utf-8")
+    here = ("--rooms", "directory,registers", "--data", "d", "--json")
+
+    def names(*arguments: str) -> list[str]:
+        return [one["name"] for one in json.loads(run("list", "tools", *arguments, *here, home=tmp_path).stdout)]
+
+    assert {"objects", "directory_delete", "agntcy_dir_push_record"} <= set(names())
+    assert names("--profile", "core") == ["search_tools", "describe_tool", "call_tool", "search"]
+    own = names("--profile", "names")
+    assert {"objects", "directory_diff", "search_tools"} <= set(own)
+    assert not {"registers", "directory_delete", "call_tool"} & set(own)
+    unknown = run("list", "tools", "--profile", "nmaes", *here, home=tmp_path)
+    assert (unknown.returncode, "'names'" in unknown.stderr) == (3, True)
+
+
+@pytest.mark.requirement("cli:profile")
+def test_a_tool_that_is_not_listed_is_called_all_the_same(tmp_path: Path) -> None:
+    here = ("--rooms", "directory,agents", "--data", "d")
+    called = run("call", "agents_lint_context", 'context={"items": {}}', "--json", *here, home=tmp_path)
+    assert json.loads(called.stdout)["structuredContent"]["valid"] is True
+    wrong = run("call", "agents_lint_contxt", *here, home=tmp_path)
+    assert (wrong.returncode, "'agents_lint_context'" in wrong.stderr) == (3, True)
+
+
+@pytest.mark.requirement("cli:profile")
+def test_a_profile_is_served_over_stdio(tmp_path: Path) -> None:
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    child = subprocess.run(
+        [pentad(), "mcp", "serve", "--profile", "core", "--rooms", "directory,registers", "--data", str(tmp_path)],
+        input=asked, cwd=tmp_path, env=environment(), capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    (line,) = child.stdout.splitlines()
+    assert [tool["name"] for tool in json.loads(line)["result"]["tools"]][:2] == ["search_tools", "describe_tool"]

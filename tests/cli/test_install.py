@@ -11,7 +11,7 @@ import tomlkit
 from click.testing import CliRunner
 
 from pentad.cli.install import install
-from pentad.kernel.errors import Misconfigured, PentadError
+from pentad.kernel.errors import Misconfigured, NotFound, PentadError
 from pentad.mcp_clients.clients import CLIENTS, HttpServer, Machine, StdioServer
 from pentad.mcp_clients.json_editor import parse
 
@@ -204,3 +204,17 @@ def test_each_system_has_its_own_place(tmp_path: Path, system: str, name: str, e
 
 def test_the_names_offered_are_the_clients_that_exist() -> None:
     assert tuple(CLIENTS) == tuple(CLIENTS)
+
+
+@pytest.mark.requirement("cli:profile")
+def test_a_profile_becomes_a_flag_or_an_address(home: Path) -> None:
+    (home / "pentad.toml").write_text("[profiles.support]\nrooms = ['avatars']\n", encoding="utf-8")
+    run_install("claude-code", "--profile", "support")
+    entry = content(home / FILES["claude-code"])["mcpServers"]["pentad"]
+    assert entry["args"][-2:] == ["--profile", "support"]
+    run_install("cursor", "--http", "--profile", "core")
+    assert content(home / FILES["cursor"])["mcpServers"]["pentad"]["url"] == "http://127.0.0.1:8700/mcp/core"
+    with pytest.raises(Misconfigured, match="both choose an address"):
+        run_install("cursor", "--http", "--profile", "core", "--rooms", "metrics")
+    with pytest.raises(NotFound, match="no profile 'sport'"):
+        run_install("cursor", "--profile", "sport")

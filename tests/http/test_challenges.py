@@ -23,6 +23,9 @@ WELL_KNOWN = "/.well-known/oauth-protected-resource"
 EVERY_ROOM = "directory:read registers:read agents:read avatars:read metrics:read"
 PATHS: dict[str, tuple[str, str]] = {
     "/mcp": ("POST", EVERY_ROOM),
+    "/mcp/core": ("POST", EVERY_ROOM),
+    "/mcp/read-only": ("POST", EVERY_ROOM),
+    "/mcp/nobodys-profile": ("POST", EVERY_ROOM),
     "/rooms/directory/mcp": ("POST", "directory:read"),
     "/rooms/avatars/somebody/mcp": ("POST", "avatars:read"),
     "/api/mcp": ("POST", "registers:read"),

@@ -8,6 +8,7 @@ import pytest
 
 from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import open_app
+from pentad.mcp.tool_search import SEARCH_TOOLS
 from pentad.settings.model import Settings
 from tests.behaviour.clients import HTTP_MODERN, SESSION, Wire, wire_name
 from tests.behaviour.connecting import connect_http, front_of
@@ -120,7 +121,8 @@ async def test_a_key_with_one_scope_is_shown_one_room(whole: Whole, wire: Wire) 
         templates = await client.everything("resources/templates/list", "resourceTemplates")
     finally:
         await client.close()
-    assert tools == {tool.name for tool in room.tools if tool.action == "read"}
+    listed = {tool.name for tool in room.tools if tool.action == "read" and tool.listed == "everywhere"}
+    assert tools == listed | {tool.name for tool in SEARCH_TOOLS if tool.listed == "everywhere"}
     assert prompts == {prompt.name for prompt in room.prompts}
     shown = {one.get("uri", one.get("uriTemplate", "")).partition(":")[0] for one in (*resources, *templates)}
     assert shown == {"directory", "oasf"}

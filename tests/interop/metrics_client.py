@@ -16,12 +16,13 @@ from mcp.client.sse import sse_client
 async def look(url: str) -> dict[str, object]:
     async with sse_client(url) as (read, write), ClientSession(read, write) as session:
         begun = await session.initialize()
+        server = begun.server_info if hasattr(begun, "server_info") else begun.serverInfo  # 2.x and 1.x
         tools = await session.list_tools()
         asked = {"collectorId": "host", "metricKey": "memory.total"}
         figures = await session.call_tool("getPlatformMetricsByKey", asked)
         refused = await session.call_tool("getPlatformMetricsByCollector", {"collector": "hsot"})
         return {
-            "server": begun.server_info.name,
+            "server": server.name,
             "tools": [tool.name for tool in tools.tools],
             "figures": json.loads(figures.content[0].text),
             "refused": refused.content[0].text,

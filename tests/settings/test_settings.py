@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp.profiles import Profile
 from pentad.net.policy import FetchPolicy
 from pentad.rooms.finder import find_rooms
 from pentad.rooms.metrics.settings import MetricsSettings
@@ -153,11 +154,11 @@ def test_a_slip_in_a_rooms_table_is_refused_with_what_would_do(home: Path, toml:
 
 @pytest.mark.requirement("settings:rooms:checked")
 def test_a_value_of_a_room_that_does_not_fit_is_reported_with_its_file_or_variable(home: Path) -> None:
-    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.sse \(file .*pentad\.toml\)"):
-        load(home, toml="[rooms.metrics]\nsse = 'perhaps'")
+    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.plain_methods \(file .*pentad\.toml\)"):
+        load(home, toml="[rooms.metrics]\nplain_methods = 'perhaps'")
     (home / "here" / "pentad.toml").unlink()
-    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_SSE has a value"):
-        load(home, PENTAD_METRICS_SSE=SECRET)
+    with pytest.raises(Misconfigured, match=r"^PENTAD_METRICS_PLAIN_METHODS has a value"):
+        load(home, PENTAD_METRICS_PLAIN_METHODS=SECRET)
     with pytest.raises(Misconfigured, match=r"^DIRECTORY_CLIENT_OIDC_CALLBACK_PORT has a value") as caught:
         resolve_room(
             load(home, DIRECTORY_CLIENT_OIDC_CALLBACK_PORT=SECRET), "directory", declared_settings("directory")
@@ -495,3 +496,20 @@ def test_a_slip_in_the_identity_provider_ends_the_start(home: Path, toml: str, s
 def test_a_session_that_would_end_at_once_is_refused(home: Path, name: str) -> None:
     with pytest.raises(Misconfigured):
         load(home, toml=f"[login]\n{name} = 0\n")
+
+
+@pytest.mark.requirement("tools:profiles:settings")
+def test_profiles_are_tables_and_their_mistakes_are_named(home: Path) -> None:
+    found = load(home, toml="[profiles.support]\nrooms = ['avatars']\ntools = ['objects']\nread_only = true")
+    assert found.profiles == {"support": Profile(rooms=("avatars",), tools=("objects",), read_only=True)}
+    (line,) = (one for one in list_settings(found) if one.path == "profiles")
+    assert line.value == "support=avatars objects (read-only)"
+    for toml, said in (
+        ("[profiles.x]\nroom = ['a']", "'room' is none of them"),
+        ("[profiles.x]\nlists = 'some'", "one of all, common, search"),
+        ("profiles = 3", "a table"),
+        ("[profiles.core]\nrooms = ['a']", "built in"),
+    ):
+        with pytest.raises(Misconfigured) as caught:
+            load(home, toml=toml)
+        assert said in caught.value.sentence()

@@ -58,10 +58,12 @@ def call(
 async def _call(target: "Target", tool: str, words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     async with target.open() as client:
         tools = {entry["name"]: entry for entry in await client.list_all("tools/list", "tools")}
-        if tool not in tools:
+        if "describe_tool" in tools:  # the list is not complete
+            found = await client.call_tool("describe_tool", {"name": tool})
+        elif (found := tools.get(tool)) is None:
             meant = did_you_mean(tool, tools) or "`pentad list tools` shows all of them."
             raise NotFound(f"There is no tool {tool!r}.", hint=meant)
-        arguments = {**given, **arguments_from_words(words, tools[tool]["inputSchema"])}
+        arguments = {**given, **arguments_from_words(words, found["inputSchema"])}
         return await client.request("tools/call", {"name": tool, "arguments": arguments})
 
 

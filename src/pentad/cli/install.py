@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp.profiles import find_profile
 from pentad.mcp_clients.clients import CLIENTS, TOKEN_VARIABLE, Client, HttpServer, Machine, Server, StdioServer
 from pentad.mcp_clients.json_editor import JsonEditor
 from pentad.settings.model import Settings
-from pentad.terminal.options import settings_options
+from pentad.terminal.options import profile_option, settings_options
 from pentad.terminal.output import print_text, say, warn
 from pentad.terminal.program import uvx_command
 
@@ -21,15 +22,18 @@ from pentad.terminal.program import uvx_command
 @click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option("--print", "only_print", is_flag=True, help="Show the snippet and change nothing.")
 @click.option("--http", is_flag=True, help="Connect to a running server instead of starting one for each client.")
+@profile_option
 @settings_options("rooms", "data")
-def install(client: str, only_print: bool, http: bool, settings: Settings) -> None:
+def install(client: str, only_print: bool, http: bool, profile: str | None, settings: Settings) -> None:
     """Add Pentad to an MCP client's configuration.
 
     Only Pentad's entry in the file changes; the old file is kept as FILE.bak. With --http the client connects to the
     address of the settings host and port (or public_url) with an API key.
     """
     chosen = CLIENTS[client]
-    servers = _http_servers(settings) if http else {"pentad": _stdio_server(settings)}
+    if profile is not None:
+        find_profile(profile, settings.profiles)
+    servers = _http_servers(settings, profile) if http else {"pentad": _stdio_server(settings, profile)}
     if only_print:
         print_text(chosen.snippet(servers))
     else:
@@ -66,7 +70,7 @@ def _install(client: Client, servers: Mapping[str, Server]) -> None:
     say(client.next_step)
 
 
-def _stdio_server(settings: Settings) -> StdioServer:
+def _stdio_server(settings: Settings, profile: str | None) -> StdioServer:
     if settings.origin("database").layer == "environment":
         warn("The client does not see your PENTAD_DATABASE: give it that variable too.")
     command, *first = _command()
@@ -75,12 +79,16 @@ def _stdio_server(settings: Settings) -> StdioServer:
         args += ["--data", str(settings.data)]
     if settings.rooms:
         args += ["--rooms", ",".join(settings.rooms)]
+    if profile is not None:
+        args += ["--profile", profile]
     return StdioServer(command, tuple(args))
 
 
-def _http_servers(settings: Settings) -> dict[str, Server]:
+def _http_servers(settings: Settings, profile: str | None) -> dict[str, Server]:
+    if profile is not None and settings.rooms:
+        raise Misconfigured("--rooms and --profile both choose an address.", hint="Leave one of them out.")
     if not settings.rooms:
-        return {"pentad": HttpServer(settings.url("/mcp"))}
+        return {"pentad": HttpServer(settings.url("/mcp" if profile is None else f"/mcp/{profile}"))}
     if foreign := [room for room in settings.rooms if ":" in room]:
         raise Misconfigured(f"{foreign[0]!r} has no address of its own.", hint="Name rooms as they are served.")
     return {f"pentad-{room}": HttpServer(settings.url(f"/rooms/{room}/mcp")) for room in settings.rooms}

@@ -9,7 +9,7 @@ import click
 from pentad.kernel.errors import NotFound
 from pentad.kernel.names import did_you_mean
 from pentad.terminal.launcher import launcher
-from pentad.terminal.options import json_option, settings_options
+from pentad.terminal.options import json_option, profile_option, settings_options
 from pentad.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -26,16 +26,17 @@ _LISTS: Final = {
 @click.command("list")
 @click.argument("what", type=click.Choice(list(_LISTS)))
 @click.option("--room", metavar="R", help="Of one room only.")
+@profile_option
 @json_option
 @settings_options("rooms", "data", "database")
-def listing(what: str, room: str | None, as_json: bool, settings: "Settings") -> None:
-    """List tools, resources or prompts.
+def listing(what: str, room: str | None, profile: str | None, as_json: bool, settings: "Settings") -> None:
+    """List tools, resources or prompts: all of them, or what a client of a profile is shown.
 
     --json shows each with everything a client receives, including its schema.
     """
     if room is not None:
         settings = dataclasses.replace(settings, rooms=(_room_of(settings, room),))
-    entries = asyncio.run(_entries(settings, what))
+    entries = asyncio.run(_entries(settings, what, profile or "full"))
     if as_json:
         print_json(entries)
         return
@@ -56,8 +57,8 @@ def _room_of(settings: "Settings", name: str) -> str:
     return places[name]
 
 
-async def _entries(settings: "Settings", what: str) -> list[dict[str, Any]]:
-    async with launcher().open_app(settings) as app, app.client() as client:
+async def _entries(settings: "Settings", what: str, profile: str) -> list[dict[str, Any]]:
+    async with launcher().open_app(settings) as app, app.client(app.profile(profile)) as client:
         rooms = _room_by_name(app, what)
         found = [entry for method, key in _LISTS[what] for entry in await client.list_all(method, key)]
         return [{"room": rooms.get(_name(entry)), **entry} for entry in found]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pentad.terminal.options import settings_options
+from pentad.terminal.options import profile_option, settings_options
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -27,22 +27,23 @@ def mcp() -> None:
 
 
 @mcp.command()
+@profile_option
 @settings_options("rooms", "data", "database", logs_warnings=True, running="fallback")
-def serve(settings: "Settings") -> None:
+def serve(profile: str | None, settings: "Settings") -> None:
     """Serve one client over stdin and stdout until its input ends."""
     from pentad.logs import configure_logging, log_warnings
 
     configure_logging(settings.log.level, settings.log.format)
     log_warnings(settings.warnings)
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_serve(settings))
+        asyncio.run(_serve(settings, profile))
 
 
-async def _serve(settings: "Settings") -> None:
+async def _serve(settings: "Settings", profile: str | None) -> None:
     from pentad.app import open_app
 
     async with open_app(settings) as app:
-        await _serve_until_stopped(app)
+        await _serve_until_stopped(app, None if profile is None else app.profile(profile))
 
 
 async def serve_part(settings: "Settings", room: str, part_of: "Callable[[OpenRoom], Awaitable[OpenRoom]]") -> None:

@@ -14,7 +14,7 @@ from pentad.http.protected_resources import ProtectedResources
 
 
 def http_application(app: App) -> Front:
-    """All rooms on `/mcp`, each on `/rooms/<room>/mcp` and at its mounts, and the ordinary routes."""
+    """All rooms on `/mcp`, profiles below it, each room on `/rooms/<room>/mcp` and at its mounts, and the routes."""
     settings = app.settings
     resources = ProtectedResources(
         [opened.room.name for opened in app.rooms],
@@ -24,7 +24,9 @@ def http_application(app: App) -> Front:
         issuers=[issuer.issuer for issuer in settings.trusted_issuers() if is_safe_url(issuer.issuer)],
     )
     is_open = settings.auth == "none"
-    credentials = CredentialsGuard(None if is_open else app.authenticator, app.anonymous.logins)
+    credentials = CredentialsGuard(
+        None if is_open else app.authenticator, app.anonymous.logins, read_only=settings.read_only
+    )
     mounts = MountTable(app, resources, credentials)
     return Front(
         mounts,

@@ -189,7 +189,7 @@ class Front:
                 principal = await self._verify(scope, headers)
             elif principal is ANONYMOUS and self._browsers is not None and not for_clients:
                 session = await self._browsers.session(scope, headers)
-                principal = session.principal
+                principal = self._credentials.limited(session.principal)
                 send = self._browsers.with_cookie(session, scope, headers, send)
             if session is not None and wants_page(headers):
                 send = _ask_for_login(scope, session, send)

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,11 +18,13 @@ from pentad.http.routes import all_routes
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.lru import LruCache
 from pentad.mcp.http_exchange import Endpoint, HttpExchange
+from pentad.mcp.profiles import BUILT_IN, Profile, find_profile
 from pentad.mcp.rights import check_right
 from pentad.mcp.streamable_http import McpEndpoint
 from pentad.platform import AsgiApp, Mount, OpenRoom
 
 _PARTS_KEPT: Final = 256
+_PROFILES: Final = "/mcp/"
 
 
 class MountTable:
@@ -35,7 +37,7 @@ class MountTable:
         self.parts: list[PartMount] = []
         self.apps: dict[str, MountedApp] = {}
         self.any_origin: list[str] = []
-        context = mount_context(app, http_sse=HttpSse(self.endpoints["/mcp"]).mounts)
+        context = mount_context(app)
         mounts = [
             (opened, mount)
             for opened in app.rooms
@@ -44,6 +46,14 @@ class MountTable:
         for opened in app.rooms:
             path = f"/rooms/{opened.room.name}/mcp"
             self.endpoints[path] = mcp_endpoint(app, path, app.one_room(opened))
+        for name in (*BUILT_IN, *app.settings.profiles):
+            path = f"{_PROFILES}{name}"
+            era = app.profile(name)
+            self.endpoints[path] = mcp_endpoint(app, path, era)
+            resources.add_profile(path, [opened.room.name for opened in era.registry.rooms])
+        if app.settings.http_sse:
+            for mount in HttpSse(self.endpoints["/mcp"]).mounts():
+                self._add("", mount, resources)
         for opened, mount in mounts:
             self._add(opened.room.name, mount, resources)
             if mount.server is not None and not opened.room.has_port:
@@ -72,6 +82,8 @@ class MountTable:
         known = self._endpoints.get(path)
         if known is not None:
             return known
+        if path.startswith(_PROFILES):
+            return NoProfile(path.removeprefix(_PROFILES).rstrip("/"), self._app.settings.profiles)
         return next((found for part in self.parts if (found := part.match(path)) is not None), None)
 
     def is_resource(self, path: str) -> bool:
@@ -108,6 +120,20 @@ class MountedApp:
     serve: AsgiApp
     is_public: Callable[[str, str], bool]
     error_response: Callable[[PentadError, str], tuple[int, bytes]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoProfile:
+    """Below `/mcp/`, where no profile has that name: callers with credentials learn which there are."""
+
+    name: str
+    own: Mapping[str, Profile]
+
+    async def post(self, exchange: HttpExchange) -> None:
+        del exchange
+        find_profile(self.name, self.own)
+
+    get = delete = post
 
 
 class PartMount:

@@ -3,7 +3,7 @@
 There is one such port, `grpc_port`; 0 switches it off.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from pentad.http.guards.credentials import CredentialsGuard, address_of, wrong_a
 from pentad.kernel.errors import PentadError
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.net.listen import bind
-from pentad.platform import Mount, MountContext, Room
+from pentad.platform import MountContext, Room
 from pentad.settings.model import Settings
 
 PAUSES_MOST: Final = 100
@@ -50,7 +50,7 @@ def check_free(settings: Settings) -> None:
     bind(settings.host, settings.grpc_port, option="--grpc-port").close()
 
 
-def mount_context(app: App, *, http_sse: Callable[[], Sequence[Mount]] = lambda: ()) -> MountContext:
+def mount_context(app: App) -> MountContext:
     """What the rooms get when they are asked for their mounts."""
     settings, rates = app.settings, app.rates
 
@@ -66,7 +66,6 @@ def mount_context(app: App, *, http_sse: Callable[[], Sequence[Mount]] = lambda:
         spend=spend,
         record=app.record,
         stopping=app.stopping,
-        http_sse=http_sse,
     )
 
 
@@ -76,7 +75,9 @@ class PortCredentials:
     def __init__(self, app: App) -> None:
         self._anonymous = app.anonymous
         self._credentials = CredentialsGuard(
-            None if app.settings.auth == "none" else app.authenticator, app.anonymous.logins
+            None if app.settings.auth == "none" else app.authenticator,
+            app.anonymous.logins,
+            read_only=app.settings.read_only,
         )
         self._pauses = 0
 

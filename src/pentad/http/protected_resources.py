@@ -47,6 +47,10 @@ class ProtectedResources:
                 known = self._by_path.get(start, ())
                 self._by_path[start] = known if room in known else (*known, room)
 
+    def add_profile(self, path: str, rooms: Iterable[str]) -> None:
+        """This path leads to these rooms."""
+        self._by_path[path] = tuple(rooms)
+
     def rooms_at(self, path: str) -> tuple[str, ...]:
         """The rooms a path leads to: one, or all of them if the path does not say which."""
         while path:
@@ -115,7 +119,7 @@ class ProtectedResources:
         """The scope a refused caller lacks; None if a missing scope is not the reason."""
         principal: Principal | None = scope.get("state", {}).get("principal")
         rooms = self.rooms_at(scope["path"])
-        if principal is None or principal.kind == "anonymous" or len(rooms) != 1:
+        if principal is None or principal.kind == "anonymous" or principal.read_only or len(rooms) != 1:
             return None
         actions: tuple[Action, ...] = ("read",) if scope["method"] in ("GET", "HEAD") else ("read", "write")
         if scope["method"] in _CHANGING:

@@ -1,10 +1,13 @@
 """The caller. Made by `access/` from credentials, never from a request's body."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 Role = Literal["reader", "writer", "admin"]
 Action = Literal["read", "write", "admin"]
+
+ANY_ROOM: Final = ""
+"""In place of a room: everyone with any scope at all may do it. For what belongs to no room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Principal:
     """The user behind the call, also for a confined key: members of organisations are users."""
     audience: str | None = None
     """The only paths the credential is good for, with spaces between them (`/mcp`); None if it is good everywhere."""
+    read_only: bool = False
+    """Whether write and admin scopes were taken away for this request."""
     allowances: dict[str, bool] = field(default_factory=dict[str, bool], compare=False, repr=False)
 
     def may(self, room: str, action: Action) -> bool:
@@ -34,9 +39,19 @@ class Principal:
         scope = f"{room}:{action}"
         known = self.allowances.get(scope)
         if known is None:
-            known = not self.scopes.isdisjoint((scope, f"*:{action}", f"{room}:*", "*:*"))
+            known = bool(self.scopes) if room == ANY_ROOM else self._holds(room, action)
             self.allowances[scope] = known
         return known
+
+    def _holds(self, room: str, action: Action) -> bool:
+        return not self.scopes.isdisjoint((f"{room}:{action}", f"*:{action}", f"{room}:*", "*:*"))
+
+    def reading_only(self) -> "Principal":
+        """The same caller where nothing may be changed: only its read scopes."""
+        if self.read_only or not self.scopes:
+            return self
+        rooms = [room for room, _, action in (scope.partition(":") for scope in self.scopes) if action in ("read", "*")]
+        return replace(self, scopes=frozenset(f"{room}:read" for room in rooms), read_only=True, allowances={})
 
 
 LOCAL: Final = Principal(id="local", name="local", scopes=frozenset({"*:*"}), kind="local")

@@ -15,9 +15,9 @@ there, not at the first call.
 import inspect
 import re
 import typing
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from pydantic import BaseModel
@@ -29,6 +29,7 @@ from pentad.kernel.principal import Action
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.client_requests import MissingCapability
+from pentad.mcp.compact_schema import compact_input, compact_output, without_properties
 from pentad.mcp.content import Annotations, Content, Contents, Icon, Message
 from pentad.mcp.header_params import HeaderParam, header_params
 from pentad.mcp.tasks import CAPABILITY, TaskSupport
@@ -41,6 +42,17 @@ _MOST_DESCRIPTION: Final = 4000
 Function = Callable[..., Coroutine[Any, Any, Any]]
 Completer = Callable[[str, Call[Any], Mapping[str, str]], Coroutine[Any, Any, Sequence[str]]]
 """Takes the text typed so far, the call and the other arguments; returns matching values."""
+
+Listed = Literal["everywhere", "room"]
+"""Where `tools/list` shows a tool: everywhere, or only where its room is served alone and in profiles that name it."""
+
+ActionsOf = Callable[[Mapping[str, Any]], Collection[str]]
+"""The actions that a call with these arguments carries out, for rules that name actions (`objects:delete`)."""
+
+
+def _named_action(arguments: Mapping[str, Any]) -> Collection[str]:
+    action = arguments.get("action")
+    return (action,) if isinstance(action, str) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +112,30 @@ class Tool:
     aliases: Sequence[str]
     meta: Mapping[str, Any] | None
     task: TaskSupport | None
+    tags: frozenset[str]
+    listed: Listed
+    read_schema: Mapping[str, Any] | None
+    """The input schema where only reading is allowed, for a tool that otherwise reads and writes."""
+    rare: frozenset[str]
+    """Arguments that only detailed lists have. They are accepted everywhere."""
+    finds: str | None
+    """The argument that takes words to search for, if the search over all rooms uses this tool."""
+    actions_of: ActionsOf
 
-    def listing(self) -> dict[str, Any]:
-        """The tool's entry in the newest revision; older ones get fewer members."""
-        entry: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
+    def listing(self, *, detailed: bool = True, read_only: bool = False) -> dict[str, Any]:
+        """The tool's entry in the newest revision; older ones get fewer members. `read_only` is for endpoints where
+        nothing can be changed. Output schemas, icons and rare arguments are details."""
+        schema = self.read_schema if read_only and self.read_schema is not None else self.input_schema
+        if self.rare and not detailed:
+            schema = without_properties(schema, self.rare)
+        entry: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": schema}
         if self.title:
             entry["title"] = self.title
-        if self.output_schema:
+        if detailed and self.output_schema:
             entry["outputSchema"] = self.output_schema
-        if self.hints:
-            entry["annotations"] = dict(self.hints)
-        if self.icons:
+        open_world = {"openWorldHint": self.hints["openWorldHint"]}
+        entry["annotations"] = {"readOnlyHint": True, **open_world} if read_only else dict(self.hints)
+        if detailed and self.icons:
             entry["icons"] = list(self.icons)
         if self.meta:
             entry["_meta"] = dict(self.meta)
@@ -213,12 +238,23 @@ def tool(
     aliases: Sequence[str] = (),
     meta: Mapping[str, Any] | None = None,
     task: TaskSupport | None = None,
+    tags: Collection[str] = (),
+    listed: Listed = "everywhere",
+    rare: Collection[str] = (),
+    read_schema: Mapping[str, Any] | None = None,
+    finds: str | None = None,
+    actions_of: ActionsOf = _named_action,
 ) -> Callable[[Function], Tool]:
     """Declare a tool.
 
     `action` (read, write, admin) is the right the caller needs; the default follows from `read_only`. `input_schema`
     replaces the listed schema if an exact one is promised; the model still validates. With `task`, the tool may defer
     its answer (`call.defer`); if it is `required`, clients without tasks are refused.
+
+    Lists are paid for in every conversation: `listed="room"` keeps a seldom-used tool off lists of several rooms, and
+    `rare` names arguments that only detailed lists have. Profiles select tools by `tags`. A tool with action
+    `read` that also writes, after checking the right itself, says with `read_schema` what it takes without that right.
+    `finds` names the argument for words, and makes the tool part of the search over all rooms.
     """
 
     def declare(function: Function) -> Tool:
@@ -228,13 +264,13 @@ def tool(
         result = _result_model(returns, what)
         if task is not None and not takes_call:
             raise Misconfigured(f"{what} declares `task` but cannot defer its answer.", hint="Take `call`.")
-        schema = dict(input_schema) if input_schema is not None else _input_schema(arguments)
+        schema = dict(input_schema) if input_schema is not None else input_schema_of(arguments)
         hints = {"readOnlyHint": read_only, "openWorldHint": open_world}
         if not read_only:
             hints["destructiveHint"] = True if destructive is None else destructive
             hints["idempotentHint"] = bool(idempotent)
         if output_schema is None and result is not None:
-            listed_output: Mapping[str, Any] | None = result.model_json_schema(by_alias=True)
+            listed_output: Mapping[str, Any] | None = compact_output(result.model_json_schema(by_alias=True))
         else:
             listed_output = output_schema
         return Tool(
@@ -257,6 +293,12 @@ def tool(
             aliases=tuple(_checked_name(alias, what) for alias in aliases),
             meta=meta,
             task=task,
+            tags=frozenset(tags),
+            listed=listed,
+            read_schema=read_schema,
+            rare=frozenset(rare),
+            finds=finds,
+            actions_of=actions_of,
         )
 
     return declare
@@ -398,14 +440,13 @@ def _result_model(returns: Any, what: str) -> type[BaseModel] | None:
     raise Misconfigured(f"{what} returns {returns!r}.", hint="Return a pydantic model, str, None or ToolResult.")
 
 
-def _input_schema(arguments: type[BaseModel] | None) -> dict[str, Any]:
+def input_schema_of(arguments: type[BaseModel] | None) -> dict[str, Any]:
+    """The listed schema of a tool's arguments."""
     if arguments is None:
         return {"type": "object", "properties": {}, "additionalProperties": False}
     schema = arguments.model_json_schema(by_alias=True)
-    schema.pop("title", None)
     schema.pop("description", None)
-    schema.setdefault("properties", {})
-    return schema
+    return compact_input({"properties": {}, **schema})
 
 
 def _require_tasks(function: Function) -> Function:

@@ -23,6 +23,7 @@ from pentad.mcp import wire_errors
 from pentad.mcp.arguments import Repair, check_no_arguments, read_with_repairs, strict_reader
 from pentad.mcp.call import Call, Peer
 from pentad.mcp.client_requests import InputRequired, MissingCapability
+from pentad.mcp.confirmations import Confirmations, split_token
 from pentad.mcp.content import Contents, Message
 from pentad.mcp.deadlines import Deadline, FirstSuspend, absorb_cancellation, run_until
 from pentad.mcp.declarations import Completer, Prompt, Tool
@@ -42,6 +43,7 @@ from pentad.mcp.results import ResultFormat
 from pentad.mcp.revisions import ALL_METHODS
 from pentad.mcp.rights import check_right, missing_scope
 from pentad.mcp.tasks import Deferred
+from pentad.mcp.tool_search import CALL_TOOL, unwrapped
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
 
 SECONDS_FRESH: Final = 300
@@ -80,10 +82,15 @@ class Method:
 class Dispatcher:
     """Answers requests from a registry."""
 
-    def __init__(self, registry: Registry, limits: Limits, record: Record) -> None:
+    def __init__(
+        self, registry: Registry, limits: Limits, record: Record, confirmations: Confirmations | None = None
+    ) -> None:
         self.registry = registry
         self.limits = limits
         self._record = record
+        self._confirmations = confirmations
+        self._is_read_only = registry.profile.read_only
+        self._unwraps = CALL_TOOL in registry.tools
         self._heavy = asyncio.Semaphore(_HEAVY_AT_ONCE)
         self.methods: dict[str, Method] = {}
         self.add(Method("tools/call", CallToolParams, self._call_tool, "name"))
@@ -114,6 +121,10 @@ class Dispatcher:
         given = params.meta.traceparent
         trace = given if isinstance(given, str) else peer.trace
         caller = peer.principal.id
+        if self._is_read_only:
+            peer.principal = peer.principal.reading_only()
+        if self._unwraps and method.name == "tools/call" and params.name == CALL_TOOL:
+            params = unwrapped(params)
         request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=caller))
         try:
             body, outcome = await method.handle(params, request_id, peer)
@@ -170,10 +181,10 @@ class Dispatcher:
             raise missing_scope(peer.principal, bound.room, tool.action)
         deadline = Deadline(self.limits.tool_seconds if tool.seconds is None else tool.seconds, peer.on_suspend)
         try:
-            inputs, repairs = _inputs(bound, bytes(params.arguments))
-            if tool.takes_call:
+            inputs, repairs = _inputs(bound, params)
+            if tool.takes_call or bound.confirm is not None:
                 inputs["call"] = Call(bound.service, peer, request_id, params.meta, deadline)
-            work = self._run_heavy(bound, inputs) if tool.heavy else tool.function(**inputs)
+            work = tool.function(**inputs) if bound.is_plain else self._run(bound, inputs, params)
             body = bound.encode(await FirstSuspend(work, deadline.start), result_format, repairs)
         except PentadError as error:
             return result_format.failure(ensure_logged(error, f"tool {tool.name!r}")), error.code
@@ -199,8 +210,18 @@ class Dispatcher:
             return result_format.failure(result_too_large(len(body), self.limits.result_bytes)), "limit_exceeded"
         return body, "ok"
 
-    async def _run_heavy(self, bound: BoundTool, inputs: dict[str, Any]) -> Any:
-        """Only a few heavy tools run at a time; the others wait."""
+    async def _run(self, bound: BoundTool, inputs: dict[str, Any], params: CallToolParams) -> Any:
+        """Run a tool that asks the user first, or waits for its turn: only a few heavy tools run at a time."""
+        if bound.confirm is not None:
+            call = inputs["call"] if bound.declared.takes_call else inputs.pop("call")
+            given: BaseModel | None = inputs.get("arguments")
+            # As the tool will see them, whatever spelling the caller used.
+            arguments = {} if given is None else given.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            if self._confirmations is not None and bound.confirm.applies(arguments):
+                _, token = split_token(bytes(params.arguments))
+                await self._confirmations.check(bound.declared, arguments, token, call)
+        if not bound.declared.heavy:
+            return await bound.declared.function(**inputs)
         async with self._heavy:
             return await bound.declared.function(**inputs)
 
@@ -320,8 +341,11 @@ def _find_completer(
     return bound.declared.completers.get(argument), bound
 
 
-def _inputs(bound: BoundTool, raw: bytes) -> tuple[dict[str, Any], list[Repair]]:
-    """The tool's keyword arguments, validated, and the repairs that were needed."""
+def _inputs(bound: BoundTool, params: CallToolParams) -> tuple[dict[str, Any], list[Repair]]:
+    """The tool's arguments, validated, and the repairs that were needed."""
+    raw = bytes(params.arguments)
+    if bound.confirm is not None:
+        raw, _ = split_token(raw)
     model, read = bound.declared.arguments, bound.read
     if model is None or read is None:
         if raw not in (b"{}", b"null"):

@@ -2,20 +2,27 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.names import did_you_mean
-from pentad.kernel.principal import Action, Principal
+from pentad.kernel.principal import ANY_ROOM, Action, Principal
 from pentad.mcp.arguments import Reader, strict_reader
+from pentad.mcp.confirmations import ConfirmRule, ConfirmRules, with_confirm_token
 from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
 from pentad.mcp.list_pages import ListEntry, ListPages, Pages, Right
+from pentad.mcp.profiles import SEVERAL_ROOMS, Profile
 from pentad.mcp.results import Encoder, ResultFormat, encoder_of
 from pentad.mcp.revisions import REVISIONS, Revision
 from pentad.mcp.tasks import TASKS, TaskSource
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 
 T = TypeVar("T")
+_UNLISTED: Final = (
+    "Only common tools are listed. search_tools finds all others by what they do, describe_tool shows their schemas,"
+    " call_tool runs them."
+)
 _ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 
 Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[None]]
@@ -71,10 +78,13 @@ class Bound(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class BoundTool(Bound[Tool]):
-    """A tool with its argument reader and result encoder, which are chosen once."""
+    """A tool with its argument reader, result encoder and confirmation rule, which are chosen once."""
 
     read: Reader | None
     encode: Encoder
+    confirm: ConfirmRule | None
+    is_plain: bool
+    """Whether a call is the tool's function and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +108,25 @@ class ServerInfo:
 
 
 class Registry:
-    """The declarations of some rooms. Names are unique across them, and exactly as declared."""
+    """The declarations of some rooms, as far as a profile selects them. Names are unique, and exactly as declared."""
 
-    def __init__(self, rooms: Sequence[OpenedRoom], info: ServerInfo, *, page: int = 250) -> None:
+    def __init__(
+        self,
+        rooms: Sequence[OpenedRoom],
+        info: ServerInfo,
+        *,
+        page: int = 250,
+        profile: Profile = SEVERAL_ROOMS,
+        search_tools: Sequence[Tool] = (),
+        search_service: "Callable[[Registry], Any] | None" = None,
+        confirm: ConfirmRules | None = None,
+    ) -> None:
         self.info = info
-        self.rooms = tuple(rooms)
+        self.profile = profile
+        self._confirm = confirm or ConfirmRules(())
+        self.rooms = tuple(opened for opened in rooms if _has_selected(opened.room, profile))
         self.tools: dict[str, BoundTool] = {}
+        """The tools that can be called, by every name. Not all of them are listed."""
         self.prompts: dict[str, Bound[Prompt]] = {}
         self.resources: dict[str, BoundResource] = {}
         self.templates: list[BoundResource] = []
@@ -111,8 +134,13 @@ class Registry:
         self.task_sources: list[Bound[TaskSource]] = []
         self.tools_as_methods: list[str] = []
         """Tools, by any of their names, that can also be called as a method of that name."""
-        for opened in rooms:
+        for opened in self.rooms:
             self._add(opened)
+        is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
+        self.search_tools = [tool for tool in search_tools if not is_complete or profile.names(tool)]
+        service = None if search_service is None else search_service(self)
+        for tool in self.search_tools:
+            self._add_tool(tool, ANY_ROOM, service)
         self.formats = {name: ResultFormat(revision, info.as_json()) for name, revision in REVISIONS.items()}
         listings = [Right(bound.room, "read") for bound in self.listings]
         self._pages = ListPages(self._lists(), page, {"resources/list": listings})
@@ -120,10 +148,8 @@ class Registry:
     def _add(self, opened: OpenedRoom) -> None:
         room, service = opened.room, opened.service
         for tool in room.tools:
-            read = strict_reader(tool.arguments) if tool.arguments is not None else None
-            bound = BoundTool(tool, room.name, service, read, encoder_of(tool))
-            for name in (tool.name, *tool.aliases):
-                _put(self.tools, name, bound, f"tool {name!r} of room {room.name!r}")
+            if self.profile.selects(room.name, tool):
+                self._add_tool(tool, room.name, service)
         for prompt in room.prompts:
             _put(self.prompts, prompt.name, Bound(prompt, room.name, service), f"prompt {prompt.name!r}")
         for resource in room.resources:
@@ -135,16 +161,32 @@ class Registry:
         if room.listing is not None:
             self.listings.append(Bound(room.listing, room.name, service))
         if room.tools_as_methods is not None:
-            self.tools_as_methods += room.tools_as_methods(service)
+            self.tools_as_methods += [name for name in room.tools_as_methods(service) if name in self.tools]
         if room.tasks is not None:
             self.task_sources.append(Bound(room.tasks(service), room.name, service))
         elif deferring := [tool.name for tool in room.tools if tool.task is not None]:
             raise Misconfigured(f"Room {room.name!r} has no `tasks`, but its tools {deferring} declare `task`.")
 
+    def _add_tool(self, tool: Tool, room: str, service: Any) -> None:
+        read = strict_reader(tool.arguments) if tool.arguments is not None else None
+        confirm = self._confirm.of(tool)
+        bound = BoundTool(tool, room, service, read, encoder_of(tool), confirm, confirm is None and not tool.heavy)
+        for name in (tool.name, *tool.aliases):
+            _put(self.tools, name, bound, f"tool {name!r} of room {room!r}")
+
     def instructions(self, principal: Principal) -> str:
-        """The instructions of the rooms in which the caller may do anything at all."""
+        """The instructions of the rooms in which the caller may do anything at all, and how to find unlisted tools."""
         rooms = [opened.room for opened in self.rooms if _may_use(principal, opened.room.name)]
-        return "\n\n".join(room.instructions for room in rooms if room.instructions)
+        texts = [room.instructions for room in rooms if room.instructions]
+        return "\n\n".join([*texts, _UNLISTED] if rooms and self.search_tools else texts)
+
+    def entry(self, bound: BoundTool, *, detailed: bool | None = None) -> dict[str, Any]:
+        """A tool's entry in this endpoint's list, or with all details."""
+        details = self.profile.output_schemas if detailed is None else detailed
+        entry = bound.declared.listing(detailed=details, read_only=self.profile.read_only)
+        if bound.room == ANY_ROOM and self.profile.lists != "search":
+            entry.pop("_meta", None)  # the hint to keep them loaded is for lists that have nothing else
+        return entry if bound.confirm is None else with_confirm_token(entry)
 
     def lists(self, kind: str, room: str, principal: Principal) -> bool:
         """Whether a list of this endpoint can contain entries of that room for this caller."""
@@ -179,8 +221,14 @@ class Registry:
     def tool(self, name: str, principal: Principal) -> BoundTool:
         if (bound := self.tools.get(name)) is None:
             usable = [known for known, one in self.tools.items() if principal.may(one.room, one.declared.action)]
-            raise _unknown("tool", name, usable)
+            raise _unknown("tool", name, usable, self._elsewhere())
         return bound
+
+    def _elsewhere(self) -> str:
+        """Where other tools are."""
+        if self.search_tools:
+            return " search_tools finds tools by what they do."
+        return " This profile offers some tools only; /mcp has all." if self.profile.is_selection else ""
 
     def prompt(self, name: str, principal: Principal) -> Bound[Prompt]:
         if (bound := self.prompts.get(name)) is None:
@@ -202,18 +250,34 @@ class Registry:
         """A list as this caller may see it."""
         return self._pages.of(method, revision, principal)
 
+    def _is_listed(self, bound: BoundTool) -> bool:
+        """Search tools are listed where they are offered; those for small lists only there."""
+        if bound.room == ANY_ROOM:
+            return bound.declared.listed == "everywhere" or self.profile.lists == "search"
+        return self.profile.shows(bound.declared)
+
     def _lists(self) -> dict[str, list[ListEntry]]:
         tools = {bound.declared.name: bound for bound in self.tools.values()}  # aliases are not listed
+        listed = [one for one in tools.values() if self._is_listed(one)]
         return {
-            "tools/list": [_entry(bound, bound.declared.action) for bound in tools.values()],
+            "tools/list": [
+                ListEntry(Right(bound.room, bound.declared.action), partial(self.entry, bound)) for bound in listed
+            ],
             "prompts/list": [_entry(bound) for bound in self.prompts.values()],
             "resources/list": [_entry(bound) for bound in self.resources.values()],
             "resources/templates/list": [_entry(bound) for bound in self.templates],
         }
 
 
-def _entry(bound: Bound[Tool] | Bound[Prompt] | Bound[Resource], action: Action = "read") -> ListEntry:
-    return ListEntry(Right(bound.room, action), bound.declared.listing)
+def _entry(bound: Bound[Prompt] | Bound[Resource]) -> ListEntry:
+    return ListEntry(Right(bound.room, "read"), bound.declared.listing)
+
+
+def _has_selected(room: DeclaredRoom, profile: Profile) -> bool:
+    """Whether the profile selects anything of the room."""
+    if not room.tools:
+        return not (profile.tools or profile.tags) and (not profile.rooms or room.name in profile.rooms)
+    return any(profile.selects(room.name, tool) for tool in room.tools)
 
 
 def _may_use(principal: Principal, room: str) -> bool:
@@ -228,7 +292,8 @@ def _put(table: dict[str, Any], name: str, entry: Any, what: str) -> None:
     table[name] = entry
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> ProtocolError:
+def _unknown(kind: str, name: str, known: Sequence[str], more: str = "") -> ProtocolError:
     guess = did_you_mean(name, known)
     short = name if len(name) <= 100 else name[:97] + "..."
-    return ProtocolError(INVALID_PARAMS, f"Unknown {kind}: {short!r}.{' ' + guess if guess else ''}", {"name": short})
+    text = f"Unknown {kind}: {short!r}.{' ' + guess if guess else more}"
+    return ProtocolError(INVALID_PARAMS, text, {"name": short})

@@ -12,7 +12,22 @@ def check_right(principal: Principal, room: str, action: Action) -> None:
         raise missing_scope(principal, room, action)
 
 
+def refuse_read_only(principal: Principal) -> None:
+    """Raise if the right to change anything was taken away from the caller. No scope would help, so none is named.
+
+    Rooms that word their own refusals of a write call this first.
+    """
+    if principal.read_only:
+        raise Forbidden(
+            "Nothing can be changed here: this server or profile is read-only.",
+            hint="Use an endpoint that allows changes, or ask the operator.",
+        )
+
+
 def missing_scope(principal: Principal, room: str, action: Action) -> Forbidden:
+    """The refusal of a caller who lacks a scope."""
+    if action != "read":
+        refuse_read_only(principal)
     return Forbidden(
         f"{principal.name!r} may not {action} in the {room} room.",
         hint=f"It needs the scope {room}:{action}; ask an administrator.",

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.secrets.names import is_secret_member
 from pentad.kernel.secrets.urls import is_url, scrub_url, scrub_value
+from pentad.mcp.profiles import Profile
 from pentad.net.policy import FetchPolicy
 from pentad.settings.model import Origin, Settings
 from pentad.settings.rooms import declared_settings, fields_of, installed_rooms, resolve_room
@@ -86,8 +87,8 @@ class Entry:
         if self.secret:
             return "***"
         if isinstance(value, Mapping):
-            pairs = typing.cast("Mapping[str, tuple[str, ...]]", value).items()
-            return ",".join(f"{name}={' '.join(words)}" for name, words in pairs)
+            pairs = typing.cast("Mapping[str, tuple[str, ...] | Profile]", value).items()
+            return ",".join(f"{name}={' '.join(one) if isinstance(one, tuple) else one}" for name, one in pairs)
         if isinstance(value, tuple | frozenset):
             items = typing.cast("tuple[Any, ...] | frozenset[Any]", value)
             return ",".join(sorted(map(str, items)) if isinstance(items, frozenset) else map(str, items))

@@ -6,6 +6,7 @@ layers: defaults < file < environment < flags.
 
 import ipaddress
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
+from pentad.mcp.profiles import BUILT_IN, Profile
 from pentad.net.forwarded import TrustedProxies
 from pentad.net.policy import FetchPolicy
 
@@ -33,6 +35,7 @@ NO_TABLE: Final[Mapping[str, Any]] = MappingProxyType({})
 DATABASE_SCHEMES: Final = ("sqlite", "postgresql", "postgres")
 MOST_PORTS: Final = 65_535
 MOST_DAYS: Final = 36_500
+_PROFILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PUBLIC_PAGES: Final = ("metrics", "openapi", "llms", "readiness")
 """Pages about the server that an operator may open to callers without a login."""
 
@@ -312,6 +315,19 @@ class Settings:
     forwarded_header: Literal["x-forwarded-for", "forwarded"] = setting(
         "x-forwarded-for", "The header in which these proxies name the client."
     )
+    read_only: bool = setting(False, "Refuse everything that changes something, on every endpoint of the server.")
+    confirm: tuple[str, ...] = setting(
+        (), "Tools that ask the user first, by name or glob, with `:action` if they have one: objects:delete."
+    )
+    profiles: Mapping[str, Profile] = field(
+        default_factory=dict[str, Profile],
+        metadata=documented(
+            "Selections of tools at /mcp/<name>: rooms, tags, tools, read_only, output_schemas, lists."
+        ),
+    )
+    http_sse: bool = setting(
+        False, "Serve the transport of 2024-11-05 too, at /sse and /message; for a server with one process."
+    )
     public_pages: tuple[str, ...] = setting(
         ("auto",),
         "What needs no login: metrics, openapi, llms, readiness (the details of /readyz), or none;"
@@ -404,6 +420,12 @@ def checked(settings: Settings) -> Settings:
     if settings.workers < 1:
         raise Misconfigured(f"workers is {settings.workers}.", hint="At least one process has to serve.")
     _check_login(settings.login)
+    if settings.http_sse and settings.workers > 1:
+        raise Misconfigured(
+            f"http_sse needs a server with one process, not {settings.workers}.",
+            hint="Set workers = 1, or leave http_sse out: newer clients need no SSE.",
+        )
+    _check_tools(settings)
     if settings.audit.days < 1:
         raise Misconfigured(f"audit.days is {settings.audit.days}.", hint="The trail is kept for at least a day.")
     if settings.auth == "none" and not is_loopback(settings.host):
@@ -443,6 +465,19 @@ def _check_login(login: LoginSettings) -> None:
     for name in ("refresh_token_days", "grant_days"):
         if not 1 <= (value := getattr(login, name)) <= MOST_DAYS:
             raise Misconfigured(f"login.{name} is {value}.", hint=f"It is 1 to {MOST_DAYS}.")
+
+
+def _check_tools(settings: Settings) -> None:
+    """Check the profiles' names and the rules for confirmation."""
+    for name in settings.profiles:
+        if name in BUILT_IN or not _PROFILE_NAME.fullmatch(name):
+            taken = "is built in" if name in BUILT_IN else "is no name"
+            raise Misconfigured(
+                f"The profile {name[:80]!r} {taken}.", hint="Use another: lower-case letters, digits, - and _."
+            )
+    for pattern in settings.confirm:
+        if not pattern.partition(":")[0] or pattern.endswith(":"):
+            raise Misconfigured(f"confirm has {pattern[:80]!r}.", hint="Write a tool, or tool:action.")
 
 
 def _check_edge(settings: Settings) -> None:

@@ -49,6 +49,9 @@ _CONFIG: Final = click.option(
 )
 
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+profile_option: Final = click.option(
+    "--profile", metavar="NAME", help="A selection of tools: core, full, read-only, or one of your settings."
+)
 
 
 def settings_options(*names: str, logs_warnings: bool = False, running: "RunningStores" = "use") -> Decorator:

@@ -39,7 +39,7 @@ async def test_the_manifest_describes_every_tool_as_text_and_as_data(connect: Co
     assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools.values())
     by_collector = tools["getPlatformMetricsByCollector"]["inputSchema"]
     assert {"collectorId", "collector", "bg", "filters", "environment", "region"} <= by_collector["properties"].keys()
-    filters = by_collector["$defs"]["Filters"]["properties"]
+    filters = by_collector["properties"]["filters"]["properties"]
     assert set(filters) == {"environment", "region"}
     by_key = tools["getPlatformMetricByKey"]["inputSchema"]
     assert {"collector", "metricKey", "bg", "environment"} <= by_key["properties"].keys()

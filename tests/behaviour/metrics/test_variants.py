@@ -11,6 +11,8 @@ from pentad.app import App
 from pentad.http.front import Front
 from pentad.kernel.errors import Misconfigured
 from pentad.rooms.metrics.service import Metrics
+from pentad.settings.model import Settings, checked
+from pentad.settings.sources import load_settings
 from tests.behaviour.clients import MEMORY
 from tests.behaviour.connecting import AppMaker, connected_in_memory, front_of
 from tests.behaviour.http_wire import HttpAnswer, send
@@ -19,8 +21,12 @@ pytestmark = pytest.mark.anyio
 JSON = {"content-type": "application/json"}
 
 
-async def opened(make_app: AppMaker, anypoint: dict[str, str] | None = None, **switches: Any) -> App:
-    return await make_app(rooms=("metrics",), room_tables={"metrics": switches}, environment=anypoint or {})
+async def opened(
+    make_app: AppMaker, anypoint: dict[str, str] | None = None, *, http_sse: bool = False, **switches: Any
+) -> App:
+    return await make_app(
+        rooms=("metrics",), room_tables={"metrics": switches}, environment=anypoint or {}, http_sse=http_sse
+    )
 
 
 def request(method: str, params: Any = None, number: int = 1) -> bytes:
@@ -116,7 +122,7 @@ class OldClient:
 
 @pytest.mark.requirement("metrics:doc:sse")
 async def test_a_client_of_the_old_transport_is_served(make_app: AppMaker, anypoint: dict[str, str]) -> None:
-    front = front_of(await opened(make_app, anypoint, sse=True))
+    front = front_of(await opened(make_app, anypoint, http_sse=True))
     client = OldClient(front)
     said = await client.start()
     assert said["result"]["protocolVersion"] == "2024-11-05"
@@ -135,7 +141,7 @@ async def test_a_client_of_the_old_transport_is_served(make_app: AppMaker, anypo
 
 @pytest.mark.requirement("metrics:doc:sse")
 async def test_the_old_stream_carries_progress_and_news(make_app: AppMaker) -> None:
-    app = await opened(make_app, sse=True)
+    app = await opened(make_app, http_sse=True)
     metrics: Metrics = app.rooms[0].service
     client = OldClient(front_of(app))
     await client.start()
@@ -154,7 +160,7 @@ async def test_the_old_stream_carries_progress_and_news(make_app: AppMaker) -> N
 
 @pytest.mark.requirement("metrics:doc:sse")
 async def test_headers_of_a_message_are_its_credentials(make_app: AppMaker, anypoint: dict[str, str]) -> None:
-    front = front_of(await opened(make_app, anypoint, sse=True))
+    front = front_of(await opened(make_app, anypoint, http_sse=True))
     client = OldClient(front, **{"x-anypnt-client-id": "nobody", "x-anypnt-client-secret": "wrong"})
     await client.start()
     reply = await client.ask("tools/call", {"name": "getPlatformMetricsByCollector", "arguments": {"collector": "dc"}})
@@ -164,7 +170,7 @@ async def test_headers_of_a_message_are_its_credentials(make_app: AppMaker, anyp
 
 @pytest.mark.requirement("metrics:doc:sse")
 async def test_a_stream_that_is_over_takes_nothing_and_is_forgotten(make_app: AppMaker) -> None:
-    app = await opened(make_app, sse=True)
+    app = await opened(make_app, http_sse=True)
     front = front_of(app)
     client = OldClient(front)
     await client.start()
@@ -176,7 +182,7 @@ async def test_a_stream_that_is_over_takes_nothing_and_is_forgotten(make_app: Ap
 
 @pytest.mark.requirement("access:key:acts-as-owner", "access:key:own-only")
 async def test_a_stream_takes_messages_with_another_key_of_its_user_and_with_nobody_elses(make_app: AppMaker) -> None:
-    app = await make_app(rooms=("metrics",), room_tables={"metrics": {"sse": True}}, auth="required")
+    app = await make_app(rooms=("metrics",), http_sse=True, auth="required")
     front = front_of(app)
     for name in ("ada", "bob"):
         await app.users.add(name, "correct horse battery", role="reader")
@@ -195,7 +201,7 @@ async def test_a_stream_takes_messages_with_another_key_of_its_user_and_with_nob
 
 @pytest.mark.requirement("metrics:doc:sse")
 async def test_a_server_that_ends_ends_its_streams(make_app: AppMaker) -> None:
-    app = await opened(make_app, sse=True)
+    app = await opened(make_app, http_sse=True)
     client = OldClient(front_of(app))
     await client.start()
     app.stopping.set()
@@ -203,8 +209,29 @@ async def test_a_server_that_ends_ends_its_streams(make_app: AppMaker) -> None:
         await client.hear()
 
 
+@pytest.mark.requirement("mcp:http-sse:all-rooms")
+async def test_the_old_transport_serves_every_room(make_app: AppMaker) -> None:
+    app = await make_app(rooms=("metrics", "registers", "directory"), http_sse=True)
+    client = OldClient(front_of(app))
+    await client.start()
+    tools = {tool["name"] for tool in (await client.ask("tools/list", number=2))["result"]["tools"]}
+    assert {"getCapabilities", "registers", "agntcy_dir_push_record", "search_tools"} <= tools
+    for name, arguments in (("registers", {"action": "list"}), ("agntcy_oasf_list_versions", {})):
+        reply = await client.ask("tools/call", {"name": name, "arguments": arguments}, 3)
+        assert reply["result"]["isError"] is False
+    await client.leave()
+
+
+@pytest.mark.requirement("mcp:http-sse:all-rooms")
+def test_the_old_transport_needs_a_server_with_one_process() -> None:
+    with pytest.raises(Misconfigured, match="one process"):
+        checked(Settings(http_sse=True, workers=2))
+    with pytest.raises(Misconfigured, match="http_sse"):
+        load_settings(config=None, environ={"PENTAD_HTTP_SSE": "true", "PENTAD_WORKERS": "3"})
+
+
 @pytest.mark.parametrize("wrong", ["maybe", 2, []])
 async def test_a_switch_is_true_or_false(make_app: AppMaker, wrong: object) -> None:
-    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.sse") as refused:
-        await opened(make_app, sse=wrong)
+    with pytest.raises(Misconfigured, match=r"rooms\.metrics\.plain_methods") as refused:
+        await opened(make_app, plain_methods=wrong)
     assert refused.value.hint == "It must be true or false."

@@ -26,11 +26,14 @@ def address_of(client: str | None) -> str:
 
 
 class CredentialsGuard:
-    """Turns headers into principals. Without an authenticator everyone is the local owner."""
+    """Turns headers into principals. Without an authenticator everyone is the local owner. On a read-only server
+    nobody may change anything."""
 
-    def __init__(self, authenticator: Authenticator | None, logins: AddressBuckets) -> None:
+    def __init__(self, authenticator: Authenticator | None, logins: AddressBuckets, *, read_only: bool = False) -> None:
         self._authenticator = authenticator
         self._logins = logins
+        self._read_only = read_only
+        self._local = self.limited(LOCAL)
 
     @property
     def are_needed(self) -> bool:
@@ -43,8 +46,11 @@ class CredentialsGuard:
     def cached(self, credentials: bytes | None, client: str | None) -> Principal | None:
         """The owner of these credentials, if they are cached; ANONYMOUS for none."""
         if self._authenticator is None:
-            return LOCAL
-        return ANONYMOUS if credentials is None else self._authenticator.known(credentials, client)
+            return self._local
+        if credentials is None:
+            return ANONYMOUS
+        known = self._authenticator.known(credentials, client)
+        return self.limited(known) if self._read_only and known is not None else known
 
     async def verify_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """The caller; raises if the credentials are wrong or missing."""
@@ -53,9 +59,9 @@ class CredentialsGuard:
     async def verify(self, credentials: bytes | None, client: str | None, *, wire: str = "http") -> Principal:
         """The owner of these credentials; raises if they are wrong, which costs the address one of its attempts."""
         if self._authenticator is None:
-            return LOCAL
+            return self._local
         if credentials is None or self._authenticator.was_known(credentials, client):
-            return await self._authenticator.authenticate(credentials, client, wire=wire)
+            return self.limited(await self._authenticator.authenticate(credentials, client, wire=wire))
         address = address_of(client)
         if wait := self._logins.spend(address):
             refusal = RateLimited(
@@ -67,13 +73,17 @@ class CredentialsGuard:
             raise refusal
         principal = await self._authenticator.authenticate(credentials, client, wire=wire)
         self._logins.give_back(address)
-        return principal
+        return self.limited(principal)
 
     async def current_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal:
         """The caller with its current rights; raises if the credentials are no longer valid."""
         if self._authenticator is None:
-            return LOCAL
-        return await self._authenticator.authenticate(_from_headers(headers), client_of(scope))
+            return self._local
+        return self.limited(await self._authenticator.authenticate(_from_headers(headers), client_of(scope)))
+
+    def limited(self, principal: Principal) -> Principal:
+        """The caller with the rights it has on this server."""
+        return principal.reading_only() if self._read_only else principal
 
 
 def wrong_audience() -> Unauthenticated:

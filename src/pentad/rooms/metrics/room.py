@@ -37,10 +37,11 @@ async def health(metrics: Metrics) -> Mapping[str, Any]:
 
 
 def mounts(metrics: Metrics, context: MountContext) -> Sequence[Mount]:
-    """The route that polls, and the transport the toolkit's document names, if the operator turns it on."""
+    """The route that polls."""
+    del context
     from pentad.rooms.metrics.interface.rest import poll_routes
 
-    return [Mount(routes=poll_routes(metrics)), *(context.http_sse() if metrics.platform.settings.sse else ())]
+    return [Mount(routes=poll_routes(metrics))]
 
 
 def tools_as_methods(metrics: Metrics) -> Sequence[str]:

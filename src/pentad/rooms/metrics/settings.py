@@ -5,7 +5,7 @@ A collector of another package brings settings of its own: they begin with its n
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from pentad.entry_points import entry_points
 from pentad.kernel.errors import Misconfigured
@@ -25,6 +25,7 @@ def _anypoint(name: str, default: T, about: str, *, secret: bool = False) -> T:
 class MetricsSettings(RoomSettings):
     """What an operator can set for metrics."""
 
+    removed: ClassVar[Mapping[str, str]] = {"sse": "Set `http_sse = true` for the whole server (PENTAD_HTTP_SSE)."}
     anypoint_client_id: str | None = _anypoint("CLIENT_ID", None, "The id of a connected app.")
     anypoint_client_secret: str | None = _anypoint("CLIENT_SECRET", None, "Its secret.", secret=True)
     anypoint_username: str | None = _anypoint("USERNAME", None, "A user, if there is no connected app.")
@@ -45,7 +46,6 @@ class MetricsSettings(RoomSettings):
     plain_methods: bool = setting(
         False, "Whether tools also answer as JSON-RPC methods of their own names, without `tools/call`."
     )
-    sse: bool = setting(False, "Whether to serve the 2024-11-05 transport too; only for a server with one process.")
     concurrency: int = setting(64, "Requests to one host at the same time.")
     poll: Mapping[str, Any] = setting(NO_TABLE, "Seconds between polls, by collector; 0 is never.")
     thresholds: Mapping[str, Any] = setting(NO_TABLE, "`warn` and `alarm`, by collector and key.")

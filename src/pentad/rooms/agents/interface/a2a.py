@@ -23,6 +23,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
 from pentad.kernel.incidents import internal_error
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
+from pentad.mcp.rights import refuse_read_only
 from pentad.platform import Mount, Scope
 from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
 from pentad.rooms.agents.codecs import http_json, json_rpc
@@ -336,6 +337,8 @@ def _check_type(headers: Mapping[bytes, bytes]) -> None:
 def _check_rights(request: AgentRequest, operation: Operation) -> None:
     action = required_action(operation)
     if not request.caller.may("agents", action):
+        if action != "read":
+            refuse_read_only(request.caller)
         raise Forbidden(f"This needs the scope agents:{action}.")
 
 

@@ -17,6 +17,7 @@ from pentad.kernel.errors import Conflict, Forbidden, NotFound
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.principal import Principal
 from pentad.mcp.http_exchange import HttpExchange
+from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.agents.cards import Cards, input_modes, takes
 from pentad.rooms.agents.codecs.agentvault import SharedCodec
 from pentad.rooms.agents.codecs.base import (
@@ -255,6 +256,7 @@ class Operations:
         """Take the context that comes with a query into the task's conversation. That requires the right to write."""
         if metadata and (PLAIN_KEY in metadata or URI in metadata):
             if not request.caller.may("agents", "write"):
+                refuse_read_only(request.caller)
                 raise Forbidden("This needs the scope agents:write: it brings a context.")
             codec = request.codec
             dialect = codec.spoken if isinstance(codec, SharedCodec) else codec.dialect

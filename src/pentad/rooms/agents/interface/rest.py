@@ -27,6 +27,7 @@ from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.json import check_bounds
 from pentad.kernel.principal import Action, Principal
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
+from pentad.mcp.rights import refuse_read_only
 from pentad.platform import AsgiApp, Mount, Operation, Parameter, Scope, is_yes, protected_route
 from pentad.rooms.agents.card_signing import key_id
 from pentad.rooms.agents.context.context_store import StoredContent
@@ -221,6 +222,8 @@ def _require(exchange: HttpExchange, action: Action) -> None:
     if caller.kind == "anonymous":
         raise Unauthenticated("Credentials are needed.")
     if not caller.may("agents", action):
+        if action != "read":
+            refuse_read_only(caller)
         raise Forbidden(f"{caller.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
 
 

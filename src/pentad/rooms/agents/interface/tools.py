@@ -42,25 +42,23 @@ _QUICK_SECONDS: Final = 0.25
 
 AgentName = Annotated[
     str,
-    Field(
-        description="The agent: hosted name, readable id (`acme/weather`) or card URL.", min_length=1, max_length=2000
-    ),
+    Field(description="Hosted name, readable id (`acme/weather`) or card URL.", min_length=1, max_length=2000),
 ]
-TaskId = Annotated[str, Field(description="The id of the task.", min_length=1, max_length=200)]
-Budget = Annotated[int, Field(description="Maximum characters of content in the result.", ge=FEWEST, le=500_000)]
-RemoteAgentName = Annotated[str | None, Field(description="The agent, if it is a remote one.", max_length=2000)]
+TaskId = Annotated[str, Field(min_length=1, max_length=200)]
+Budget = Annotated[int, Field(description="Most characters of content.", ge=FEWEST, le=500_000)]
+RemoteAgentName = Annotated[str | None, Field(description="If it is a remote one.", max_length=2000)]
 
 
 class ListArguments(Arguments):
-    query: Annotated[str, Field(description="Words in name, description or id; all must match.", max_length=500)] = ""
-    tags: Annotated[tuple[str, ...], Field(description="Tags; all must match.", max_length=20)] = ()
-    skill: Annotated[str | None, Field(description="A skill, by id or name.", max_length=200)] = None
+    query: Annotated[str, Field(description="Words; all must match.", max_length=500)] = ""
+    tags: Annotated[tuple[str, ...], Field(max_length=20)] = ()
+    skill: Annotated[str | None, Field(description="Id or name.", max_length=200)] = None
     auth_scheme: Annotated[str | None, Field(description="none, apiKey, bearer, oauth2, ...", max_length=50)] = None
-    dialect: Annotated[Literal["agentvault", "0.3", "1.0"] | None, Field(description="The dialect it speaks.")] = None
-    mcp_context: Annotated[bool | None, Field(description="Whether it accepts context (mcp_context).")] = None
-    tee: Annotated[bool | None, Field(description="Whether it claims to run in a trusted environment.")] = None
+    dialect: Literal["agentvault", "0.3", "1.0"] | None = None
+    mcp_context: Annotated[bool | None, Field(description="Accepts context.")] = None
+    tee: Annotated[bool | None, Field(description="Claims a trusted environment.")] = None
     tee_type: Annotated[str | None, Field(max_length=50)] = None
-    extension: Annotated[str | None, Field(description="The URI of an extension it declares.", max_length=500)] = None
+    extension: Annotated[str | None, Field(description="A URI it declares.", max_length=500)] = None
     limit: Annotated[int, Field(ge=1, le=_MAX_AGENTS)] = 20
     offset: Annotated[int, Field(ge=0, le=2**31)] = 0
 
@@ -73,9 +71,12 @@ class AgentList(BaseModel):
     next_offset: int | None = None
 
 
-@tool("agents_list", title="Find agents", read_only=True)
+@tool(
+    "agents_list", title="Find agents", read_only=True, tags=("search",), finds="query",
+    rare=("auth_scheme", "dialect", "mcp_context", "tee", "tee_type", "extension"),
+)  # fmt: skip
 async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList:
-    """Find agents that accept tasks: hosted ones first, then those in the registry."""
+    """Find agents that accept tasks, hosted ones first. For agent records (OASF) use agntcy_dir_search_local."""
     query = CardQuery(
         words=arguments.query,
         tags=arguments.tags,
@@ -96,19 +97,15 @@ async def list_agents(arguments: ListArguments, call: Call[Agents]) -> AgentList
 class SendArguments(Arguments):
     agent: AgentName
     text: Annotated[str | None, Field(description="The request as text.")] = None
-    data: Annotated[dict[str, Any] | None, Field(description="Structured input, sent as a data part.")] = None
+    data: Annotated[dict[str, Any] | None, Field(description="Structured input.")] = None
     context: Annotated[
         dict[str, Any] | None,
-        Field(description='mcp_context: {"items": {name: {"content" or "ref", "mediaType", "metadata"}}}.'),
+        Field(description='{"items": {name: {"content" or "ref", "mediaType", "metadata"}}}'),
     ] = None
-    task_id: Annotated[
-        str | None, Field(description="Continue this task, for example with an answer.", max_length=200)
-    ] = None
-    context_id: Annotated[str | None, Field(description="Start the task in this conversation.", max_length=200)] = None
-    wait: Annotated[bool, Field(description="Wait for the result; otherwise return at once.")] = True
-    seconds: Annotated[
-        float, Field(description="How long to wait. The task continues after that.", gt=0, le=_LONGEST_WAIT)
-    ] = 60
+    task_id: Annotated[str | None, Field(description="Continue this task, e.g. with an answer.", max_length=200)] = None
+    context_id: Annotated[str | None, Field(description="The conversation to start it in.", max_length=200)] = None
+    wait: Annotated[bool, Field(description="false: return at once.")] = True
+    seconds: Annotated[float, Field(description="Longest wait; the task goes on.", gt=0, le=_LONGEST_WAIT)] = 60
     max_characters: Budget = DEFAULT_BUDGET
 
     def parts(self) -> tuple[Part, ...]:
@@ -127,12 +124,12 @@ class SendArguments(Arguments):
     open_world=True,
     seconds=_LONGEST_WAIT + 60,
     task="optional",
+    rare=("context_id", "seconds", "max_characters"),
 )
 async def send_task(arguments: SendArguments, call: Call[Agents]) -> TaskView:
-    """Send a task to an agent, with context, and wait for the result.
+    """Send a task to an agent, here or remote, and wait for the result. Cancelling the call cancels the task.
 
-    The agent may be hosted here or remote. Every event is reported as progress; cancelling the call cancels the task.
-    If the task waits for an answer (`waiting_for`), call this again with its `task_id`.
+    If the result has `waiting_for`, answer by calling this again with its `task_id`.
     """
     steps = itertools.count(1)
 
@@ -171,9 +168,9 @@ class GetArguments(Arguments):
     max_characters: Budget = DEFAULT_BUDGET
 
 
-@tool("agents_get_task", title="Get a task", read_only=True, open_world=True)
+@tool("agents_get_task", title="Get a task", read_only=True, open_world=True, rare=("max_characters",))
 async def get_task(arguments: GetArguments, call: Call[Agents]) -> TaskView:
-    """Get a task: its state, the agent's last message, its artifacts."""
+    """A task's state, the agent's last message and its artifacts."""
     delegated = await read_delegated(call.service, call.principal, arguments.task_id, arguments.agent)
     return delegation_view(delegated, arguments.max_characters)
 
@@ -226,7 +223,7 @@ class OperatedTasks(BaseModel):
     next_cursor: str | None = None
 
 
-@tool("agents_operate", title="Operate all tasks", action="admin", idempotent=False)
+@tool("agents_operate", title="Operate all tasks", action="admin", idempotent=False, listed="room", tags=("admin",))
 async def operate(arguments: OperateArguments, call: Call[Agents]) -> OperatedTasks:
     """For administrators: list the tasks of all users, inspect one, or cancel it. The reason is audited."""
     call.justify(arguments.reason)
@@ -257,11 +254,9 @@ def _operated(task: Task, budget: int) -> OperatedTask:
 
 
 class RegisterArguments(Arguments):
-    card: Annotated[dict[str, Any] | None, Field(description="The card, AgentVault's or A2A's.")] = None
-    url: Annotated[str | None, Field(description="Or the URL of the card.", max_length=2000)] = None
-    card_id: Annotated[
-        str | None, Field(description="Update this card: the given members replace its own.", max_length=100)
-    ] = None
+    card: Annotated[dict[str, Any] | None, Field(description="AgentVault's or A2A's.")] = None
+    url: Annotated[str | None, Field(description="Of the card, instead.", max_length=2000)] = None
+    card_id: Annotated[str | None, Field(description="Update this card.", max_length=100)] = None
     list_in_directory: Annotated[bool, Field(description="Also create a directory record.")] = True
 
 
@@ -273,11 +268,14 @@ class RegisteredCard(BaseModel):
     directory: dict[str, str] | None = None
 
 
-@tool("agents_register_card", title="Register an agent", destructive=False, idempotent=False, open_world=True)
+@tool(
+    "agents_register_card", title="Register an agent", destructive=False, idempotent=False, open_world=True,
+    listed="room",
+)  # fmt: skip
 async def register_card(arguments: RegisterArguments, call: Call[Agents]) -> RegisteredCard:
-    """Register an agent by its card, so that tasks can be sent to its readable id; or update a card.
+    """Register an agent by its card, or update one. Tasks can then be sent to its readable id.
 
-    An invalid card is rejected with every problem. Readable ids are unique, ignoring case.
+    An invalid card is rejected with every problem.
     """
     agents = call.service
     card = arguments.card
@@ -313,7 +311,7 @@ class LintReport(BaseModel):
     issues_left_out: int = 0
 
 
-@tool("agents_lint_context", title="Check a context", read_only=True)
+@tool("agents_lint_context", title="Check a context", read_only=True, listed="room")
 async def lint_context(arguments: LintArguments) -> LintReport:
     """Check a context (`mcp_context`) before you send it: shape, content types, references, limits, secrets."""
     from pentad.rooms.agents.context.lint import lint

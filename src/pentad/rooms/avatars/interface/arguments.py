@@ -91,39 +91,36 @@ class GenerateResponse(Arguments):
 class VerifyResponse(Arguments):
     draft: Annotated[
         str | dict[str, Any],
-        Field(
-            description="The text to check, with marks such as [S1] or quotes; or JSON as requested in the material:"
-            ' {"statements": [{"text", "support": ["S1"]}]}.'
-        ),
+        Field(description='Text with marks such as [S1] or quotes, or {"statements": [{"text", "support": ["S1"]}]}.'),
     ]
     passages: Annotated[
         list[Any] | None,
         Field(
-            description="The passages the draft is based on, in the order of the material: numbers or whole passages."
-            " Without them, evidence is searched in the corpus."
+            description="What it is based on, in the order of the material: numbers or whole passages. Default: the"
+            " corpus is searched."
         ),
     ] = None
 
 
 class VerifyCitation(Arguments):
-    quote: Annotated[str, Field(min_length=1, max_length=20_000, description="The quoted words.")]
-    source: Annotated[str | None, Field(description="The source's title.")] = None
-    source_id: Annotated[str | None, Field(description="The source's id.")] = None
-    page: Annotated[int | str | None, Field(description="The page given in the citation.")] = None
-    char_start: Annotated[int | None, Field(ge=0, description="Where the quote begins in the document's text.")] = None
-    char_end: Annotated[int | None, Field(ge=0, description="Where the quote ends in the document's text.")] = None
-    sha256: Annotated[str | None, Field(description="The hash of the source's file.")] = None
+    quote: Annotated[str, Field(min_length=1, max_length=20_000, description="Quoted words.")]
+    source: Annotated[str | None, Field(description="Its title.")] = None
+    source_id: str | None = None
+    page: int | str | None = None
+    char_start: Annotated[int | None, Field(ge=0)] = None
+    char_end: Annotated[int | None, Field(ge=0)] = None
+    sha256: Annotated[str | None, Field(description="Of the source's file.")] = None
 
 
 class AskPanel(Arguments):
-    question: Annotated[str, Field(description="The question for all avatars.")]
-    avatars: Annotated[list[str] | None, Field(description="Avatars to ask, by id; all by default.")] = None
+    question: str
+    avatars: Annotated[list[str] | None, Field(description="Ids; default: all.")] = None
     context: Annotated[Conversation, Field(description="Conversation history for context")] = None
 
 
 class ListAvatars(Arguments):
     question: Annotated[
-        str | None, Field(description="Order them by how likely each can answer this.", max_length=8_000)
+        str | None, Field(description="Rank them by how likely each can answer it.", max_length=8_000)
     ] = None
 
 
@@ -159,24 +156,24 @@ RESPONSE_SCHEMA: Final[Mapping[str, Any]] = {
 INFO_SCHEMA: Final[Mapping[str, Any]] = {"type": "object", "properties": {}}
 
 AVATAR: Final[Mapping[str, Any]] = {
-    "avatar": {"type": "string", "description": "Which avatar, by id; needed only where there are several."}
+    "avatar": {"type": "string", "description": "Avatar id; needed if there are several."}
 }
 QUERY_MORE: Final[Mapping[str, Any]] = {
     "roles": {
         "type": "array",
         "items": {"enum": ["by", "about"]},
-        "description": "Only sources by the person, or about the person.",
+        "description": "Sources by or about the person.",
     },
-    "year_from": {"type": "integer", "description": "Only sources of this year or later."},
-    "year_to": {"type": "integer", "description": "Only sources of this year or earlier."},
-    "sources": {"type": "array", "items": {"type": "string"}, "description": "Only these sources, by id."},
+    "year_from": {"type": "integer"},
+    "year_to": {"type": "integer"},
+    "sources": {"type": "array", "items": {"type": "string"}, "description": "Source ids."},
 }
 RESPONSE_MORE: Final[Mapping[str, Any]] = {
     "mode": {
         "enum": ["auto", "extractive", "endpoint", "client", "prompt"],
         "default": "auto",
-        "description": "Who drafts the answer: nobody, the best sentences are quoted (extractive); the server's"
-        " configured model (endpoint); your own model, asked by the server (client) or by you (prompt).",
+        "description": "Who drafts: nobody, sentences are quoted (extractive); the server's model (endpoint); your"
+        " model, asked by the server (client) or by you (prompt).",
     }
 }
 

@@ -37,14 +37,14 @@ class Nothing(Arguments):
     """No arguments."""
 
 
-@tool("query_corpus", title="Search the corpus", description=use_cases.QUERY, read_only=True, omit_none=False,
+@tool("query_corpus", title="Search the corpus", description=use_cases.QUERY_ALONE, read_only=True, omit_none=False,
       input_schema=QUERY_SCHEMA)  # fmt: skip
 async def query_corpus(arguments: QueryCorpus, call: Call[Avatars]) -> FoundPassages:
     return await use_cases.query_corpus(call, arguments, None)
 
 
-@tool("generate_response", title="Ask the avatar", description=use_cases.RESPONSE, read_only=True, omit_none=False,
-      input_schema=RESPONSE_SCHEMA, seconds=SECONDS)  # fmt: skip
+@tool("generate_response", title="Ask the avatar", description=use_cases.RESPONSE_ALONE, read_only=True,
+      omit_none=False, input_schema=RESPONSE_SCHEMA, seconds=SECONDS)  # fmt: skip
 async def generate_response(arguments: GenerateResponse, call: Call[Avatars]) -> AnswerView:
     return await use_cases.generate_response(call, arguments, None)
 

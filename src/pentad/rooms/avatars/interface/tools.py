@@ -68,7 +68,7 @@ class CitationOf(VerifyCitation):
 
 @tool(
     "query_corpus", title="Search a corpus", description=use_cases.QUERY, read_only=True, omit_none=False,
-    input_schema=extended(QUERY_SCHEMA, AVATAR, QUERY_MORE),
+    tags=("search",), input_schema=extended(QUERY_SCHEMA, AVATAR, QUERY_MORE), rare=("roles", "sources"),
 )  # fmt: skip
 async def query_corpus(arguments: QueryOf, call: Call[Avatars]) -> FoundPassages:
     return await use_cases.query_corpus(call, arguments, arguments.avatar)
@@ -76,7 +76,7 @@ async def query_corpus(arguments: QueryOf, call: Call[Avatars]) -> FoundPassages
 
 @tool(
     "generate_response", title="Ask an avatar", description=use_cases.RESPONSE, read_only=True, omit_none=False,
-    input_schema=extended(RESPONSE_SCHEMA, AVATAR, RESPONSE_MORE), seconds=SECONDS,
+    input_schema=extended(RESPONSE_SCHEMA, AVATAR, RESPONSE_MORE), seconds=SECONDS, rare=("mode",),
 )  # fmt: skip
 async def generate_response(arguments: ResponseOf, call: Call[Avatars]) -> AnswerView:
     return await use_cases.generate_response(call, arguments, arguments.avatar)
@@ -90,31 +90,31 @@ async def get_avatar_info(arguments: InfoOf, call: Call[Avatars]) -> InfoView:
     return await use_cases.get_avatar_info(call, arguments.avatar)
 
 
-@tool("verify_response", title="Check a draft", description=use_cases.CHECK_DRAFT, read_only=True, omit_none=False)
+@tool(
+    "verify_response", title="Check a draft", description=use_cases.CHECK_DRAFT, read_only=True, omit_none=False,
+    listed="room",
+)  # fmt: skip
 async def verify_response(arguments: DraftOf, call: Call[Avatars]) -> CheckedDraftView:
     return await use_cases.verify_response(call, arguments, arguments.avatar)
 
 
 @tool(
-    "verify_citation", title="Check a citation", description=use_cases.CHECK_CITATION, read_only=True, omit_none=False
-)
+    "verify_citation", title="Check a citation", description=use_cases.CHECK_CITATION, read_only=True, omit_none=False,
+    listed="room",
+)  # fmt: skip
 async def verify_citation(arguments: CitationOf, call: Call[Avatars]) -> CheckedCitationView:
     return await use_cases.verify_citation(call, arguments, arguments.avatar)
 
 
-@tool("ask_panel", title="Ask several avatars", read_only=True, omit_none=False)
+@tool("ask_panel", title="Ask several avatars", read_only=True, omit_none=False, listed="room")
 async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
-    """Ask several avatars one question and pair their quotes.
-
-    Each avatar answers from its own corpus. Quotes on the same topic are paired: as an agreement or, if the words show
-    one, as a difference.
-    """
+    """Ask several avatars one question. Each answers from its own corpus; agreeing and differing quotes are paired."""
     question = asked(arguments.question, "question")
     found = await call.service.panel(question, listed(arguments.avatars, MOST_ASKED), turns_of(arguments.context))
     return panel_view(found)
 
 
-@tool("list_avatars", title="List avatars", read_only=True)
+@tool("list_avatars", title="List avatars", read_only=True, finds="question")
 async def list_avatars(arguments: ListAvatars, call: Call[Avatars]) -> AvatarsListed:
     """List the avatars. With a question, those most likely to answer it come first."""
     every = [

@@ -32,25 +32,27 @@ from pentad.rooms.avatars.service import Avatars
 
 QUERY: Final = (
     "Retrieve relevant passages from the avatar's corpus using semantic search.\n\n`score` is the probability that a"
-    " passage is relevant, so the default threshold drops passages that probably are not; threshold 0 returns the whole"
-    " ranking. `limit` is 1 to 100. Also accepted: `roles`, `year_from`, `year_to` and `sources` as filters,"
+    " passage is relevant; threshold 0 returns the whole ranking."
+)
+QUERY_ALONE: Final = (
+    f"{QUERY} `limit` is 1 to 100. Also accepted: `roles`, `year_from`, `year_to` and `sources` as filters,"
     " `max_results` for `limit`, `context` for the conversation so far."
 )
+"""For servers that list only the original's arguments."""
 RESPONSE: Final = (
     "Generate a grounded response based on retrieved passages and conversation context.\n\nEvery statement cites a"
-    " passage and was checked against it. If the corpus has no answer, the avatar says so and why. Passages you pass in"
-    " are checked against the corpus first. Also accepted: `mode` (auto, extractive, endpoint, client, prompt),"
-    " `conversation_context` or `conversation` for `context`."
+    " passage and was checked against it. If the corpus has no answer, the avatar says so and why."
+)
+RESPONSE_ALONE: Final = (
+    f"{RESPONSE} Passages you pass in are checked against the corpus first. Also accepted: `mode` (auto, extractive,"
+    " endpoint, client, prompt), `conversation_context` or `conversation` for `context`."
 )
 INFO: Final = "Return metadata about the avatar."
 CHECK_DRAFT: Final = (
-    "Check a text drafted in the avatar's name.\n\nEach statement gets a verdict (quoted, supported, unsure,"
-    " unsupported); wrong quotes and citations are repaired from the source; `response` is what may be said."
+    "Check a text drafted in the avatar's name. Each statement gets a verdict (quoted, supported, unsure, unsupported);"
+    " wrong quotes and citations are repaired; `response` is what may be said."
 )
-CHECK_CITATION: Final = (
-    "Check a citation: whether the quoted words are in that source, on that page and at that place, and where they are"
-    " if not."
-)
+CHECK_CITATION: Final = "Check that quoted words are in that source, on that page and at that place, or where they are."
 
 
 async def query_corpus(call: Call[Avatars], arguments: QueryCorpus, avatar_id: str | None) -> FoundPassages:

@@ -34,63 +34,51 @@ _FRAME_BYTES: Final = 1_024
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
 _FILTERS: Final = {
     "names": "Agent names.",
-    "versions": "Agent versions; also comparisons such as >=1.2.0.",
-    "skill_ids": "Numeric skill ids, matched in each record's own OASF version.",
-    "skill_names": "Full skill names.",
-    "locators": "Locators: a type, an address, or type:address.",
-    "module_names": "Module names.",
-    "modules": "The same as module_names.",
-    "module_ids": "Numeric module ids.",
-    "domain_ids": "Numeric domain ids.",
-    "domain_names": "Full domain names.",
-    "created_ats": "When the record was made; also comparisons such as >=2026-01-01.",
-    "authors": "Authors.",
-    "schema_versions": "OASF versions; also comparisons.",
-    "annotations": "Annotations: key, or key:value.",
-    "descriptions": "Descriptions.",
+    "versions": "1.*, or >=1.2.0.",
+    "skill_ids": "Exact.",
+    "skill_names": "Full names, such as *python*.",
+    "locators": "type, address or type:address.",
+    "module_names": "",
+    "modules": "Same as module_names.",
+    "module_ids": "",
+    "domain_ids": "",
+    "domain_names": "",
+    "created_ats": "Also >=2026-01-01.",
+    "authors": "",
+    "schema_versions": "OASF.",
+    "annotations": "key or key:value.",
+    "descriptions": "",
 }
 
 
 def _search_schema() -> dict[str, Any]:
     """Written by hand with plain arrays, because some hosts cannot read unions."""
-    arrays = {name: {**_TEXTS, "description": about} for name, about in _FILTERS.items()}
+    arrays = {name: {**_TEXTS, **({"description": about} if about else {})} for name, about in _FILTERS.items()}
     return {
         "type": "object",
         "properties": {
-            "limit": {"type": "integer", "description": "How many to return: 100 if not given, 1000 at most."},
-            "offset": {"type": "integer", "description": "How many to skip."},
+            "limit": {"type": "integer", "description": "Default 100, most 1000."},
+            "offset": {"type": "integer"},
             **arrays,
-            "query": {"type": "string", "description": "Free text; results are ranked by words and meaning."},
-            "match": {
-                "type": "string",
-                "enum": ["all", "any"],
-                "description": "Whether all kinds of filters must match (the default), or any of them.",
-            },
-            "exclude": {"type": "object", "description": "Filters, by the same names, whose matches are left out."},
-            "sort": {
-                "type": "string",
-                "enum": ["recency", "popularity", "relevance"],
-                "description": "Newest first unless `query` is given; then the best match first.",
-            },
-            "verified": {"type": "boolean", "description": "Whether the domain in the name vouches for the record."},
-            "trusted": {"type": "boolean", "description": "Whether the record has a valid signature."},
-            "id_version": {"type": "string", "description": "The OASF version the given ids belong to."},
-            "cursor": {"type": "string", "description": "The cursor of the last answer, for the next page."},
-            "return": {
-                "type": "string",
-                "enum": ["cids", "hits", "records"],
-                "description": "CIDs alone, with scores and reasons, or with the records themselves.",
-            },
+            "query": {"type": "string", "description": "Free text, ranked by words and meaning."},
+            "match": {"type": "string", "enum": ["all", "any"]},
+            "exclude": {"type": "object", "description": "Filters whose matches are left out."},
+            "sort": {"type": "string", "enum": ["recency", "popularity", "relevance"]},
+            "verified": {"type": "boolean", "description": "Its domain vouches for it."},
+            "trusted": {"type": "boolean", "description": "Has a valid signature."},
+            "id_version": {"type": "string", "description": "OASF version of the given ids."},
+            "cursor": {"type": "string", "description": "Of the last answer."},
+            "return": {"type": "string", "enum": ["cids", "hits", "records"]},
         },
     }
 
 
 class RecordArguments(Arguments):
-    record_json: Annotated[str, Field(description="The record, as JSON text.")]
+    record_json: Annotated[str, Field(description="Record as JSON text.")]
 
 
 class CidArguments(Arguments):
-    cid: Annotated[str, Field(description="The content id (CID) of the record.")]
+    cid: str
 
 
 Texts = Annotated[list[str], Field(default_factory=list)]
@@ -149,17 +137,17 @@ class SearchArguments(FilterArguments):
 
 
 class NameArguments(Arguments):
-    cid: Annotated[str, Field(description="The content id (CID) of the record.")] = ""
-    name: Annotated[str, Field(description="The record's name, instead of a CID.")] = ""
-    version: Annotated[str, Field(description="The version that goes with the name; without it the newest.")] = ""
+    cid: str = ""
+    name: Annotated[str, Field(description="Instead of a CID.")] = ""
+    version: Annotated[str, Field(description="Of the name; default: newest.")] = ""
 
 
 @tool(
-    "agntcy_dir_push_record", action="write", destructive=False, idempotent=True,
+    "agntcy_dir_push_record", title="Push a record", action="write", destructive=False, idempotent=True,
     output_schema=output_schema(PushedRecord),
 )  # fmt: skip
 async def push_record(arguments: RecordArguments, call: Call[Directory]) -> ToolResult:
-    """Validates an agent record and stores it in the directory; returns its CID. The same record has the same CID."""
+    """Validate an agent record and store it in the directory. Returns its CID, a hash of its content."""
     directory = call.service
     try:
         data = parse_record(arguments.record_json)
@@ -183,13 +171,16 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
 
 
 @tool(
-    "agntcy_dir_search_local", read_only=True, input_schema=_search_schema(),
+    "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(),
+    tags=("search",), finds="query",
+    rare=("annotations", "descriptions", "exclude", "verified", "trusted", "id_version"),
     output_schema=output_schema(FoundRecords),
 )  # fmt: skip
 async def search_local(arguments: SearchArguments, call: Call[Directory]) -> ToolResult:
-    """Finds agent records by filters, by words (`query`), or both. Values take the wildcards * ? and [a-z].
+    """Find agent records (OASF) by words (`query`), filters, or both. Returns CIDs; `return` asks for more.
 
-    Values of one filter are alternatives; different filters must all match, unless match is "any".
+    Filter values take the wildcards * ? [a-z]. Values of one filter are alternatives; different filters must all match,
+    unless match is "any". Example: {"skill_names": ["*python*"], "versions": ["v1.*"]}.
     """
     try:
         query = _query(arguments)
@@ -236,9 +227,9 @@ def _query(arguments: SearchArguments) -> Query:
     )
 
 
-@tool("agntcy_dir_pull_record", read_only=True, output_schema=output_schema(PulledRecord))
+@tool("agntcy_dir_pull_record", title="Pull a record", read_only=True, output_schema=output_schema(PulledRecord))
 async def pull_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
-    """Returns the agent record with this CID as JSON text, after checking that its content has this hash."""
+    """The agent record with this CID, as JSON text."""
     if not arguments.cid:
         return tool_result(PulledRecord(error_message="CID is required"))
     try:
@@ -259,9 +250,11 @@ def _answer_bytes(text: str) -> int:
     return len(data) + len(msgspec.json.encode(data.decode())) + _FRAME_BYTES
 
 
-@tool("agntcy_dir_verify_record", read_only=True, output_schema=output_schema(VerifiedRecord))
+@tool(
+    "agntcy_dir_verify_record", title="Verify signatures", read_only=True, output_schema=output_schema(VerifiedRecord)
+)
 async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolResult:
-    """Checks all signatures of a record and says who signed it."""
+    """Check all signatures of a record. Returns who signed it."""
     if not arguments.cid:
         return tool_result(VerifiedRecord(success=False, message="not trusted", error="CID is required"))
     try:
@@ -274,9 +267,9 @@ async def verify_record(arguments: CidArguments, call: Call[Directory]) -> ToolR
     return tool_result(VerifiedRecord(**fields))
 
 
-@tool("agntcy_dir_verify_name", read_only=True, output_schema=output_schema(VerifiedName))
+@tool("agntcy_dir_verify_name", title="Verify a name", read_only=True, output_schema=output_schema(VerifiedName))
 async def verify_name(arguments: NameArguments, call: Call[Directory]) -> ToolResult:
-    """Checks that the domain in a record's name vouches for the key the record was signed with."""
+    """Check that the domain in a record's name vouches for the key that signed it."""
     if not arguments.cid and not arguments.name:
         return tool_result(VerifiedName(verified=False, error_message="Either 'cid' or 'name' is required"))
     try:

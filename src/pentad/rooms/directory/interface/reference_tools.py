@@ -16,7 +16,7 @@ from pentad.rooms.directory.records.naming import LineageEntry
 from pentad.rooms.directory.service import Directory
 
 MOST_VERSIONS: Final = 100
-_REFERENCE: Final = "A CID, or name, name:version, name@cid, name:version@cid. If several match, the newest one."
+_REFERENCE: Final = "CID, name, name:version or name@cid; the newest match."
 
 Reference = Annotated[str, Field(description=_REFERENCE, min_length=1, max_length=4_300)]
 
@@ -31,10 +31,8 @@ class DiffArguments(Arguments):
 
 
 class MigrateArguments(ReferenceArguments):
-    to_version: Annotated[str, Field(description='The OASF version to translate the record to, such as "1.1.0".')]
-    allow_unmapped: Annotated[
-        bool, Field(description="Drop skills and domains without a counterpart instead of reporting problems.")
-    ] = False
+    to_version: Annotated[str, Field(description='OASF version, such as "1.1.0".')]
+    allow_unmapped: Annotated[bool, Field(description="Drop skills and domains without a counterpart.")] = False
 
 
 class Ref(BaseModel):
@@ -85,27 +83,24 @@ class Migration(BaseModel):
     problems: list[str]
 
 
-@tool("directory_resolve", title="Resolve a name", read_only=True)
+@tool("directory_resolve", title="Resolve a name", read_only=True, listed="room")
 async def resolve(arguments: ReferenceArguments, call: Call[Directory]) -> Resolved:
-    """Finds the record for a name, name and version, or CID, and lists all versions of that name, newest first."""
+    """The record for a name, name and version, or CID, and all versions of that name, newest first."""
     found = await call.service.resolve(arguments.reference)
     versions = await call.service.naming.resolve(found.name)
     return Resolved(**_ref(found), versions=[Ref(**_ref(one)) for one in versions[:MOST_VERSIONS]])
 
 
-@tool("directory_lineage", title="Lineage of a record", read_only=True)
+@tool("directory_lineage", title="Lineage of a record", read_only=True, listed="room")
 async def lineage(arguments: ReferenceArguments, call: Call[Directory]) -> Lineage:
-    """Lists the history of an agent, oldest first: its versions, and the records they claim to replace."""
+    """The history of an agent, oldest first: its versions, and the records they claim to replace."""
     call.service.require_local()
     return Lineage(records=[_step(one) for one in await call.service.naming.lineage(arguments.reference)])
 
 
-@tool("directory_diff", title="Compare two records", read_only=True)
+@tool("directory_diff", title="Compare two records", read_only=True, listed="room")
 async def diff(arguments: DiffArguments, call: Call[Directory]) -> Difference:
-    """Compares two records by meaning: skills by class, locators by address, modules by content.
-
-    Marks changes that could break users of the old record, and checks whether the version number reflects them.
-    """
+    """Compare two records by meaning. Marks breaking changes, and whether the version number reflects them."""
     from pentad.rooms.directory.translate.difference import difference
 
     before = await call.service.find_record(arguments.before)
@@ -113,12 +108,9 @@ async def diff(arguments: DiffArguments, call: Call[Directory]) -> Difference:
     return Difference.model_validate(difference(before.data, after.data).as_json())
 
 
-@tool("directory_migrate", title="Migrate a record", read_only=True)
+@tool("directory_migrate", title="Migrate a record", read_only=True, listed="room")
 async def migrate(arguments: MigrateArguments, call: Call[Directory]) -> Migration:
-    """Converts a record to another OASF version. Nothing is stored: push the result to keep it.
-
-    Reports how each skill, domain and module was mapped, what was lost, and whether the result is valid.
-    """
+    """Convert a record to another OASF version. Returns it with mappings and losses; push it to keep it."""
     from pentad.rooms.directory.translate.migration import migrate as migrate_record
 
     record = await call.service.find_record(arguments.reference)
@@ -159,12 +151,9 @@ class Deleted(BaseModel):
     deleted: bool
 
 
-@tool("directory_sign", title="Sign a record", destructive=False, idempotent=True)
+@tool("directory_sign", title="Sign a record", destructive=False, idempotent=True, listed="room")
 async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
-    """Signs a record with this server's own key and attaches the signature and public key to the record.
-
-    The private key is created on first use and never leaves the server. `agntcy_dir_verify_record` checks signatures.
-    """
+    """Sign a record with this server's own key. agntcy_dir_verify_record checks signatures."""
     directory = call.service
     found = await directory.resolve(arguments.reference)
     key = await directory.signing_keys.private_key()
@@ -179,9 +168,9 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
     )
 
 
-@tool("directory_delete", title="Delete a record", destructive=True, idempotent=True)
+@tool("directory_delete", title="Delete a record", destructive=True, idempotent=True, listed="room")
 async def delete(arguments: ReferenceArguments, call: Call[Directory]) -> Deleted:
-    """Permanently deletes one record and its signatures. Other versions of the same name stay."""
+    """Permanently delete one record and its signatures. Other versions of the name stay."""
     found = await call.service.resolve(arguments.reference)
     return Deleted(cid=found.cid, deleted=await call.service.records.delete(call.principal, found.cid))
 

@@ -33,25 +33,25 @@ _UNPARSED: Final = "Please ensure the JSON is valid and follows the OASF schema 
 
 
 class VersionArguments(Arguments):
-    version: Annotated[str, Field(description='The OASF version, such as "1.0.0".')]
+    version: Annotated[str, Field(description='OASF version, such as "1.0.0".')]
 
 
 class SkillsArguments(VersionArguments):
-    parent_skill: Annotated[str, Field(description="Only the direct sub-skills of this skill.")] = ""
+    parent_skill: Annotated[str, Field(description="List its sub-skills.")] = ""
 
 
 class DomainsArguments(VersionArguments):
-    parent_domain: Annotated[str, Field(description="Only the direct sub-domains of this domain.")] = ""
+    parent_domain: Annotated[str, Field(description="List its sub-domains.")] = ""
 
 
 class ValidateArguments(Arguments):
-    record_json: Annotated[str, Field(description="The record, as JSON text.")]
-    fix: Annotated[bool, Field(description="Also return the record with all certain fixes applied.")] = False
+    record_json: Annotated[str, Field(description="Record as JSON text.")]
+    fix: Annotated[bool, Field(description="Also return it with all certain fixes applied.")] = False
 
 
-@tool("agntcy_oasf_list_versions", read_only=True, output_schema=output_schema(Versions))
+@tool("agntcy_oasf_list_versions", title="OASF versions", read_only=True, output_schema=output_schema(Versions))
 async def list_versions(call: Call[Directory]) -> ToolResult:
-    """Lists the OASF schema versions this server knows, and which of them is the default."""
+    """The OASF schema versions this server knows, and the default."""
     try:
         available, default = await call.service.schemas.versions()
     except PentadError as error:
@@ -61,9 +61,9 @@ async def list_versions(call: Call[Directory]) -> ToolResult:
     return tool_result(Versions(available_versions=available, default_version=default, count=len(available)))
 
 
-@tool("agntcy_oasf_get_schema", read_only=True, output_schema=output_schema(SchemaText))
+@tool("agntcy_oasf_get_schema", title="OASF schema", read_only=True, output_schema=output_schema(SchemaText))
 async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> ToolResult:
-    """Returns the JSON Schema of an agent record in one OASF version, as text."""
+    """The JSON Schema of agent records in one OASF version, as text. Large."""
     schemas = call.service.schemas
     try:
         known, _default = await schemas.versions()
@@ -80,23 +80,23 @@ async def get_schema(arguments: VersionArguments, call: Call[Directory]) -> Tool
     )
 
 
-@tool("agntcy_oasf_get_schema_skills", read_only=True, output_schema=output_schema(Skills))
+@tool("agntcy_oasf_get_schema_skills", title="OASF skills", read_only=True, output_schema=output_schema(Skills))
 async def get_schema_skills(arguments: SkillsArguments, call: Call[Directory]) -> ToolResult:
-    """Lists skills of an OASF version: the top categories, or the direct children of `parent_skill`."""
+    """Skills of an OASF version: the top categories, or the children of `parent_skill`."""
     found = await _classes(call.service, arguments.version, "skill", arguments.parent_skill)
     return tool_result(Skills(**_named(found, "skills", "parent_skill")))
 
 
-@tool("agntcy_oasf_get_schema_domains", read_only=True, output_schema=output_schema(Domains))
+@tool("agntcy_oasf_get_schema_domains", title="OASF domains", read_only=True, output_schema=output_schema(Domains))
 async def get_schema_domains(arguments: DomainsArguments, call: Call[Directory]) -> ToolResult:
-    """Lists domains of an OASF version: the top categories, or the direct children of `parent_domain`."""
+    """Domains of an OASF version: the top categories, or the children of `parent_domain`."""
     found = await _classes(call.service, arguments.version, "domain", arguments.parent_domain)
     return tool_result(Domains(**_named(found, "domains", "parent_domain")))
 
 
-@tool("agntcy_oasf_validate_record", read_only=True, output_schema=output_schema(Validated))
+@tool("agntcy_oasf_validate_record", title="Validate a record", read_only=True, output_schema=output_schema(Validated))
 async def validate_record(arguments: ValidateArguments, call: Call[Directory]) -> ToolResult:
-    """Checks an agent record against the OASF version it names. Warnings are listed even when it is valid."""
+    """Check an agent record against the OASF version it names. Returns errors and warnings."""
     try:
         data = parse_record(arguments.record_json)
     except InvalidInput as error:

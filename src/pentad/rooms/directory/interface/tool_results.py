@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import PentadError
+from pentad.mcp.compact_schema import compact_output
 from pentad.mcp.declarations import ToolResult
 
 
@@ -137,7 +138,7 @@ class ExportedRecord(BaseModel):
 
 def output_schema(answer: type[BaseModel]) -> dict[str, Any]:
     """The output schema of a tool with this result."""
-    return answer.model_json_schema(by_alias=True, mode="serialization")
+    return compact_output(answer.model_json_schema(by_alias=True, mode="serialization"))
 
 
 def tool_result(answer: BaseModel) -> ToolResult:

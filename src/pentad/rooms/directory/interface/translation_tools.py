@@ -13,7 +13,9 @@ from pydantic import BaseModel, Field
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declarations import ToolResult, tool
+from pentad.mcp.compact_schema import without_properties
+from pentad.mcp.declarations import ToolResult, input_schema_of, tool
+from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.directory.interface.tool_results import (
     ExportedRecord,
     ImportedRecord,
@@ -39,40 +41,35 @@ if TYPE_CHECKING:
     from pentad.rooms.directory.translate.import_pipeline import Imported
 
 
-SUSPICIOUS: Final = (
-    "What to do with values that may be secrets: refuse the source, withhold them, or keep them because they are not"
-    " secret. Certain secrets are always withheld."
-)
+SUSPICIOUS: Final = "Values that may be secrets; certain ones are always withheld."
 
 
 class ImportArguments(Arguments):
-    source_data: Annotated[str, Field(description="What to import: JSON text, or the text of a SKILL.md.")]
-    source_format: Annotated[
-        str, Field(description="mcp, a2a or agentskills; also ghcopilot, claude, cursor and vscode configurations.")
-    ]
-    schema_version: Annotated[str, Field(description="The OASF version of the record; 1.0.0 if not given.")] = ""
-    enrich: Annotated[bool, Field(description="Also suggest skills and domains, and validate the record.")] = False
+    source_data: Annotated[str, Field(description="JSON text, or the text of a SKILL.md.")]
+    source_format: Annotated[str, Field(description="mcp, a2a, agentskills, ghcopilot, claude, cursor or vscode.")]
+    schema_version: Annotated[str, Field(description="Default 1.0.0.")] = ""
+    enrich: Annotated[bool, Field(description="Also suggest skills and domains, and validate.")] = False
     push: Annotated[bool, Field(description="Also store the record; implies enrich.")] = False
     suspicious: Annotated[Doubt, Field(description=SUSPICIOUS)] = "refuse"
-    dry_run: Annotated[bool, Field(description="With push: report what would happen, store nothing.")] = False
+    dry_run: Annotated[bool, Field(description="With push: store nothing.")] = False
 
 
 class ExportArguments(Arguments):
-    record_json: Annotated[str, Field(description="The record, as JSON text.")]
+    record_json: Annotated[str, Field(description="Record as JSON text.")]
     target_format: Annotated[
-        str, Field(description="a2a, ghcopilot or agentskills; also mcp (server.json), claude, cursor and vscode.")
+        str, Field(description="a2a, ghcopilot, agentskills, mcp (server.json), claude, cursor or vscode.")
     ]
 
 
 @tool(
-    "agntcy_oasf_import_record", action="read", destructive=False, idempotent=True,
-    output_schema=output_schema(ImportedRecord),
+    "agntcy_oasf_import_record", title="Import to OASF", action="read", destructive=False, idempotent=True,
+    output_schema=output_schema(ImportedRecord), rare=("schema_version", "suspicious", "dry_run"),
+    read_schema=without_properties(input_schema_of(ImportArguments), ("push", "dry_run")),
 )  # fmt: skip
 async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> ToolResult:
-    """Translates an MCP server, an A2A card, a skill or an MCP configuration into an agent record (JSON text).
+    """Translate an MCP server, A2A card, skill or MCP configuration into an agent record (JSON text).
 
-    The record has no skills and domains unless `enrich` is set. `losses` lists what the record has no place for,
-    `withheld` the secrets that were remigrated.
+    Without `enrich` it has no skills and domains yet. `losses` lists what did not fit, `withheld` removed secrets.
     """
     if not arguments.source_data:
         return tool_result(ImportedRecord(error_message="source_data is required"))
@@ -87,6 +84,7 @@ async def import_tool(arguments: ImportArguments, call: Call[Directory]) -> Tool
     except InvalidInput as error:
         return tool_result(ImportedRecord(error_message=failure_text("Failed to parse source data JSON", error)))
     if arguments.push and not call.principal.may("directory", "write"):
+        refuse_read_only(call.principal)
         raise Forbidden(
             "Storing a record needs the right to write.", hint="Leave push out, or ask for directory:write."
         )
@@ -147,9 +145,11 @@ def _enriched_result(imported: "Imported") -> ImportedRecord:
     return ImportedRecord(**fields)
 
 
-@tool("agntcy_oasf_export_record", read_only=True, output_schema=output_schema(ExportedRecord))
+@tool(
+    "agntcy_oasf_export_record", title="Export from OASF", read_only=True, output_schema=output_schema(ExportedRecord)
+)
 async def export_tool(arguments: ExportArguments, call: Call[Directory]) -> ToolResult:
-    """Translates an agent record into another format. `losses` lists what that format has no place for."""
+    """Translate an agent record into another format. `losses` lists what did not fit."""
     if not arguments.record_json:
         return tool_result(ExportedRecord(error_message="record_json is required"))
     if not arguments.target_format:
@@ -187,32 +187,31 @@ MOST_SOURCES: Final = 100
 class ImportSource(Arguments):
     content: Annotated[str, Field(description="JSON text, or the text of a SKILL.md.", min_length=1)]
     format: Annotated[
-        str | None, Field(description="mcp, a2a, agentskills, ghcopilot, claude, cursor, vscode or oasf.")
+        str | None,
+        Field(description="Default: detected. mcp, a2a, agentskills, ghcopilot, claude, cursor, vscode, oasf."),
     ] = None
-    label: Annotated[str, Field(description="What to call the source in the answer.", max_length=200)] = ""
+    label: Annotated[str, Field(description="Its name in the answer.", max_length=200)] = ""
 
 
 class ImportManyArguments(Arguments):
     sources: Annotated[
         list[ImportSource],
-        Field(description="What to import; the format is detected.", min_length=1, max_length=MOST_SOURCES),
+        Field(description="At most 100.", min_length=1, max_length=MOST_SOURCES),
     ]
     schema_version: Annotated[
         str | None,
-        Field(description="Convert to this OASF version. By default a record keeps its own; other sources get 1.0.0."),
+        Field(description="Convert to this OASF version. Default: a record's own, else 1.0.0."),
     ] = None
-    record_version: Annotated[str | None, Field(description="The version of the records, instead of the source's.")] = (
-        None
-    )
-    authors: Annotated[tuple[str, ...], Field(description="The authors, instead of the source's.", max_length=100)] = ()
-    skills: Annotated[tuple[str, ...], Field(description="Skills (names or ids), instead of suggested ones.")] = ()
-    domains: Annotated[tuple[str, ...], Field(description="Domains (names or ids), instead of suggested ones.")] = ()
+    record_version: Annotated[str | None, Field(description="Instead of the source's.")] = None
+    authors: Annotated[tuple[str, ...], Field(description="Instead of the source's.", max_length=100)] = ()
+    skills: Annotated[tuple[str, ...], Field(description="Names or ids, instead of suggested ones.")] = ()
+    domains: Annotated[tuple[str, ...], Field(description="Names or ids, instead of suggested ones.")] = ()
     allow_unmapped: Annotated[
         bool,
-        Field(description="When converting, drop and list skills and domains that the version does not have."),
+        Field(description="When converting, drop what the version does not have, and list it."),
     ] = False
     suspicious: Annotated[Doubt, Field(description=SUSPICIOUS)] = "refuse"
-    dry_run: Annotated[bool, Field(description="Report what would happen, store nothing.")] = False
+    dry_run: Annotated[bool, Field(description="Store nothing.")] = False
 
 
 class ManyImported(BaseModel):
@@ -224,13 +223,12 @@ class ManyImported(BaseModel):
     outcomes: list[dict[str, Any]]
 
 
-@tool("directory_import", title="Import agents", destructive=False, idempotent=True, heavy=True)
+@tool("directory_import", title="Import agents", destructive=False, idempotent=True, heavy=True, listed="room")
 async def import_many(arguments: ImportManyArguments, call: Call[Directory]) -> ManyImported:
-    """Imports MCP server.json files, A2A cards, SKILL.md files and MCP configurations as agent records.
+    """Import many MCP server.json files, A2A cards, SKILL.md files and MCP configurations as agent records.
 
-    Each source is translated, given skills and domains, validated, and stored if it is valid. A valid OASF record is
-    stored unchanged. Secrets in a source are withheld and listed. The same source gives the same CID, so importing
-    twice changes nothing. A bad source does not stop the rest.
+    Each source is translated, given skills and domains, validated, and stored if it is valid. Secrets are withheld and
+    listed. Importing twice changes nothing, and a bad source does not stop the rest.
     """
     from pentad.rooms.directory.translate.import_pipeline import ImportOptions, Outcome
     from pentad.rooms.directory.translate.sources import Source

@@ -20,18 +20,20 @@ from pentad.rooms.metrics.metric_keys import split_list
 
 OneOrMore = str | list[str]
 
-_COLLECTOR: Final = "The collector, by id or by one of its other names. Same as `collectorId`; give one of them."
-_COLLECTOR_ID: Final = "The same as `collector`."
-_ENVIRONMENT: Final = (
-    "Only these environments, by name, id or type (production, sandbox). One or several. An exact name wins over a"
-    " type."
-)
-_REGION: Final = "Only these regions."
+_COLLECTOR: Final = "Collector id or other name."
+_COLLECTOR_ID: Final = "Same as `collector`."
+_ENVIRONMENT: Final = "By name, id or type (production, sandbox)."
 COLLECTORS: Final = (
     "arm", "ch", "apma", "ex", "core", "dc", "rtf", "amq", "osv2", "ap", "apc", "apm", "benefits", "host", "http_json",
     "pentad", "postgres", "prometheus", "sdlc",
 )  # fmt: skip
 """The ids every installation has; plug-ins may bring more."""
+_FOR_PROGRAMS: Final = frozenset({"compat", "details", "timeout_seconds", "dry_run", "raw", "allow_all"})
+RARE: Final = _FOR_PROGRAMS | {"collectorId", "filters"}
+"""Arguments that few conversations need: second names, and switches for programs."""
+RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
+"""The same for the tool whose document names `collectorId` and `filters`."""
+RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points"}
 
 
 def _offering_ids(schema: dict[str, Any]) -> None:
@@ -42,8 +44,8 @@ def _offering_ids(schema: dict[str, Any]) -> None:
 class Filters(Arguments):
     """The members of `filters`."""
 
-    environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
-    region: Annotated[OneOrMore | None, Field(description=_REGION)] = None
+    environment: OneOrMore | None = None
+    region: OneOrMore | None = None
 
 
 class CollectorArguments(Arguments):
@@ -73,23 +75,21 @@ class ScopedArguments(CollectorArguments):
     bg: Annotated[
         str | None,
         Field(
-            description="The business group: its id, its name if unique, or a path such as `Root/Sub`. Defaults to the"
-            " one in the settings; collectors without groups need none."
+            description="Business group: id, unique name or path (`Root/Sub`). Default: the server's; some collectors"
+            " have none."
         ),
     ] = None
-    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
-    filters: Annotated[
-        Filters | None, Field(description="`environment` and `region`, as below; the ones below win.")
-    ] = None
+    recursive: Annotated[bool, Field(description="With the groups below it.")] = True
+    filters: Annotated[Filters | None, Field(description="Same as below; those win.")] = None
     environment: Annotated[OneOrMore | None, Field(description=_ENVIRONMENT)] = None
-    region: Annotated[OneOrMore | None, Field(description=_REGION)] = None
+    region: OneOrMore | None = None
     compat: Annotated[
         Literal["legacy"] | None,
         Field(description="`legacy`: the numbers and roots of the Metrics Toolkit, including its mistakes."),
     ] = None
-    timeout_seconds: Annotated[
-        float | None, Field(gt=0, le=600, description="Answer with what has arrived by then, marked partial.")
-    ] = None
+    timeout_seconds: Annotated[float | None, Field(gt=0, le=600, description="Then answer with what has arrived.")] = (
+        None
+    )
 
     def environments(self) -> tuple[str, ...]:
         return split_list(self.environment) or split_list(self.filters.environment if self.filters else None)
@@ -122,28 +122,24 @@ class ScopedArguments(CollectorArguments):
 class ShapedArguments(ScopedArguments):
     """How much of the answer to return."""
 
-    details: Annotated[
-        bool | None, Field(description="Include the lists of environments; by default only for up to three groups.")
-    ] = None
-    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Maximum number of groups.")] = None
-    offset: Annotated[int, Field(ge=0, description="Skip this many groups.")] = 0
+    details: Annotated[bool | None, Field(description="With lists of environments; default: for up to 3 groups.")] = (
+        None
+    )
+    limit: Annotated[int | None, Field(ge=1, le=10_000, description="Most groups.")] = None
+    offset: Annotated[int, Field(ge=0)] = 0
     max_tokens: Annotated[
         int,
-        Field(ge=100, le=1_000_000, description="Approximate size limit in tokens; the answer says what was left out."),
+        Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what is missing."),
     ] = 25_000
-    dry_run: Annotated[
-        bool, Field(description="Return the plan instead (facts and number of calls); fetch nothing else.")
-    ] = False
+    dry_run: Annotated[bool, Field(description="Return the plan only: facts and number of calls.")] = False
 
 
 class CollectorMetricsArguments(ShapedArguments):
     """Arguments of getPlatformMetricsByCollector."""
 
-    fields: Annotated[OneOrMore | None, Field(description="Only these parts of the answer, as metric keys.")] = None
-    raw: Annotated[
-        bool, Field(description="Return the source's own answers, with secrets removed, instead of figures.")
-    ] = False
-    allow_all: Annotated[bool, Field(description="Allow the collector `all`; that can take long.")] = False
+    fields: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
+    raw: Annotated[bool, Field(description="The source's own answers, without secrets.")] = False
+    allow_all: Annotated[bool, Field(description="Allow the slow collector `all`.")] = False
 
     def filters_in_use(self) -> frozenset[str]:
         """The filters in use that not every collector supports."""
@@ -161,20 +157,20 @@ class MetricByKeyArguments(ShapedArguments):
         OneOrMore,
         Field(
             alias="metricKey",
-            description="A dotted path (`cloudhub.networking.vpcsUsed`), a name at any depth (`networking`), wildcards"
-            " (`*` one step, `**` any number), or several of these.",
+            description="Dotted path (`cloudhub.networking.vpcsUsed`), a name at any depth (`networking`), or wildcards"
+            " (`*` one step, `**` any). listMetricKeys has them.",
         ),
     ]
     shape: Annotated[
         Literal["tree", "flat", "value"],
-        Field(description="tree: pruned to the key; flat: rows of path, value and labels; value: the single value."),
+        Field(description="tree, flat rows, or the single value."),
     ] = "tree"
 
 
 class ListKeysArguments(CollectorArguments):
     """Arguments of listMetricKeys."""
 
-    query: Annotated[str, Field(max_length=200, description="Words in key, description, unit or formula.")] = ""
+    query: Annotated[str, Field(max_length=200, description="Words to find.")] = ""
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
     offset: Annotated[int, Field(ge=0)] = 0
 
@@ -188,14 +184,14 @@ class ExplainArguments(ScopedArguments):
 class ExportArguments(ScopedArguments):
     """Arguments of exportMetrics."""
 
-    format: Annotated[Format, Field(description="The output format.")] = "json"
+    format: Format = "json"
     keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
 
 
 class LoadArguments(ScopedArguments):
     """Arguments of loadMetrics."""
 
-    to: Annotated[str, Field(max_length=100, description="The name of a destination in the settings.")]
+    to: Annotated[str, Field(max_length=100, description="A destination in the settings.")]
     keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
 
 
@@ -203,7 +199,7 @@ class BenefitsArguments(Arguments):
     """Arguments of getPlatformBenefits; times in days."""
 
     develop_historic: Annotated[
-        float, Field(alias="developAPIHistoricTime", ge=0, description="Days, before the platform.")
+        float, Field(alias="developAPIHistoricTime", ge=0, description="Days before the platform.")
     ]
     develop_current: Annotated[float, Field(alias="developAPICurrentTime", ge=0, description="Days, today.")]
     maintain_historic: Annotated[
@@ -211,43 +207,43 @@ class BenefitsArguments(Arguments):
     ]
     maintain_current: Annotated[float, Field(alias="maintainAPICurrentTime", ge=0, description="Days, today.")]
     day_rate: Annotated[float, Field(alias="developerDayRate", ge=0, description="Cost of one developer day.")]
-    bg: Annotated[str | None, Field(description="The business group: id, name or path.")] = None
-    recursive: Annotated[bool, Field(description="Include the groups below it.")] = True
-    as_rows: Annotated[bool, Field(description="Return flat rows with the names of the csv and json exports.")] = False
+    bg: Annotated[str | None, Field(description="Business group: id, name or path.")] = None
+    recursive: Annotated[bool, Field(description="With the groups below it.")] = True
+    as_rows: Annotated[bool, Field(description="Flat rows, named as in exports.")] = False
 
 
 class SdlcArguments(Arguments):
     """Arguments of getSdlcMetrics."""
 
-    raw: Annotated[bool, Field(description="Return the systems' own answers, with secrets removed.")] = False
+    raw: Annotated[bool, Field(description="The systems' own answers, without secrets.")] = False
 
 
 class HistoryScopeArguments(CollectorArguments):
     """Which part of the history."""
 
-    bg: Annotated[str | None, Field(description="The scope; needed only if several have a history.")] = None
+    bg: Annotated[str | None, Field(description="Needed if several groups have a history.")] = None
 
 
 class HistoryArguments(HistoryScopeArguments):
     """Arguments of getMetricHistory."""
 
     metric_key: Annotated[OneOrMore, Field(alias="metricKey", description="As in getPlatformMetricByKey.")]
-    begin: Annotated[str, Field(alias="from", max_length=60, description="now-6h, 7d (ago), a date, an ISO time.")] = (
+    begin: Annotated[str, Field(alias="from", max_length=60, description="now-6h, 7d (ago), a date or ISO time.")] = (
         "now-24h"
     )
-    end: Annotated[str, Field(alias="to", max_length=60, description="The same; by default now.")] = "now"
-    step: Annotated[str | None, Field(max_length=20, description="One point per interval: 5m, 1h, 1d.")] = None
+    end: Annotated[str, Field(alias="to", max_length=60)] = "now"
+    step: Annotated[str | None, Field(max_length=20, description="One point per 5m, 1h, 1d.")] = None
     max_points: Annotated[int, Field(ge=1, le=5_000)] = 100
-    environment: Annotated[str | None, Field(max_length=200, description="Only this environment.")] = None
+    environment: Annotated[str | None, Field(max_length=200)] = None
     forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
-    chart: Annotated[Literal["svg", "ascii"] | None, Field(description="Add a chart of the first lines.")] = None
+    chart: Literal["svg", "ascii"] | None = None
 
 
 class CompareArguments(HistoryScopeArguments):
     """Arguments of compareMetrics."""
 
-    since: Annotated[str, Field(max_length=60, description="The earlier time: now-24h, 7d, a date.")] = "now-24h"
-    until: Annotated[str, Field(max_length=60, description="The later time.")] = "now"
+    since: Annotated[str, Field(max_length=60, description="now-24h, 7d (ago), a date.")] = "now-24h"
+    until: Annotated[str, Field(max_length=60)] = "now"
     metric_key: Annotated[OneOrMore | None, Field(alias="metricKey", description="Only these keys.")] = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
 
@@ -255,10 +251,10 @@ class CompareArguments(HistoryScopeArguments):
 class AlertsArguments(Arguments):
     """Arguments of listAlerts."""
 
-    level: Annotated[Literal["warn", "alarm"] | None, Field(description="Only this level.")] = None
-    collector: Annotated[str | None, Field(max_length=100, description="Only this collector.")] = None
+    level: Literal["warn", "alarm"] | None = None
+    collector: Annotated[str | None, Field(max_length=100)] = None
     since: Annotated[
-        str | None, Field(max_length=60, description="Also list alerts raised and cleared since then: now-24h, 7d.")
+        str | None, Field(max_length=60, description="Also those raised and cleared since: now-24h, 7d.")
     ] = None
 
 

@@ -23,6 +23,8 @@ from pentad.rooms.metrics.engine.response_budget import (
     shape_response,
 )
 from pentad.rooms.metrics.interface.arguments import (
+    RARE,
+    RARE_BY_COLLECTOR,
     BenefitsArguments,
     CollectorMetricsArguments,
     ExplainArguments,
@@ -60,7 +62,7 @@ from pentad.rooms.metrics.service import Metrics
 _SECONDS: Final = 620.0
 """A query may take ten minutes; the tool needs a little more to answer."""
 
-_remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS)
+_remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS, rare=RARE)
 """Declares a tool that reads figures from their sources."""
 
 
@@ -71,11 +73,13 @@ async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
     return ToolResult(content=[Text(text=to_json(ids))], structured={"collectors": ids})
 
 
-@_remote_read("getPlatformMetricsByCollector", title="Metrics of a collector", output_schema=ANSWER)
+@_remote_read(
+    "getPlatformMetricsByCollector", title="Metrics of a collector", output_schema=ANSWER, rare=RARE_BY_COLLECTOR
+)
 async def get_platform_metrics_by_collector(arguments: CollectorMetricsArguments, call: Call[Metrics]) -> ToolResult:
-    """The figures of one collector, filtered by business group, environment and region.
+    """All current figures of one collector, by business group, environment and region.
 
-    Missing values are null, with the reason in `problems`; never zero.
+    Missing values are null, with the reason in `problems`. For one figure use getPlatformMetricByKey.
     """
     metrics = call.service
     ids = metrics.select_collectors(
@@ -103,7 +107,7 @@ async def get_platform_metrics_by_collector(arguments: CollectorMetricsArguments
 
 @_remote_read("getPlatformMetricByKey", title="One metric", aliases=("getPlatformMetricsByKey",), output_schema=ANSWER)
 async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call[Metrics]) -> ToolResult:
-    """The value of one metric, or of all below a key such as `networking`. Fetches only what these need."""
+    """The current value of one metric, or of all below a key such as `networking`. Fetches only what it needs."""
     metrics, keys = call.service, split_list(arguments.metric_key)
     (one,) = metrics.select_collectors([arguments.one_collector()])
     if not keys:
@@ -118,9 +122,9 @@ async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call
     return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
 
 
-@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS)
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE, finds="query")
 async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
-    """The keys you can ask for, with unit, description, formula and thresholds. Search them by words."""
+    """Find metric keys by words, with unit, description, formula and thresholds."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     found = call.service.keys(arguments.query, arguments.collectors() if named else ())
     page = found[arguments.offset : arguments.offset + arguments.limit]
@@ -130,7 +134,7 @@ async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) ->
     return ToolResult(structured=view)
 
 
-@_remote_read("explainMetric", title="Where a figure comes from", output_schema=EXPLAINED)
+@_remote_read("explainMetric", title="Where a figure comes from", output_schema=EXPLAINED, listed="room")
 async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> ToolResult:
     """A metric's formula, its values, the facts behind them, when those were fetched, and what is missing."""
     one, query = _one_query(call, arguments, [arguments.metric_key])
@@ -138,7 +142,7 @@ async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> To
     return tool_result(answer, {"explained": explanations(answer, query.keys or ())})
 
 
-@_remote_read("exportMetrics", title="Export metrics", output_schema=EXPORTED)
+@_remote_read("exportMetrics", title="Export metrics", output_schema=EXPORTED, listed="room", tags=("export",))
 async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> ToolResult:
     """Figures in another system's format: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
     one, query = _one_query(call, arguments, split_list(arguments.keys))
@@ -157,6 +161,9 @@ async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> Too
     open_world=True,
     seconds=_SECONDS,
     output_schema=LOADED,
+    listed="room",
+    rare=RARE,
+    tags=("export",),
 )
 async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolResult:
     """Send figures to a destination the operator set up: Splunk, Elasticsearch, a webhook, an OTLP collector."""
@@ -168,7 +175,7 @@ async def load_metrics(arguments: LoadArguments, call: Call[Metrics]) -> ToolRes
     return ToolResult(structured=_with_problems(view, answer))
 
 
-@_remote_read("getPlatformBenefits", title="What the platform is worth", output_schema=ANSWER)
+@_remote_read("getPlatformBenefits", title="What the platform is worth", output_schema=ANSWER, listed="room")
 async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics]) -> ToolResult:
     """Savings from API reuse and easier maintenance, per business group, computed from the times you give.
 
@@ -195,7 +202,7 @@ async def get_platform_benefits(arguments: BenefitsArguments, call: Call[Metrics
     return tool_result(answer, {"rows": rows})
 
 
-@_remote_read("getSdlcMetrics", title="How software is delivered", output_schema=ANSWER)
+@_remote_read("getSdlcMetrics", title="How software is delivered", output_schema=ANSWER, listed="room")
 async def get_sdlc_metrics(arguments: SdlcArguments, call: Call[Metrics]) -> ToolResult:
     """Figures of Bitbucket, Confluence, Jenkins, Jira, Splunk and Azure DevOps, as far as these are set up."""
     metrics = call.service

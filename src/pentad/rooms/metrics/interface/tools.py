@@ -10,6 +10,8 @@ from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.history.metric_history import HistoryLine
 from pentad.rooms.metrics.interface.arguments import (
+    RARE,
+    RARE_HISTORY,
     AlertsArguments,
     CompareArguments,
     HistoryArguments,
@@ -49,9 +51,9 @@ _MOST_CHANGES: Final = 100
 _MOST_CHARTS: Final = 6
 
 
-@tool("getMetricHistory", title="History of a metric", read_only=True, output_schema=HISTORY)
+@tool("getMetricHistory", title="History of a metric", read_only=True, output_schema=HISTORY, rare=RARE_HISTORY)
 async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -> ToolResult:
-    """The recorded points of metrics in a period, rates of counters, and a forecast of when a limit is reached."""
+    """Recorded points of metrics in a period, with rates of counters; optionally a forecast or a chart."""
     metrics, now = call.service, call.service.now()
     begin, end = parse_time(arguments.begin, now), parse_time(arguments.end, now)
     collector, keys = arguments.one_collector(), split_list(arguments.metric_key)
@@ -80,7 +82,7 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     return ToolResult(content=blocks, structured=view)
 
 
-@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED)
+@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED, listed="room", rare=RARE)
 async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> ToolResult:
     """The differences between two times of the history: changed values, new ones, and ones that are gone."""
     now = call.service.now()
@@ -94,7 +96,7 @@ async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> T
 
 @tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS)
 async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolResult:
-    """Metrics beyond their thresholds, the worst first; with `since` also alerts raised and cleared since then."""
+    """Metrics beyond their thresholds, the worst first."""
     metrics = call.service
     chosen = None if arguments.collector is None else metrics.info(arguments.collector).id
     alerts = await metrics.history.alerts((arguments.level,) if arguments.level else ("warn", "alarm"))
@@ -147,9 +149,7 @@ FAQ: Final = (
     output_schema=CAPABILITIES,
 )
 async def get_capabilities(call: Call[Metrics]) -> ToolResult:
-    """A machine-readable summary of the metrics tools: names, descriptions, input schemas, collectors, common
-    questions. Light; read it first when planning.
-    """
+    """Describes the metrics tools, their input schemas, the collectors and common questions. Read it first."""
     order = {name: place for place, name in enumerate(FIRST)}
     described = sorted(TOOLS[1:], key=lambda one: order.get(one.name, len(FIRST)))
     return ToolResult(

@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
 from pentad.kernel.principal import Action, Principal, Role
+from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.registers.access.authorization import (
     AUTHENTICATED,
     DEFINE,
@@ -426,6 +427,8 @@ class AccessRules:
 
     def _require_scope(self, principal: Principal, right: Grantable) -> None:
         if not principal.may(ROOM, "read" if right == "read" else "write"):
+            if right != "read":
+                refuse_read_only(principal)
             raise _refused(principal, right, "anything in the registers room", hint=f"It needs the scope {ROOM}:write.")
 
 

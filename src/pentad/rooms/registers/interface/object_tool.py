@@ -1,6 +1,6 @@
 """The `objects` tool: its arguments, and a method for each of its actions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -37,6 +37,7 @@ from pentad.rooms.registers.service import Registers
 Answer = dict[str, Any]
 _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of")
 _HISTORY_LIMIT: Final = 20
+_IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
 Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
     "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete",
@@ -374,11 +375,24 @@ class ObjectActions:
         return fit_lists(wire, ("preview", "outcomes"), self._given.max_tokens)
 
 
+def actions_of(arguments: Mapping[str, Any]) -> set[str]:
+    """The actions of a call, for rules about them: those of each row, and all a plan may contain."""
+    action: str = arguments["action"]
+    if action == "bulk":
+        rows: list[dict[str, Any]] = arguments.get("operations") or []
+        return {action, *(row.get("action", "create") for row in rows)}
+    return {action, *_IN_PLANS} if action in ("commit", "undo") else {action}
+
+
 @tool(
     "objects",
     title="Objects",
     action="read",
     input_schema=tool_schemas.OBJECTS,
+    read_schema=tool_schemas.reading(tool_schemas.OBJECTS),
+    rare=tool_schemas.RARE,
+    actions_of=actions_of,
+    tags=("search",),
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:

@@ -18,14 +18,19 @@ def _about(kind: dict[str, Any], description: str) -> dict[str, Any]:
     return {**kind, "description": description}
 
 
-_ID: Final = _about(_REF, "id, uuid or slug")
+_ID: Final = _about(_REF, "id, uuid, slug")
 _PAGING: Final[dict[str, Any]] = {
     "limit": _INT,
     "offset": _INT,
     "fields": _about(_NAMES, "return only these"),
-    "max_tokens": _about(_INT, "cut the answer to fit; it says what is missing"),
+    "max_tokens": _about(_INT, "cut the answer to fit"),
 }
 _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
+
+RARE: Final = frozenset({
+    "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+})  # fmt: skip
+"""Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
@@ -35,9 +40,24 @@ OBJECT_ACTIONS: Final = (
 )  # fmt: skip
 
 
+READING_ACTIONS: Final = frozenset({"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"})
+_TO_WRITE: Final = frozenset({
+    "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
+    "reason",
+})  # fmt: skip
+
+
 def _schema(actions: tuple[str, ...], required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
     action = {"type": "string", "enum": list(actions)}
     return {"type": "object", "properties": {"action": action, **properties}, "required": required}
+
+
+def reading(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema where nothing may be changed: the actions that read, and the arguments they use."""
+    properties = schema["properties"]
+    actions = [action for action in properties["action"]["enum"] if action in READING_ACTIONS]
+    used = {name: one for name, one in properties.items() if name not in _TO_WRITE or "preflight" in actions}
+    return {**schema, "properties": {**used, "action": {"type": "string", "enum": actions}}}
 
 
 REGISTERS: Final = _schema(
@@ -69,16 +89,16 @@ OBJECTS: Final = _schema(
         '{"status":"open","price":{"gte":5},"address.city":{"in":["a","b"]},"or":[...]}; eq ne gt gte lt lte in nin'
         " like exists contains; and or not; @self.created etc.",
     ),
-    search=_about(_TEXT, "full text, by meaning too where configuration.search is hybrid"),
+    search=_about(_TEXT, "full text"),
     sort=_about(_NAMES, '["-price","name"]'),
-    cursor=_about(_TEXT, "from the last answer, to go on"),
+    cursor=_about(_TEXT, "from the last answer"),
     page=_INT,
     count=_about({"type": "boolean"}, "false: no total"),
     facets=_about(_NAMES, "count values of these properties"),
     aggregate=_about(
         _OBJECT, '{"metrics":{"n":"count","sum":{"sum":"price"}},"group_by":["status",{"path":"due","by":"month"}]}'
     ),
-    as_of=_about({"type": ["string", "number"]}, "a time, or change:<id> from the history: as it was"),
+    as_of=_about({"type": ["string", "number"]}, "as it was: a time, or change:<id>"),
     if_version=_about(_INT, "fail if it changed since"),
     idempotency_key=_about(_TEXT, "same key, done once"),
     json_patch=_about(_OBJECTS, "with patch: RFC 6902"),

@@ -61,10 +61,11 @@ class SchemasArguments(EntityArguments):
     title="Registers",
     action="read",
     input_schema=tool_schemas.REGISTERS,
+    read_schema=tool_schemas.reading(tool_schemas.REGISTERS),
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
-    """Manage registers, which group schemas and their objects."""
+    """List and manage registers, which group schemas and their objects."""
     return await _act(call.service.catalogue.registers, Caller.of(call), arguments, arguments.action)
 
 
@@ -73,10 +74,11 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
     title="Schemas",
     action="read",
     input_schema=tool_schemas.SCHEMAS,
+    read_schema=tool_schemas.reading(tool_schemas.SCHEMAS),
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
-    """Manage schemas, which describe objects. preflight checks a change against stored objects."""
+    """List and manage schemas, which describe objects. preflight checks a change against stored objects."""
     catalogue, caller, migration = call.service.catalogue, Caller.of(call), arguments.migration
     if arguments.action != "preflight":
         return await _act(catalogue.schemas, caller, arguments, arguments.action, migration=migration)

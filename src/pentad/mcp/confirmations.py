@@ -1,0 +1,174 @@
+"""Asks the user before a tool runs, for the tools that the operator names in the setting `confirm`.
+
+The client's user is asked by elicitation. A client without it gets an error that says what would happen, with a token:
+the same caller repeats the same call with `confirm_token`. A token works once, in any process, for five minutes.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final, cast
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Forbidden, without_secrets
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.principal import Principal
+from pentad.mcp.call import Call
+from pentad.mcp.client_requests import Elicit, Elicited
+from pentad.mcp.declarations import ActionsOf, Tool
+
+ARGUMENT: Final = "confirm_token"
+SECONDS: Final = 300
+_STATE: Final = "pentad/confirm"
+_CONFIRMED: Final = "pentad/confirmed"
+_LONGEST_ARGUMENTS: Final = 1000
+_SCHEMA: Final = {"type": "string", "description": "From the error of the first call, once the user has agreed."}
+
+
+class NotConfirmed(Forbidden, code="not_confirmed", status=403):
+    """The user declined, or has not been asked yet."""
+
+
+class _Answer(BaseModel):
+    confirm: bool = Field(description="Go ahead.")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmRule:
+    """When a tool asks: at every call, or if the call carries out one of these actions (globs)."""
+
+    actions: tuple[str, ...] | None
+    actions_of: ActionsOf
+
+    def applies(self, arguments: Mapping[str, Any]) -> bool:
+        return self.actions is None or any(
+            fnmatchcase(action, pattern) for action in self.actions_of(arguments) for pattern in self.actions
+        )
+
+
+class ConfirmRules:
+    """The setting `confirm`: names of tools or globs, each alone or with an action (`objects:delete`)."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = [pattern.partition(":") for pattern in patterns]
+
+    def of(self, tool: Tool) -> ConfirmRule | None:
+        """The rule for a tool; None if it never asks."""
+        found = [action for name, _, action in self._patterns if fnmatchcase(tool.name, name)]
+        if not found:
+            return None
+        return ConfirmRule(tuple(found) if all(found) else None, tool.actions_of)
+
+
+def with_confirm_token(entry: dict[str, Any]) -> dict[str, Any]:
+    """A tool's list entry with the argument for the token."""
+    schema = entry["inputSchema"]
+    return {**entry, "inputSchema": {**schema, "properties": {**schema["properties"], ARGUMENT: _SCHEMA}}}
+
+
+def split_token(raw: bytes) -> tuple[bytes, str | None]:
+    """The encoded arguments without the token, and the token. Anything but an object stays as it is."""
+    try:
+        arguments = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        given = arguments.pop(ARGUMENT, None)
+        token = None if given is None else msgspec.json.decode(given, type=str | None)
+    except (msgspec.MsgspecError, RecursionError):
+        return raw, None
+    return (raw if given is None else msgspec.json.encode(arguments)), token
+
+
+class Confirmations:
+    """Issues tokens and accepts them. The store keeps their hashes."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def check(self, tool: Tool, arguments: Mapping[str, Any], token: str | None, call: Call[Any]) -> None:
+        """Return if the user agreed to this call. Otherwise ask, or raise NotConfirmed."""
+        if call.state.get(_CONFIRMED):  # in an earlier round of this call; the state is sealed
+            return
+        binding = _binding(call.principal, tool, arguments)
+        if token is not None:
+            if not await self._use(token, binding):
+                raise NotConfirmed(
+                    f"{ARGUMENT} is used, expired, or belongs to another call.",
+                    hint="Call again without it, with exactly the arguments you mean.",
+                )
+        elif call.client_supports("elicitation"):
+            await self._ask(tool, arguments, binding, call)
+        else:
+            needed = NotConfirmed(f"Not done yet: {_what(tool, arguments)}")
+            # Set afterwards: the constructor masks what looks like a secret, and the caller has to read this one.
+            needed.hint = (
+                f"Ask the user. If they agree, repeat the call within {SECONDS // 60} minutes with the same arguments"
+                f" and {ARGUMENT} {await self._issue(binding)!r}."
+            )
+            raise needed
+
+    async def _ask(self, tool: Tool, arguments: Mapping[str, Any], binding: bytes, call: Call[Any]) -> None:
+        """Ask by elicitation.
+
+        In the modern era the call ends here and comes back with the answer. The question's key then has a token from
+        the sealed state, so that only an answer to our question counts, and only once.
+        """
+        is_modern = call.revision.modern
+        key: str = call.state.get(_STATE) or (await self._issue(binding) if is_modern else "confirm")
+        call.state[_STATE] = key
+        question = Elicit(f"Go ahead? {_what(tool, arguments)}", _Answer)
+        answer = cast("Elicited[_Answer]", (await call.ask({key: question}))[key])
+        call.state.pop(_STATE)
+        if answer.content is None or not answer.content.confirm:
+            raise NotConfirmed("The user declined. Nothing was changed.", hint="Do not try again unless they ask.")
+        if is_modern and not await self._use(key, binding):
+            raise NotConfirmed("This confirmation is used or expired.", hint="Call again to ask once more.")
+        call.state[_CONFIRMED] = True
+
+    async def _issue(self, binding: bytes) -> str:
+        token, now = opaque_id(size=18), self._clock.now()
+
+        def insert(transaction: Transaction) -> None:
+            transaction.run("DELETE FROM mcp_confirmations WHERE expires_at < ?", now)
+            transaction.run(
+                "INSERT INTO mcp_confirmations (token, binding, expires_at) VALUES (?, ?, ?)",
+                _hash(token),
+                binding.hex(),
+                now + SECONDS,
+            )
+
+        await self._database.write(insert)
+        return token
+
+    async def _use(self, token: str, binding: bytes) -> bool:
+        """Whether the token is valid for this call. It is gone afterwards; a wrong one leaves the right one usable."""
+        now = self._clock.now()
+        found = (_hash(token), binding.hex(), now)
+
+        def delete(transaction: Transaction) -> bool:
+            sql = "DELETE FROM mcp_confirmations WHERE token = ? AND binding = ? AND expires_at >= ?"
+            return transaction.run(sql, *found) == 1
+
+        return await self._database.write(delete)
+
+
+def _binding(principal: Principal, tool: Tool, arguments: Mapping[str, Any]) -> bytes:
+    exact = msgspec.json.encode([principal.id, tool.name, arguments], order="deterministic")
+    return hashlib.sha256(exact).digest()
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _what(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """What the call would do, for the user."""
+    given = msgspec.json.encode(without_secrets(dict(arguments))).decode("utf-8")
+    if len(given) > _LONGEST_ARGUMENTS:
+        given = given[:_LONGEST_ARGUMENTS] + "..."
+    first = " ".join(tool.description.partition("\n\n")[0].split())
+    return f"{tool.title or tool.name} ({tool.name}) with {given}. {first}"

@@ -1,0 +1,81 @@
+"""Profiles: which tools an endpoint offers, and which of these it lists.
+
+A profile selects among what the caller may do; it gives and takes no rights, except that a read-only one takes away the
+right to change anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, Literal
+
+from pentad.kernel.errors import NotFound
+from pentad.kernel.names import did_you_mean
+
+if TYPE_CHECKING:  # the settings import this module, and must not import pydantic
+    from pentad.mcp.declarations import Tool
+
+Lists = Literal["all", "common", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A selection of tools. These fields are the settings of `[profiles.<name>]`."""
+
+    rooms: tuple[str, ...] = ()
+    """Tools of these rooms."""
+    tags: tuple[str, ...] = ()
+    """Of those, tools with one of these tags."""
+    tools: tuple[str, ...] = ()
+    """Also these tools, by name or glob. With neither rooms, tags nor tools, everything is selected."""
+    read_only: bool = False
+    """Refuse everything that changes something."""
+    output_schemas: bool = False
+    """List output schemas and icons."""
+    lists: Lists = "all"
+    """What `tools/list` shows: all of the selection, its common tools, or none. The search tools stand for the rest."""
+
+    def selects(self, room: str, tool: "Tool") -> bool:
+        """Whether a tool of that room can be called."""
+        if self.names(tool):
+            return True
+        if self.tools and not self.rooms and not self.tags:
+            return False
+        return (not self.rooms or room in self.rooms) and (not self.tags or not tool.tags.isdisjoint(self.tags))
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether some tools are left out altogether."""
+        return bool(self.rooms or self.tags or self.tools)
+
+    def shows(self, tool: "Tool") -> bool:
+        """Whether a selected tool of a room is listed."""
+        return self.lists == "all" or (self.lists == "common" and tool.listed == "everywhere")
+
+    def names(self, tool: "Tool") -> bool:
+        """Whether the profile selects a tool by its name."""
+        return any(fnmatchcase(tool.name, pattern) for pattern in self.tools)
+
+    def __str__(self) -> str:
+        parts = [*self.rooms, *(f"#{tag}" for tag in self.tags), *self.tools]
+        return " ".join([*parts, *(["(read-only)"] if self.read_only else [])]) or "all"
+
+
+SEVERAL_ROOMS: Final = Profile(lists="common")
+"""The profile of `/mcp`."""
+ONE_ROOM: Final = Profile(output_schemas=True)
+BUILT_IN: Final[Mapping[str, Profile]] = {
+    "core": Profile(lists="search"),
+    "full": Profile(output_schemas=True),
+    "read-only": Profile(lists="common", read_only=True),
+}
+
+
+def find_profile(name: str, own: Mapping[str, Profile]) -> Profile:
+    """A built-in profile or one of the operator's own; otherwise NotFound with the names there are."""
+    profiles = {**BUILT_IN, **own}
+    if name not in profiles:
+        guess = did_you_mean(name, profiles)
+        known = f"There are {', '.join(sorted(profiles))}."
+        raise NotFound(f"There is no profile {name[:100]!r}.", hint=f"{guess} {known}" if guess else known)
+    return profiles[name]

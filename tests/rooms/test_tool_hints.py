@@ -1,0 +1,185 @@
+"""The hints of every tool: they are there, they fit the tool, and a tool that says it reads changes nothing."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pentad.app import App, open_app
+from pentad.kernel.ports import Rows
+from pentad.kernel.principal import LOCAL
+from pentad.mcp.declarations import Tool
+from pentad.mcp.tool_search import SEARCH_TOOLS, call_tool
+from pentad.rooms.finder import find_rooms
+from pentad.settings.model import Settings
+from tests.behaviour.directory.door import record
+
+ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
+TOOLS = [tool for room in find_rooms(ROOMS) for tool in room.tools]
+EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS], ids=lambda tool: tool.name)
+SEVERAL_ACTIONS = ("registers", "schemas", "objects", "agntcy_oasf_import_record", "call_tool")
+"""Tools that need the right to read to be called at all, and more for some of what they do."""
+DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
+OWN_BOOKS = re.compile(r"^(audit|call_totals|jobs|search_|signals|sqlite_)")
+"""Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed."""
+
+
+@EVERY_TOOL
+@pytest.mark.requirement("tools:hints")
+def test_every_tool_has_a_title_and_all_hints_that_apply(tool: Tool) -> None:
+    assert tool.title
+    assert not tool.title.endswith(".")
+    assert len(tool.title) <= 40
+    expected = {"readOnlyHint", "openWorldHint"}
+    if not tool.hints["readOnlyHint"]:
+        expected |= {"destructiveHint", "idempotentHint"}
+    assert tool.hints.keys() == expected
+
+
+@EVERY_TOOL
+@pytest.mark.requirement("tools:hints")
+def test_a_tool_reads_exactly_if_reading_is_all_it_needs(tool: Tool) -> None:
+    assert tool.hints["readOnlyHint"] is (tool.action == "read" and tool.name not in SEVERAL_ACTIONS)
+
+
+@EVERY_TOOL
+@pytest.mark.requirement("tools:hints")
+def test_a_tool_that_deletes_says_so(tool: Tool) -> None:
+    actions = tool.input_schema["properties"].get("action", {}).get("enum", [])
+    if DELETING.search(tool.name) or any(DELETING.search(action) for action in actions):
+        assert tool.hints["destructiveHint"] is True
+        assert tool.hints["readOnlyHint"] is False
+
+
+@pytest.mark.requirement("tools:hints")
+def test_a_tool_with_several_actions_carries_the_strictest_hints() -> None:
+    for tool in TOOLS:
+        if "enum" in tool.input_schema["properties"].get("action", {}):
+            assert tool.hints == {
+                "readOnlyHint": False, "openWorldHint": False, "destructiveHint": True, "idempotentHint": False,
+            }  # fmt: skip
+    assert call_tool.hints == {
+        "readOnlyHint": False, "openWorldHint": True, "destructiveHint": True, "idempotentHint": False,
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("tools:hints:read-only-variants")
+def test_a_tool_that_may_write_lists_only_reading_where_nothing_can_be_changed() -> None:
+    for tool in TOOLS:
+        entry = tool.listing(read_only=True)
+        assert entry["annotations"]["readOnlyHint"] is True
+        if tool.name in SEVERAL_ACTIONS:
+            assert tool.read_schema is not None
+            assert "push" not in entry["inputSchema"]["properties"]
+            actions = entry["inputSchema"]["properties"].get("action", {}).get("enum", [])
+            assert set(actions) <= {"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"}
+
+
+TIMES = ("developAPIHistoricTime", "developAPICurrentTime", "maintainAPIHistoricTime", "maintainAPICurrentTime")
+HOST = {"collector": "host", "metricKey": "memory.total"}
+PLACE = {"register": "city", "schema": "tree"}
+CALLS: dict[str, list[dict[str, Any]]] = {
+    "agntcy_oasf_list_versions": [{}],
+    "agntcy_oasf_get_schema": [{"version": "1.0.0"}],
+    "agntcy_oasf_get_schema_skills": [{"version": "1.0.0"}],
+    "agntcy_oasf_get_schema_domains": [{"version": "1.0.0", "parent_domain": "technology"}],
+    "agntcy_oasf_validate_record": [{"record_json": "RECORD", "fix": True}],
+    "agntcy_oasf_export_record": [{"record_json": "RECORD", "target_format": "a2a"}],
+    "agntcy_oasf_import_record": [{"source_data": "{}", "source_format": "mcp", "enrich": True}],
+    "agntcy_dir_search_local": [{"query": "agent"}, {"names": ["*"], "return": "records"}],
+    "agntcy_dir_pull_record": [{"cid": "CID"}],
+    "agntcy_dir_verify_record": [{"cid": "CID"}],
+    "agntcy_dir_verify_name": [{"cid": "CID"}],
+    "directory_resolve": [{"reference": "CID"}],
+    "directory_lineage": [{"reference": "CID"}],
+    "directory_diff": [{"before": "CID", "after": "CID"}],
+    "directory_migrate": [{"reference": "CID", "to_version": "0.8.0"}],
+    "registers": [{"action": "list"}, {"action": "get", "id": "city"}],
+    "schemas": [{"action": "list"}, {"action": "preflight", "id": "tree", "data": {"title": "Tree"}}],
+    "objects": [
+        {"action": "list", **PLACE, "search": "oak"},
+        *({"action": action, "id": "OBJECT", **PLACE} for action in ("get", "history", "verify", "can_delete")),
+        {"action": "diff", "id": "OBJECT", "version": 1, **PLACE},
+        {"action": "changes", **PLACE},
+    ],
+    "agents_list": [{"query": "echo"}],
+    "agents_get_task": [{"task_id": "none"}],
+    "agents_lint_context": [{"context": {"items": {"a": {"content": "x"}}}}],
+    "query_corpus": [{"query": "water"}],
+    "generate_response": [{"question": "Who shares the water?", "mode": "extractive"}],
+    "get_avatar_info": [{}],
+    "verify_response": [{"draft": "Water is shared."}],
+    "verify_citation": [{"quote": "Water is shared"}],
+    "ask_panel": [{"question": "Who shares the water?"}],
+    "list_avatars": [{}, {"question": "Who shares the water?"}],
+    "getCapabilities": [{}],
+    "getAvailableCollectors": [{}],
+    "getPlatformMetricsByCollector": [{"collector": "host"}],
+    "getPlatformMetricByKey": [HOST],
+    "listMetricKeys": [{"query": "memory"}],
+    "getMetricHistory": [HOST],
+    "compareMetrics": [{"collector": "host"}],
+    "listAlerts": [{"since": "1h"}],
+    "explainMetric": [HOST],
+    "getPlatformBenefits": [{**dict.fromkeys(TIMES, 2), "developerDayRate": 5}],
+    "getSdlcMetrics": [{}],
+    "exportMetrics": [{"collector": "host", "format": "csv"}],
+    "search_tools": [{"query": "records"}],
+    "describe_tool": [{"name": "objects"}],
+    "search": [{"query": "agent"}],
+}
+RECORD = record("1.0.0", name="example.org/reader")
+
+
+@pytest.fixture(scope="module")
+async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[App, dict[str, str]]]:
+    """Every room with something in it, and the names that the calls above use."""
+    settings = Settings(data=tmp_path_factory.mktemp("hints"), auth="none")
+    async with open_app(settings) as app:
+        async with app.client() as client:
+
+            async def call(name: str, **arguments: Any) -> dict[str, Any]:
+                result = await client.request("tools/call", {"name": name, "arguments": arguments})
+                assert not result["isError"], result
+                return result["structuredContent"]
+
+            pushed = await call("agntcy_dir_push_record", record_json=json.dumps(RECORD))
+            assert "cid" in pushed, pushed
+            await call("registers", action="create", data={"title": "City", "slug": "city"})
+            tree = {"title": "Tree", "slug": "tree", "properties": {"name": {"type": "string"}}}
+            await call("schemas", action="create", data=tree)
+            await call("registers", action="update", id="city", data={"schemas": [1]})
+            made = await call("objects", action="create", data={"name": "oak"}, **PLACE)
+        names = {"CID": pushed["cid"], "OBJECT": str(made["id"]), "RECORD": json.dumps(RECORD)}
+        yield app, names
+
+
+def contents(rows: Rows) -> dict[str, list[Any]]:
+    """All rows of all tables, without the server's own accounts."""
+    tables = [name for (name,) in rows.all("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    found: dict[str, list[Any]] = {}
+    for table in tables:
+        if not OWN_BOOKS.search(table):
+            columns = [row[1] for row in rows.all(f"PRAGMA table_info({table})") if row[1] not in ("pulls", "lookups")]
+            found[table] = rows.all(f"SELECT {', '.join(columns)} FROM {table}")
+    return found
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("tools:hints:reading-changes-nothing")
+async def test_a_tool_that_says_it_reads_changes_nothing(filled: tuple[App, dict[str, str]]) -> None:
+    app, names = filled
+    reading = {tool.name for tool in (*TOOLS, *SEARCH_TOOLS) if tool.hints["readOnlyHint"]}
+    assert reading == CALLS.keys() - set(SEVERAL_ACTIONS), "a new tool needs a call here"
+    async with app.client(app.profile("read-only")) as client:
+        before = await app.database.read(contents)
+        for tool, calls in CALLS.items():
+            for given in calls:
+                arguments = {key: names.get(value, value) if isinstance(value, str) else value
+                             for key, value in given.items()}  # fmt: skip
+                await client.request("tools/call", {"name": tool, "arguments": arguments})
+                after = await app.database.read(contents)
+                assert [name for name in after if after[name] != before[name]] == [], f"{tool} {arguments}"
+    assert LOCAL.read_only is False
