@@ -41,7 +41,7 @@ from pentad.mcp.messages import (
 from pentad.mcp.registry import Bound, BoundResource, BoundTool, Registry
 from pentad.mcp.results import ResultFormat
 from pentad.mcp.revisions import ALL_METHODS
-from pentad.mcp.rights import check_right, missing_scope
+from pentad.mcp.rights import can_be_granted, check_right, missing_scope
 from pentad.mcp.tasks import Deferred
 from pentad.mcp.tool_search import CALL_TOOL, unwrapped
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
@@ -187,7 +187,7 @@ class Dispatcher:
             work = tool.function(**inputs) if bound.is_plain else self._run(bound, inputs, params)
             body = bound.encode(await FirstSuspend(work, deadline.start), result_format, repairs)
         except PentadError as error:
-            return result_format.failure(ensure_logged(error, f"tool {tool.name!r}")), error.code
+            return result_format.failure(_for_the_model(error, tool, peer)), error.code
         except MissingCapability as missing:
             if peer.revision.modern:
                 raise
@@ -357,6 +357,13 @@ def _inputs(bound: BoundTool, params: CallToolParams) -> tuple[dict[str, Any], l
     except ValidationError as error:
         value, repairs = read_with_repairs(model, given, error)
         return {"arguments": value}, repairs
+
+
+def _for_the_model(error: PentadError, tool: Tool, peer: Peer) -> PentadError:
+    """An error as the result of a call. If the client can ask its user for what is missing, it must see a refusal."""
+    if can_be_granted(error, peer.principal):
+        raise error
+    return ensure_logged(error, f"tool {tool.name!r}")
 
 
 def _deferred_answer(tool: Tool, deferred: Deferred, result_format: ResultFormat) -> Answer:

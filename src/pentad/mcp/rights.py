@@ -1,6 +1,6 @@
 """Refuses callers who lack a scope, and names the scope they need."""
 
-from pentad.kernel.errors import Forbidden, Unauthenticated
+from pentad.kernel.errors import Forbidden, PentadError, Unauthenticated
 from pentad.kernel.principal import Action, Principal
 
 
@@ -33,3 +33,11 @@ def missing_scope(principal: Principal, room: str, action: Action) -> Forbidden:
         hint=f"It needs the scope {room}:{action}; ask an administrator.",
         details={"required_scope": f"{room}:{action}"},
     )
+
+
+def can_be_granted(error: PentadError, principal: Principal) -> bool:
+    """Whether a client can ask its user for the scope that is missing, which it does after a 403 with a challenge.
+
+    Only then does the refusal of a tool leave the protocol's usual form, a result that the model reads.
+    """
+    return "required_scope" in error.details and principal.credential.startswith("grant:")

@@ -250,7 +250,11 @@ async def open_tasks(
 
 def _require_operator(principal: Principal) -> None:
     if not principal.may("agents", "admin"):
-        raise Forbidden("Only an administrator sees the tasks of others.", hint="It needs the scope agents:admin.")
+        raise Forbidden(
+            "Only an administrator sees the tasks of others.",
+            hint="It needs the scope agents:admin.",
+            details={"required_scope": "agents:admin"},
+        )
 
 
 def _ends(event: Event, *, rest: bool) -> bool:

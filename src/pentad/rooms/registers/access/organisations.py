@@ -207,5 +207,7 @@ def require_admin(caller: Caller) -> None:
     """Refuse everybody but administrators of the room."""
     if not caller.principal.may("registers", "admin"):
         raise Forbidden(
-            f"{caller.principal.name!r} may not manage organisations.", hint="It needs the scope registers:admin."
+            f"{caller.principal.name!r} may not manage organisations.",
+            hint="It needs the scope registers:admin.",
+            details={"required_scope": "registers:admin"},
         )

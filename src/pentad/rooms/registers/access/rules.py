@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
 from pentad.kernel.principal import Action, Principal, Role
-from pentad.mcp.rights import refuse_read_only
+from pentad.mcp.rights import missing_scope, refuse_read_only
 from pentad.rooms.registers.access.authorization import (
     AUTHENTICATED,
     DEFINE,
@@ -426,10 +426,12 @@ class AccessRules:
         return all(one.organisation == self._memberships.of(principal) for one in entities)
 
     def _require_scope(self, principal: Principal, right: Grantable) -> None:
-        if not principal.may(ROOM, "read" if right == "read" else "write"):
-            if right != "read":
+        action: Action = "read" if right == "read" else "write"
+        if not principal.may(ROOM, action):
+            if action == "write":
                 refuse_read_only(principal)
-            raise _refused(principal, right, "anything in the registers room", hint=f"It needs the scope {ROOM}:write.")
+            scope = f"{ROOM}:{action}"
+            raise _refused(principal, right, "anything in the registers room", f"It needs the scope {scope}.", scope)
 
 
 def is_admin(principal: Principal) -> bool:
@@ -454,7 +456,7 @@ def require_credentials(principal: Principal) -> None:
     if principal.kind == "anonymous":
         raise _anonymous()
     if not principal.may(ROOM, "read"):
-        raise Forbidden(f"{principal.name!r} may not read in the {ROOM} room.", hint=f"It needs the scope {ROOM}:read.")
+        raise missing_scope(principal, ROOM, "read")
 
 
 def _owns(principal: Principal, entity: Register | Schema) -> bool:
@@ -474,10 +476,15 @@ def _anonymous() -> Unauthenticated:
     return Unauthenticated("This needs credentials.", hint="Send Authorization: Basic or Bearer.")
 
 
-def _refused(principal: Principal, right: Grantable, what: str, hint: str = _UNGRANTED) -> Forbidden | Unauthenticated:
+def _refused(
+    principal: Principal, right: Grantable, what: str, hint: str = _UNGRANTED, scope: str | None = None
+) -> Forbidden | Unauthenticated:
+    """`scope` is what the caller lacks, if a scope would do."""
     if principal.kind == "anonymous":
         return _anonymous()
-    return Forbidden(f"{principal.name!r} may not {right} {what}.", hint=f"{hint} Ask an administrator.")
+    details = None if scope is None else {"required_scope": scope}
+    message = f"{principal.name!r} may not {right} {what}."
+    return Forbidden(message, hint=f"{hint} Ask an administrator.", details=details)
 
 
 def _invisible(principal: Principal, pair: Pair) -> NotFound | Unauthenticated:
