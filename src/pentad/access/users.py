@@ -130,7 +130,7 @@ class Users:
             return _user(row or ())
 
         changed = await self._db.write(work)
-        self._changed(name)
+        self.changed(name)
         return changed
 
     async def remove(self, name: str, *, may_empty: bool = True) -> None:
