@@ -11,7 +11,6 @@ from pentad.kernel.principal import Principal
 from pentad.settings.catalogue import list_settings
 from pentad.settings.model import Settings
 
-
 JOBS_MOST: Final = 1_000
 
 
