@@ -7,6 +7,7 @@ after access was granted, be it a result or a complaint about the arguments.
 import json
 import re
 from typing import Any, Final, Literal
+from urllib.parse import urlencode
 
 from grpc import StatusCode, aio
 
@@ -71,6 +72,8 @@ class Probe:
             case "route" | "app" | "endpoint":
                 method, _, pattern = name.rpartition(" ")
                 path = await fill(row.get("path", pattern))
+                if "form" in row:
+                    return await self._form(path, row["form"])
                 return await self._http(row.get("method", method or "POST"), path, await fill(row.get("body", {})))
             case "rpc":
                 return await self._rpc(name, await fill(row.get("params", {})))
@@ -105,6 +108,13 @@ class Probe:
 
     async def _http(self, method: str, path: str, body: Any) -> Verdict:
         answer = self._send(method, path, body)
+        await answer.head()
+        return _BY_STATUS.get(answer.status, "ok")
+
+    async def _form(self, path: str, fields: dict[str, str]) -> Verdict:
+        """A form, sent without the page it is on."""
+        sent = {"content-type": "application/x-www-form-urlencoded", **self._caller.headers}
+        answer = send(self._house.front, "POST", path, sent, urlencode(fields).encode())
         await answer.head()
         return _BY_STATUS.get(answer.status, "ok")
 

@@ -74,9 +74,9 @@ class AuditEntry(NamedTuple):
     reason: str = ""
     """Why an administrator read another user's data, or why a login failed."""
     login: str = ""
-    """For a failed login, the account it claimed, e.g. `user ada`."""
+    """For a login, the account it claimed, e.g. `user ada`."""
     address: str = ""
-    """The client address of a failed login."""
+    """The client address of a login."""
     times: int = 1
     """How many failed logins this entry counts."""
     target: str = ""
@@ -135,7 +135,16 @@ class AuditTrail:
             self._batch_full.set()
 
     def event(
-        self, principal: "Principal", action: str, *, target: str = "", outcome: str = "ok", reason: str = ""
+        self,
+        principal: "Principal",
+        action: str,
+        *,
+        target: str = "",
+        outcome: str = "ok",
+        reason: str = "",
+        login: str = "",
+        address: str = "",
+        transport: str = "",
     ) -> None:
         """Add something that is not a call: `event(admin, "key revoked", target="key:...")`.
 
@@ -151,9 +160,12 @@ class AuditTrail:
                 outcome=outcome,
                 duration_us=0,
                 request_id="" if mark is None else mark.request_id,
+                transport=transport,
                 trace="" if mark is None else mark.traceparent or "",
                 credential=principal.credential,
                 reason=reason,
+                login=login,
+                address=address,
                 target=target,
             )
         )

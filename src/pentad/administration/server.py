@@ -1,6 +1,6 @@
 """Settings and jobs of a server, for administrators."""
 
-from typing import Any
+from typing import Any, Final
 
 from pentad.access.audit import AuditTrail
 from pentad.administration.rights import require
@@ -10,6 +10,8 @@ from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import Principal
 from pentad.settings.catalogue import list_settings
 from pentad.settings.model import Settings
+
+JOBS_MOST: Final = 1_000
 
 
 class ServerAdministration:
@@ -39,7 +41,7 @@ class ServerAdministration:
     ) -> dict[str, Any]:
         """The jobs that are not done, and how many there are of each state."""
         require(actor)
-        found = await self._jobs.stored(state=state, name=name, limit=limit)
+        found = await self._jobs.stored(state=state, name=name, limit=min(limit, JOBS_MOST))
         return {"jobs": [_job_json(job) for job in found], "counts": await self._jobs.counts()}
 
     async def job(self, actor: Principal, job_id: int) -> dict[str, Any]:

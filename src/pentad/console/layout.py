@@ -115,11 +115,10 @@ def _top(around: Surroundings) -> Html:
 
 def _name(around: Surroundings) -> Html:
     """Who is signed in, with the way to the account."""
-    name = cut(around.who or "", 80)
+    text = f"Signed in as {cut(around.who or '', 80)}"
     if not around.has_account:
-        return element("span", f"Signed in as {name}")
-    current = "page" if around.room == "account" else None
-    return element("span", "Signed in as ", element("a", name, href="/console/account", aria_current=current))
+        return element("span", text)
+    return element("a", text, href="/console/account", aria_current="page" if around.room == "account" else None)
 
 
 def _trail(sheet: Sheet, around: Surroundings) -> Html:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from pentad.administration.rights import require
+from pentad.administration.rights import ACCESS, AUDIT, require
 from pentad.administration.services import Administration
 from pentad.administration.trail import PAGE
 from pentad.http.guards.credentials import client_of
@@ -150,10 +150,14 @@ class AdminRoute:
 
     def made(self, admin: Administration) -> BaseRoute:
         topic = _ACCOUNT if self.path.startswith("/api/account") else _ADMIN
+        scope = AUDIT if self.path.startswith("/api/admin/audit") else ACCESS
 
         @described(Operation(self.summary, topic, self.parameters, self.body, status=self.status))
         async def endpoint(request: Request) -> Response:
-            answer = self.handle(AdminRequest(admin, request))
+            given = AdminRequest(admin, request)
+            if topic == _ADMIN or given.actor.kind == "anonymous":  # before the body is read; the use cases check again
+                require(given.actor, scope)
+            answer = self.handle(given)
             if isawaitable(answer):
                 answer = await answer
             if isinstance(answer, Response):

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from pentad.administration.rights import account_of, require
 from pentad.administration.services import Administration
 from pentad.console.administration import ACCOUNT, ADMIN, AdministrationPages, new_key_sheet
 from pentad.console.routes import Console, Load
@@ -97,6 +98,7 @@ class AdministrationForms:
             actor: Principal = request.state.principal
             posted = Posted(self._admin, actor, request.path_params, fields, client_of(request.scope))
             try:
+                require(actor) if part == ADMIN else account_of(actor)  # before the fields are read
                 done = await do(posted)
             except PentadError as error:
                 return await self._console.answer(request, part, page, below=True, error=error)

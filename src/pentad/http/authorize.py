@@ -5,7 +5,6 @@ request sealed in it, so what was shown is what is granted; the person may only 
 counts: a token must not be able to grant itself more.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -13,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from pentad.access.audit import AuditEntry
 from pentad.access.browser_sessions import BrowserSession, Login
 from pentad.access.oauth.authorization import (
     AuthorizationRequest,
@@ -331,18 +329,8 @@ class AuthorizePages:
         return page_response(request, sheet, 400, leaves_site=True)
 
     def _record(self, login: Login, client_id: str, outcome: str) -> None:
-        self._app.record(
-            AuditEntry(
-                at=time.time(),
-                principal=login.principal.id,
-                room="access",
-                tool="oauth_consent",
-                outcome=outcome,
-                duration_us=0,
-                transport="browser",
-                credential=login.principal.credential,
-                reason=client_id[:200],
-            )
+        self._app.audit.event(
+            login.principal, "oauth_consent", outcome=outcome, reason=client_id[:200], transport="browser"
         )
 
 

@@ -11,7 +11,6 @@ With an identity provider, the login page has a second button. It leads to the p
 """
 
 import base64
-import time
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -21,7 +20,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.access.anonymous import LanePlace
-from pentad.access.audit import AuditEntry
 from pentad.access.browser_sessions import BrowserSession, LoginMethod
 from pentad.access.user_identities import LoginRefused
 from pentad.access.users import is_user_name
@@ -205,21 +203,8 @@ class LoginPages:
         return see_other(LOGIN)
 
     def _record(self, what: str, principal: Principal, method: str, address: str) -> None:
-        self._app.record(
-            AuditEntry(
-                at=time.time(),
-                principal=principal.id,
-                room="access",
-                tool=what,
-                outcome="ok",
-                duration_us=0,
-                transport="browser",
-                credential=principal.credential,
-                reason=method,
-                login=f"user {principal.name.lower()}",
-                address=address,
-            )
-        )
+        login = f"user {principal.name.lower()}"
+        self._app.audit.event(principal, what, reason=method, login=login, address=address, transport="browser")
 
     def _page(self, request: Request, goal: str, status: int = 200, problem: str = "", name: str = "") -> Response:
         note: Sequence[Block] = [Note(problem, "bad")] if problem else []

@@ -29,10 +29,12 @@ from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.grants import IssuedTokens
 from pentad.access.oauth.resources import to_text
 from pentad.access.protected_resource import BASIC
+from pentad.access.users import user_principal_id
 from pentad.app import App
 from pentad.http.guards.credentials import address_of, client_of
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.kernel.errors import InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
+from pentad.kernel.principal import ANONYMOUS, Principal
 
 AUTHORIZE: Final = "/oauth/authorize"
 TOKEN: Final = "/oauth/token"  # noqa: S105  a path
@@ -150,6 +152,10 @@ class OAuthEndpoints:
             issued = await self._app.device_codes.redeem(given.needed("device_code"), client)
         else:
             raise OAuthError("unsupported_grant_type", f"Grants are {', '.join(GRANT_TYPES)}.")
+        if grant_type != REFRESH_GRANT:
+            grant = issued.grant
+            user = Principal(user_principal_id(grant.user), grant.user, grant.scopes, "token", grant.credential)
+            self._app.audit.event(user, "tokens issued", target=grant.credential, reason=f"to {grant.client_name}")
         # A client with a right to its tokens is no stranger: users of a hosted client share few addresses.
         self._app.anonymous.give_back(address_of(client_of(request.scope)))
         return JSONResponse(token_answer(issued), headers=_NO_STORE)
@@ -169,6 +175,9 @@ class OAuthEndpoints:
                 raise OAuthError("invalid_client_metadata", "The body is not JSON.") from None
             address = address_of(client_of(request.scope))
             client, secret = await self._app.oauth_clients.register(document, address=address)
+            self._app.audit.event(
+                ANONYMOUS, "client registered", target=f"client:{client.id}", reason=client.name, address=address
+            )
             return JSONResponse(registration_answer(client, secret), 201, headers=_NO_STORE)
 
         return await self._answer(request, register)

@@ -116,8 +116,10 @@ def error_from_answer(status: int, answer: Any) -> PentadError:
 
     members = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
     error: Any = members.get("error")
-    text = str(members.get("message") or members.get("error") or f"The server answered {status}.")
-    found = error_from_json(cast("dict[str, Any]", error)) if isinstance(error, dict) else None
+    inner = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
+    said: Any = inner.get("message") or members.get("message") or (error if isinstance(error, str) else None)
+    text = str(said or f"The server answered {status}.")
+    found = error_from_json(inner) if inner else None
     return found or _BY_STATUS.get(status, Unavailable if status >= 500 else PentadError)(text)
 
 
