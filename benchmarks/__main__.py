@@ -1,4 +1,4 @@
-"""`python -m benchmarks [PART ...] [--json FILE]`: set up, measure, print one table.
+"""`python -m benchmarks [PART ...] [--json FILE]`: set up, measure, print a table for each part.
 
 A part is a module with `measure(effort) -> list[Figure]`; a room adds its own with one line in PARTS. The exit code
 says whether the benchmarks ran, not whether the goals were met.
@@ -43,8 +43,9 @@ def main() -> None:
     effort = Effort(given.rounds, given.seconds, given.objects)
     figures: list[Figure] = []
     for part in given.parts or PARTS:
-        figures += import_module(PARTS[part]).measure(effort)
-    print(table(figures, RIVAL))
+        measured = import_module(PARTS[part]).measure(effort)
+        print(table(measured, RIVAL), flush=True)  # at once: a later part may fail
+        figures += measured
     if not pinned:
         print("\nServers and load shared one core: read the ratios with care.")
     if given.json is not None:

@@ -1,4 +1,4 @@
-"""Results as one table: what was measured, Pentad's figure, the rival's, their ratio, and the goal beside it.
+"""Results as a table: what was measured, Pentad's figure, the rival's, their ratio, and the goal beside it.
 
 A goal informs, it does not gate: a figure that misses one is marked and the run still succeeds.
 """

@@ -16,7 +16,7 @@ SAME = os.environ.get("PENTAD_EXAMPLES") == "same"
 """The gate tries the same examples every time: what fails there is what was changed."""
 
 IS_LONG = os.environ.get("PENTAD_FUZZ") == "long"
-FEW = 25
+FEW = 15
 """How many examples a property has in `make test`, also one that names more; `make interop` tries them all."""
 
 hypothesis.settings.register_profile("short", max_examples=FEW, deadline=None, derandomize=SAME)

@@ -53,7 +53,7 @@ class Lane:
     embedded: bool = False
 
 
-class Asked:
+class QuestionEmbedder:
     """Embeds with the real model, so that its time counts, and answers with the vectors that were made."""
 
     def __init__(self, real: Embedder | None, vectors: Vectors) -> None:
@@ -66,8 +66,9 @@ class Asked:
     async def embed(self, texts: Sequence[str]) -> bytes:
         if self._real is not None:
             await self._real.embed(texts)
-        self._turn += 1
-        return self._vectors[self._turn % len(self._vectors)].astype("<f4").tobytes()
+        first, self._turn = self._turn + 1, self._turn + len(texts)
+        rows = [turn % len(self._vectors) for turn in range(first, self._turn + 1)]
+        return self._vectors[rows].astype("<f4").tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,9 @@ async def grown(sizes: Sequence[int], rows: Vectors, asked: Vectors, effort: Eff
         database = await open_database(None, Path(folder))
         try:
             await apply(database, _SETS)
-            store = Store(database, Path(folder), SearchIndex(database, Path(folder) / "search", Asked(real, asked)))
+            store = Store(
+                database, Path(folder), SearchIndex(database, Path(folder) / "search", QuestionEmbedder(real, asked))
+            )
             for before, size in zip((0, *sizes), sizes, strict=False):
                 say(f"Search: writing passages up to {size:,} ...")
                 spent = await _fill(store, rows, before, size, Words())
@@ -116,7 +119,7 @@ async def _vectors_alone(rows: Vectors, asked: Vectors, size: int) -> float:
         database = await open_database(None, Path(folder))
         try:
             await apply(database, _SETS)
-            index = SearchIndex(database, Path(folder) / "search", Asked(None, asked))
+            index = SearchIndex(database, Path(folder) / "search", QuestionEmbedder(None, asked))
             return size / await _fill(Store(database, Path(folder), index), rows, 0, size, None)
         finally:
             await database.close()
@@ -150,7 +153,7 @@ class VectorPart:
 
     def nearest(self, read: Rows, question: Vectors) -> tuple[float, list[int]]:
         """How many milliseconds it takes to find the nearest ten, and their ids."""
-        collection = collections.found(read, _NAME)
+        collection = collections.find(read, _NAME)
         if collection is None:
             raise SystemExit("The collection under measurement is gone.")
         members = self._tables.members(read, collection)

@@ -180,4 +180,5 @@ async def test_every_issuer_that_can_be_asked_for_a_token_is_named(tmp_path_fact
     )
     async with open_app(settings) as app:
         document = await send(front_of(app), "GET", WELL_KNOWN).json()
-    assert document["authorization_servers"] == ["https://one.example", "https://two.example"]
+    assert document["authorization_servers"][1:] == ["https://one.example", "https://two.example"]
+    assert document["authorization_servers"][0] == "http://localhost:8700", "clients use the first: this server"

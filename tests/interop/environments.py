@@ -14,6 +14,7 @@ from tests.conformance.server import REPOSITORY
 SDK = "mcp==2.3.0"
 DIRECTORY_CLIENT = "agntcy-dir==1.0.0"
 AGENTVAULT = ("agentvault==0.2.1", "agentvault-server-sdk==0.1.1", "uvicorn")
+OIDC_MOCK = "oidc-provider-mock==0.3.4"
 A2A = ("a2a-sdk[http-server,signing]==1.3.0", "uvicorn")
 
 
@@ -35,6 +36,11 @@ def agentvault_python() -> Path:
 def a2a_python() -> Path:
     """An interpreter that has the official A2A library and nothing of Pentad."""
     return _python_with(*A2A)
+
+
+def oidc_mock_python() -> Path:
+    """An interpreter that has an identity provider for tests and nothing of Pentad."""
+    return _python_with(OIDC_MOCK)
 
 
 def _python_with(*packages: str) -> Path:

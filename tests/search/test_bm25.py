@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pentad.search.bm25 import Field, Given, Term, inverse_frequency, top
+from pentad.search.bm25 import Field, Term, TermScores, inverse_frequency, top
 from pentad.search.document_table import Members
 from pentad.search.searchable import SearchField
 
@@ -62,9 +62,9 @@ def test_what_is_given_does_not_depend_on_what_was_asked_before(asked: list[list
     random = np.random.default_rng(1)
     lengths = random.integers(5, 200, SIZE).astype(np.uint16)
     terms = [term(random, number, share, lengths) for number, share in enumerate((0.3, 0.7))]
-    known = Given(terms)
+    known = TermScores(terms)
     for documents in asked:
         wanted = np.array(documents, np.intp)
-        expected = np.stack([one.given_to(wanted) for one in terms])
+        expected = np.stack([one.scores_of(wanted) for one in terms])
         assert np.array_equal(known.to(wanted), expected)
         assert np.allclose(known.sums(wanted), expected.sum(axis=0))

@@ -146,4 +146,4 @@ def test_nothing_heavy_is_loaded_before_the_first_text(pulled_model: PulledModel
 
 def test_a_manifest_of_another_size_is_not_taken_for_the_model(pulled_model: PulledModel, tmp_path: Path):
     changed = replace(pulled_model, folder=tmp_path)
-    assert not changed.is_whole()
+    assert not changed.is_intact()

@@ -50,9 +50,9 @@ async def test_what_is_known_of_the_real_model_is_what_it_says(pulled_model: Pul
 
 
 async def test_a_model_is_measured_once(index: SearchIndex, embedder: HashingEmbedder) -> None:
-    first = await index.asked("ships at dawn")
+    first = await index.embed_query("ships at dawn")
     asked = len(embedder.asked)
-    second = await index.asked("bees before rain")
+    second = await index.embed_query("bees before rain")
     assert first.scale == second.scale != MINILM
     assert len(embedder.asked) == asked + 1
 

@@ -327,6 +327,6 @@ def check_search(settings: "Settings") -> Finding:
     if found is None:
         state = "fail" if search.embedder == "minilm" else "warn"
         return Finding("search", state, "There is no embedding model; search is lexical.", "Run `pentad models pull`.")
-    if not found.is_whole():
+    if not found.is_intact():
         return Finding("search", "fail", f"The model in {found.folder} is damaged.", "Run `pentad models pull`.")
     return Finding("search", "ok", f"The model {found.manifest['id']} is in {found.folder}.")

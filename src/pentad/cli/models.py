@@ -62,7 +62,7 @@ def _model_row(settings: "Settings") -> dict[str, Any]:
     from pentad.search.models.catalogue import MINILM, find_model
 
     found = find_model(settings.model_folders())
-    state = "absent" if found is None else "ready" if found.is_whole() else "damaged"
+    state = "absent" if found is None else "ready" if found.is_intact() else "damaged"
     return {
         "id": MINILM.id,
         "dimensions": MINILM.dimensions,

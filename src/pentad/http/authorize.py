@@ -100,7 +100,7 @@ class AuthorizePages:
             return self._refusal(request, error, None)
         if login is None:
             return self._unless_silent(request, asked, "login_required", see_other(login_url(request.scope)))
-        answer = await self._remembered(asked, login)
+        answer = await self._remembered(asked, login) if request.method == "GET" else None
         if answer is not None:
             return answer
         return self._unless_silent(request, asked, "consent_required", self._consent_page(request, asked, login))
@@ -182,7 +182,7 @@ class AuthorizePages:
     def _where(self, resources: str) -> str:
         if resources == "/":
             return "the whole server: MCP, REST, A2A and the console"
-        return ", ".join(resources.split())
+        return f"only {', '.join(resources.split())}"
 
     async def _decide(self, request: Request) -> Response:
         """Allow or deny, from a form of ours."""

@@ -143,7 +143,7 @@ class Front:
 
     def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> list[tuple[bytes, bytes]]:
         """The challenge for a caller that lacks a scope."""
-        return self._resources.scope_challenge(scope, headers, needed)
+        return self._resources.scope_challenge(scope, headers, needed, self._cached_caller(scope, headers))
 
     def _add_challenges(self, scope: Scope, headers: Mapping[bytes, bytes], send: Send) -> Send:
         """Add the login challenges to a room's own refusals: they are the same everywhere."""

@@ -170,7 +170,7 @@ class LoginPages:
         if refusal.user is not None:
             await self._app.browser_sessions.end_all(refusal.user)
         refusal.details["incident"] = told
-        return page_response(request, error_sheet(refusal), refusal.http_status)
+        return self._page(request, "/", refusal.http_status, refusal.sentence())
 
     def _callback_url(self, request: Request) -> str:
         """The callback under the name the browser uses; behind a proxy, `public_url`."""

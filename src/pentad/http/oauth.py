@@ -76,7 +76,7 @@ class OAuthEndpoints:
             *(
                 Route(path, handle, methods=["POST"], include_in_schema=path == name)
                 for name, handle in posts.items()
-                for path in (name, GUESSED.get(name, name))
+                for path in {name, GUESSED.get(name, name)}
             ),
         ]
 

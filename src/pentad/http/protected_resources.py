@@ -77,9 +77,18 @@ class ProtectedResources:
             return self.scope_challenge(scope, headers, needed)
         return []
 
-    def scope_challenge(self, scope: Scope, headers: Mapping[bytes, bytes], needed: str) -> Headers:
-        """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help."""
-        challenge = bearer(metadata_url=self._metadata_url(scope, headers), scope=needed, error="insufficient_scope")
+    def scope_challenge(
+        self, scope: Scope, headers: Mapping[bytes, bytes], needed: str, caller: Principal | None = None
+    ) -> Headers:
+        """The challenge for a known caller who lacks a scope: Bearer only, as a password would not help.
+
+        A client with a grant is told its present scopes too: several clients ask for exactly what the challenge names,
+        and would lose what they have.
+        """
+        caller = caller or scope.get("state", {}).get("principal")
+        held = caller.scopes if caller is not None and caller.credential.startswith("grant:") else ()
+        wanted = " ".join(dict.fromkeys((needed, *sorted(held))))
+        challenge = bearer(metadata_url=self._metadata_url(scope, headers), scope=wanted, error="insufficient_scope")
         return [(_CHALLENGE, challenge.encode())]
 
     def with_challenges(self, message: Message, scope: Scope, headers: Mapping[bytes, bytes]) -> Message:

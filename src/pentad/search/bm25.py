@@ -81,7 +81,7 @@ class Term:
         """What it gives to each of its documents."""
         return self._saturated(slice(None))
 
-    def given_to(self, documents: Places) -> Scores:
+    def scores_of(self, documents: Places) -> Scores:
         """What the term gives to these documents."""
         given = np.zeros(documents.size, np.float32)
         if self.documents.size:
@@ -97,7 +97,7 @@ class Term:
         return (np.float32(self.idf * (K1 + 1)) * found / (np.float32(K1) + found)).astype(np.float32, copy=False)
 
 
-class Given:
+class TermScores:
     """What the terms of a question give to documents, each document looked up once."""
 
     def __init__(self, terms: Sequence[Term]) -> None:
@@ -111,7 +111,7 @@ class Given:
         if fresh.size:
             scores = np.empty((len(self._terms), fresh.size), np.float32)
             for row, term in zip(scores, self._terms, strict=True):
-                row[:] = term.given_to(fresh)
+                row[:] = term.scores_of(fresh)
             both = np.concatenate((self._documents, fresh))
             order = np.argsort(both)
             self._documents = both[order]
@@ -202,7 +202,7 @@ def _decided(sums: _Sums, left: Sequence[Term], count: int) -> Places | None:
         return None
     values, places = scores[close], close if places is None else places[close]
     for term in left:
-        values += term.given_to(places)
+        values += term.scores_of(places)
     return places[best(values, count, _ROUNDING)]
 
 

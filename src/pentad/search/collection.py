@@ -32,35 +32,35 @@ class Collection:
     dimensions: int | None
 
 
-def found(rows: Rows, name: str) -> Collection | None:
+def find(rows: Rows, name: str) -> Collection | None:
     """The collection of that name, if anything was ever put into it."""
     row = rows.one(f"SELECT {_COLUMNS} FROM search_collections WHERE name = ?", name)  # noqa: S608  own column names
     return None if row is None else Collection(*row)
 
 
-def numbered(rows: Rows, number: int) -> Collection | None:
+def by_number(rows: Rows, number: int) -> Collection | None:
     """The collection of that number, unless it was dropped."""
     sql = f"SELECT {_COLUMNS} FROM search_collections WHERE number = ? AND name IS NOT NULL"  # noqa: S608  own names
     row = rows.one(sql, number)
     return None if row is None else Collection(*row)
 
 
-def made(tx: Transaction, name: str) -> Collection:
+def get_or_create(tx: Transaction, name: str) -> Collection:
     """The collection of that name, made if there is none."""
-    if (there := found(tx, name)) is not None:
+    if (there := find(tx, name)) is not None:
         return there
     tx.run(
         "INSERT INTO search_collections (name, token, version, next_document, next_segment, documents, vectors)"
         " VALUES (?, ?, 0, 0, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
         name, opaque_id(size=12),
     )  # fmt: skip
-    there = found(tx, name)
+    there = find(tx, name)
     if there is None:
         raise LookupError(name)
     return there
 
 
-def hold(tx: Transaction, collection: Collection) -> None:
+def lock(tx: Transaction, collection: Collection) -> None:
     """Keep others from changing the collection until the end of this unit; to be called before its first change.
 
     On PostgreSQL a unit that comes too late would otherwise find its numbers taken and fail; so it is run again.
@@ -94,7 +94,7 @@ def lacks(rows: Rows, name: str, supply: Supply) -> bool:
 
 def readiness(rows: Rows, name: str) -> Readiness:
     """How far the vectors of a collection have come."""
-    collection = found(rows, name)
+    collection = find(rows, name)
     if collection is None or not collection.vectors:
         return Readiness()
     waiting, first = rows.one(

@@ -76,7 +76,7 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EmbeddedQuery:
     """A question with its vector, ready to be put to any collection; or why it has none."""
 
     text: str

@@ -24,7 +24,7 @@ from pentad.search.arrays import Matrix
 from pentad.search.bm25 import Lexicon
 from pentad.search.collection import Collection
 from pentad.search.document_table import DocumentTables
-from pentad.search.documents import Asked, Document, Ranking
+from pentad.search.documents import Document, EmbeddedQuery, Ranking
 from pentad.search.fusion import Scope, VectorQuery, Vectors, hybrid, lexical
 from pentad.search.relevance import MINILM, CosineScale
 from pentad.search.searchable import SearchFields
@@ -77,10 +77,10 @@ class Engine:
         latest = list({document.id: document for document in documents}.values())
         if not latest:
             return
-        collection = collections.made(tx, name)
-        collections.hold(tx, collection)
+        collection = collections.get_or_create(tx, name)
+        collections.lock(tx, collection)
         self._take_out(tx, collection, [document.id for document in latest])
-        collection = _changed(collections.made(tx, name))
+        collection = _changed(collections.get_or_create(tx, name))
         numbered = list(enumerate(latest, collection.next_document))
         for start in range(0, len(latest), posting_lists.MOST_DOCUMENTS):
             collection = _with_segment(tx, collection, latest[start : start + posting_lists.MOST_DOCUMENTS])
@@ -88,8 +88,8 @@ class Engine:
 
     def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
         """Take documents out; ids that are not there are passed over."""
-        if (collection := collections.found(tx, name)) is not None:
-            collections.hold(tx, collection)
+        if (collection := collections.find(tx, name)) is not None:
+            collections.lock(tx, collection)
             self._take_out(tx, collection, list(dict.fromkeys(ids)))
 
     def add_vectors(
@@ -97,7 +97,7 @@ class Engine:
     ) -> None:
         """Give documents that waited for them their vectors; those that are gone meanwhile are passed over."""
         check_model(collection, model.name, model.dimensions)
-        collections.hold(tx, collection)
+        collections.lock(tx, collection)
         waiting = "DELETE FROM search_pending WHERE collection = ? AND document = ?"
         kept = [(number, rows) for number, rows in ready if tx.run(waiting, collection.number, number)]
         if kept:
@@ -108,7 +108,7 @@ class Engine:
 
     def by_words(self, rows: Rows, name: str, question: Question) -> Scope | None:
         """What words say to a question, worked out before it has its vector; None where vectors take no part."""
-        collection = collections.found(rows, name)
+        collection = collections.find(rows, name)
         if collection is None or not collection.vectors or question.limit < 1:
             return None
         scope = self._scope(rows, collection, question)
@@ -117,7 +117,7 @@ class Engine:
 
     def search(self, rows: Rows, name: str, question: Question, before: Scope | None = None) -> Ranking:
         """Answer a question from one moment of the store. What words said before is taken if it still holds."""
-        collection = collections.found(rows, name)
+        collection = collections.find(rows, name)
         if collection is None or not collection.documents or question.limit < 1:
             return Ranking([], "lexical", lexical_because=question.why_no_vector or _NO_VECTORS)
         scope = before
@@ -132,25 +132,25 @@ class Engine:
         hits, features = hybrid(scope, Vectors(rows, self.vectors), query, question.scale)
         return Ranking(hits, "hybrid", features, idf)
 
-    def vector_query(self, rows: Rows, name: str, asked: Asked, up_to: int | None = None) -> VectorQuery | None:
+    def vector_query(self, rows: Rows, name: str, query: EmbeddedQuery, up_to: int | None = None) -> VectorQuery | None:
         """A question put to the vectors of a collection alone; None if it has none that can be compared."""
-        collection = collections.found(rows, name)
-        if asked.vector is None or collection is None or not collection.vectors or collection.model != asked.model:
+        collection = collections.find(rows, name)
+        if query.vector is None or collection is None or not collection.vectors or collection.model != query.model:
             return None
-        query = checked(asked.vector, collection.dimensions or 0, 1)[0]
+        vector = checked(query.vector, collection.dimensions or 0, 1)[0]
         members = self._tables.members(rows, collection)
-        return VectorQuery(rows, self.vectors, collection, members, query, asked.scale, up_to)
+        return VectorQuery(rows, self.vectors, collection, members, vector, query.scale, up_to)
 
     def prepare(self, rows: Rows, number: int) -> None:
         """Load what questions to a collection will need."""
-        collection = collections.numbered(rows, number)
+        collection = collections.by_number(rows, number)
         if collection is not None and collection.vectors and isinstance(self.vectors, VectorFiles):
             self.vectors.prepare(rows, collection, self._tables.members(rows, collection))
 
     def _scope(self, rows: Rows, collection: Collection, question: Question) -> Scope:
         members = self._tables.members(rows, collection)
-        asked = query_terms(question.text)
-        found = self._lexicon.terms(rows, collection, members, asked, question.fields or {})
+        words = query_terms(question.text)
+        found = self._lexicon.terms(rows, collection, members, words, question.fields or {})
         return Scope(collection, members, members.mask(question.allowed), found, question.limit)
 
     def _with_vectors(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pentad.kernel.ports import Rows
 from pentad.search import bm25
 from pentad.search.arrays import Mask, Matrix, absent
-from pentad.search.bm25 import Given, Term
+from pentad.search.bm25 import Term, TermScores
 from pentad.search.collection import Collection
 from pentad.search.document_table import Members
 from pentad.search.documents import Features, Hit
@@ -56,8 +56,8 @@ class Scope:
     limit: int
 
     @cached_property
-    def given(self) -> Given:
-        return Given(self.terms)
+    def term_scores(self) -> TermScores:
+        return TermScores(self.terms)
 
     @cached_property
     def total_idf(self) -> float:
@@ -70,7 +70,11 @@ class Scope:
     def coverage(self, documents: Places) -> Floats:
         """The share of the question's words, by weight, that each document has."""
         idf = np.array([term.idf for term in self.terms])
-        return (self.given.to(documents) > 0).T @ idf / self.total_idf if self.total_idf else np.zeros(documents.size)
+        return (
+            (self.term_scores.to(documents) > 0).T @ idf / self.total_idf
+            if self.total_idf
+            else np.zeros(documents.size)
+        )
 
     @property
     def candidates(self) -> int:
@@ -81,7 +85,7 @@ class Scope:
     def by_words(self) -> Places:
         """The best by words, ties by the rooms' ids, in the order of their numbers."""
         documents = bm25.top(self.terms, self.members, self.allowed, self.candidates)
-        order = np.lexsort((self.members.ids[documents], -np.round(self.given.sums(documents), _DIGITS)))
+        order = np.lexsort((self.members.ids[documents], -np.round(self.term_scores.sums(documents), _DIGITS)))
         return np.sort(documents[order[: self.candidates]])
 
 
@@ -117,7 +121,7 @@ class Candidates:
 def lexical(scope: Scope) -> tuple[list[Hit], Features]:
     """The best documents by their words."""
     documents = bm25.top(scope.terms, scope.members, scope.allowed, scope.limit)
-    words = scope.given.sums(documents)
+    words = scope.term_scores.sums(documents)
     ranked = _ranked(scope, Candidates(documents, words, words, np.full(documents.size, np.nan)))
     return _hits(scope, ranked, MINILM), _features(scope, ranked, None)
 
@@ -143,7 +147,7 @@ def _fused(scope: Scope, known: Sequence[Near], scale: CosineScale) -> Candidate
     cosines = np.full(documents.size, np.nan)
     for near in known:
         cosines[np.searchsorted(documents, near.documents)] = near.cosines
-    words = scope.given.sums(documents)
+    words = scope.term_scores.sums(documents)
     found = Candidates(documents, words, words, cosines)
     return _ranked(scope, replace(found, scores=_logits(scope, found, scale)))
 
@@ -197,7 +201,7 @@ def _hits(scope: Scope, ranked: Candidates, scale: CosineScale) -> list[Hit]:
     documents = ranked.documents
     scores = never_rising([logistic(value) for value in _logits(scope, ranked, scale).tolist()])
     shares = scope.share(ranked.lexical).tolist()
-    given = dict(zip((term.text for term in scope.terms), scope.given.to(documents), strict=True))
+    given = dict(zip((term.text for term in scope.terms), scope.term_scores.to(documents), strict=True))
     hits: list[Hit] = []
     for place, document in enumerate(documents):
         cosine = None if np.isnan(ranked.cosines[place]) else float(ranked.cosines[place])
@@ -221,7 +225,7 @@ def _features(scope: Scope, ranked: Candidates, near: Near | None) -> Features:
         return Features(query_terms=len(scope.terms), missing_idf=max((term.idf for term in scope.terms), default=0.0))
     cosines = np.empty(0) if near is None else near.cosines
     strongest = int(ranked.lexical.argmax())
-    held = [bool(given > 0) for given in scope.given.to(ranked.documents[strongest : strongest + 1])[:, 0]]
+    held = [bool(given > 0) for given in scope.term_scores.to(ranked.documents[strongest : strongest + 1])[:, 0]]
     by_words = int(ranked.documents[strongest]) if ranked.lexical[strongest] > 0 else None
     return Features(
         top_cosine=float(cosines[0]) if cosines.size else 0.0,

@@ -19,7 +19,7 @@ from pentad.kernel.errors import PentadError
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.lru import LruCache
 from pentad.kernel.ports import Database, Embedder, Rows, Transaction
-from pentad.search.documents import Asked, Document, Ranking, Readiness, Supply
+from pentad.search.documents import Document, EmbeddedQuery, Ranking, Readiness, Supply
 from pentad.search.relevance import MINILM, CosineScale, measure_cosines
 from pentad.search.searchable import Searchable, SearchFields
 
@@ -133,20 +133,22 @@ class SearchIndex:
         self._used()
         return ranking
 
-    async def asked(self, query: str) -> Asked:
+    async def embed_query(self, query: str) -> EmbeddedQuery:
         """A question with its vector, to be put to collections inside a room's own reading."""
         self._used()
         vector, why_not = await self._embedded(query)
         if vector is None or self.embedder is None:
-            return Asked(query, lexical_because=why_not)
+            return EmbeddedQuery(query, lexical_because=why_not)
         if (scale := await self._scale()) is None:
-            return Asked(query, lexical_because=_EMBEDDER_FAILED)
-        return Asked(query, vector, self.embedder.model, scale)
+            return EmbeddedQuery(query, lexical_because=_EMBEDDER_FAILED)
+        return EmbeddedQuery(query, vector, self.embedder.model, scale)
 
-    def vector_query(self, rows: Rows, collection: str, asked: Asked, up_to: int | None = None) -> "VectorQuery | None":
+    def vector_query(
+        self, rows: Rows, collection: str, query: EmbeddedQuery, up_to: int | None = None
+    ) -> "VectorQuery | None":
         """A question put to the vectors of a collection, for a room that looks its words up with SQL; None without any
         to compare."""
-        return None if asked.vector is None else self._engine.vector_query(rows, collection, asked, up_to)
+        return None if query.vector is None else self._engine.vector_query(rows, collection, query, up_to)
 
     def readiness(self, rows: Rows, collection: str) -> Readiness:
         """How far the vectors of a collection have come."""

@@ -42,7 +42,7 @@ class Maintenance:
         for number, name in await self._database.read(_all):
             if name is None:
                 await self._repeat(lambda tx, number=number: segments.clear(tx, number))
-            elif await self._database.read(lambda rows, number=number: bool(segments.due(rows, number))):
+            elif await self._database.read(lambda rows, number=number: bool(segments.to_merge(rows, number))):
                 await self._repeat(lambda tx, number=number: segments.merge(tx, number))
         if self._database.dialect == "postgres":
             await self._index_large_ones()
@@ -91,7 +91,7 @@ class Maintenance:
             by_collection.setdefault(number, []).append((document, rows[first : first + len(windows)]))
             first += len(windows)
         for number, ready in by_collection.items():
-            if (collection := collections.numbered(tx, number)) is not None:
+            if (collection := collections.by_number(tx, number)) is not None:
                 self._engine.add_vectors(tx, collection, ready, model)
                 if (name := tx.value(_COMPLETE, number)) is not None:
                     tx.signal(EMBEDDED, name)
@@ -115,7 +115,7 @@ class Maintenance:
 
             def work(tx: Transaction, number: int = number) -> None:
                 tx.run("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
-                collection = collections.numbered(tx, number)
+                collection = collections.by_number(tx, number)
                 if collection is not None and collection.dimensions and not indexed(tx, collection):
                     tx.run(f"DROP INDEX IF EXISTS {index_name(number)}")
                     make_index(tx, collection)
@@ -137,7 +137,7 @@ def _tokens(rows: Rows) -> set[str]:
 
 
 def _is_of_another(rows: Rows, name: str, model: Model) -> bool:
-    collection = collections.found(rows, name)
+    collection = collections.find(rows, name)
     return (
         collection is not None
         and collection.model is not None

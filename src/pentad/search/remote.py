@@ -23,7 +23,7 @@ _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 20.0
 _TOO_MANY: Final = 429
 _MOST_BYTES: Final = 16 * MIB
-_SAID: Final = 200
+_LONGEST_MESSAGE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class RemoteEmbedder:
         body: dict[str, Any] = {"model": self._remote.model, "input": list(texts), "encoding_format": "float"}
         if self._remote.shortened:
             body["dimensions"] = self.dimensions
-        answer = await self._asked(json.dumps(body).encode())
+        answer = await self._post(json.dumps(body).encode())
         return self._vectors(answer.body, len(texts))
 
-    async def _asked(self, body: bytes) -> "Fetched":
+    async def _post(self, body: bytes) -> "Fetched":
         """The answer with status 200; what may pass by itself is tried again, as late as the endpoint asks for."""
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self._remote.key:
@@ -114,7 +114,7 @@ def _retry_after(answer: "Fetched") -> float | None:
 
 
 def _refusal(answer: "Fetched", wait: float) -> PentadError:
-    said = _said(answer.body)
+    said = _error_message(answer.body)
     if answer.status == _TOO_MANY:
         return RateLimited(f"The embeddings endpoint is out of quota{said}", retry_after=wait, hint="Try again later.")
     if answer.status >= 500:
@@ -127,13 +127,13 @@ def _refusal(answer: "Fetched", wait: float) -> PentadError:
     )
 
 
-def _said(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """The endpoint's own words, if they are in the usual place."""
     try:
         message = json.loads(body)["error"]["message"]
     except (ValueError, KeyError, TypeError):
         return "."
-    return f": {' '.join(str(message).split())[:_SAID]}"
+    return f": {' '.join(str(message).split())[:_LONGEST_MESSAGE]}"
 
 
 def _foreign(what: str) -> Unavailable:

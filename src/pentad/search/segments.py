@@ -43,7 +43,7 @@ class Segment:
     documents: int
 
 
-def due(rows: Rows, number: int) -> list[Segment]:
+def to_merge(rows: Rows, number: int) -> list[Segment]:
     """Neighbours that should be one segment; empty if all is well."""
     found = rows.all(
         "SELECT segment, first_document, documents FROM search_segments WHERE collection = ? ORDER BY first_document",
@@ -59,11 +59,11 @@ def due(rows: Rows, number: int) -> list[Segment]:
 
 def merge(tx: Transaction, number: int) -> bool:
     """Merge the neighbours that are due, if any; whether there were."""
-    collection = collections.numbered(tx, number)
-    run = due(tx, number) if collection is not None else []
+    collection = collections.by_number(tx, number)
+    run = to_merge(tx, number) if collection is not None else []
     if collection is None or not run:
         return False
-    collections.hold(tx, collection)
+    collections.lock(tx, collection)
     first, last = run[0].first, run[-1].first + run[-1].documents
     fresh = collections.new_segment(collection)
     numbers = [segment.number for segment in run]

@@ -140,6 +140,20 @@ async def test_a_deleted_query_is_told_once_more(registers: Registers, trees: Pa
     await heard.until(query.uri)
 
 
+async def test_a_query_saved_after_the_last_one_was_deleted_is_followed(stores: Stores):
+    async with opened(stores) as first, opened(stores) as second:
+        trees = await with_trees(first)
+        heard = Heard(second)
+        for number in range(1, 4):
+            query = await first.saved.create(WRITER, trees, "All", {})
+            pair = await second.catalogue.pair(WRITER, "city", "tree")
+            await second.objects.create(WRITER, pair, {"number": f"T-{number}"})
+            await heard.until(query.uri)
+            await first.saved.delete(WRITER, query.id)
+            await heard.until(query.uri, 2)
+            await second.objects.create(WRITER, pair, {"number": f"T-1{number}"})
+
+
 @pytest.mark.requirement("registers:live:client")
 async def test_a_client_that_follows_a_query_is_notified_and_reads_the_new_answer(tmp_path: Path):
     settings = Settings(data=tmp_path, rooms=("registers",), auth="none")

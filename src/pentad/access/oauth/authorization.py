@@ -30,6 +30,7 @@ PARAMETERS: Final = frozenset(
     }
 )  # fmt: skip
 """Parameters of OAuth that a request may have once."""
+_ANSWER: Final = frozenset({"code", "state", "iss", "error", "error_description", "error_uri"})
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -219,9 +220,12 @@ def _rest(
 
 
 def answer_url(redirect_uri: str, state: str | None, issuer: str, parameters: Mapping[str, str]) -> str:
-    """A redirect URI with the answer added to its query. `iss` (RFC 9207) is there exactly once, as is all we add."""
+    """A redirect URI with the answer added to its query. It keeps its own parameters, except those of an answer.
+
+    So `iss` (RFC 9207) is there exactly once, and an error never comes with a code.
+    """
     added = {**parameters, **({} if state is None else {"state": state}), "iss": issuer}
     base, _, query = redirect_uri.partition("?")
-    kept = [pair for pair in query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in added]
+    kept = [pair for pair in query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in _ANSWER]
     pairs = [f"{name}={quote(value, safe='')}" for name, value in added.items()]
     return f"{base}?{'&'.join([*kept, *pairs])}"

@@ -209,7 +209,8 @@ class Clients:
 
     async def remove(self, client_id: str) -> None:
         """Forget a client. Its grants are revoked separately (`Grants.revoke_client`)."""
-        if not await self._db.write(lambda tx: store.remove_client(tx, client_id)):
+        is_id = _CLIENT_ID.fullmatch(client_id) or is_document_url(client_id)
+        if not is_id or not await self._db.write(lambda tx: store.remove_client(tx, client_id)):
             raise NotFound(f"There is no client {client_id[:80]!r}.", hint="List the clients to see their ids.")
 
     async def prune(self) -> None:

@@ -44,6 +44,7 @@ _REPLACED_KEPT: Final = 7 * 86_400.0
 _CODES_KEPT: Final = 3600.0
 _GRANTS_KEPT: Final = 90 * 86_400.0
 _PRUNE_EVERY: Final = 600.0
+_GRANT_ID: Final = re.compile(r"[A-Za-z0-9_-]{16}")
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _BAD_CODE: Final = "The code is unknown, expired or already used."
 _BAD_REFRESH: Final = "The refresh token is unknown, expired or revoked."
@@ -166,6 +167,7 @@ class Grants:
             grant_until=consent.grant_until,
         )
         await self._db.write(lambda tx: store.add_code(tx, digest(code), stored))
+        await self._prune()
         return code
 
     async def redeem(
@@ -285,6 +287,9 @@ class Grants:
         return [_grant(one) for one in await self._db.read(lambda rows: store.grants_of_user(rows, user.lower()))]
 
     async def find(self, grant_id: str) -> Grant | None:
+        """A grant by its id, also if it has ended."""
+        if not _GRANT_ID.fullmatch(grant_id):
+            return None
         found = await self._db.read(lambda rows: store.grant(rows, grant_id))
         return None if found is None else _grant(found)
 
@@ -307,7 +312,7 @@ class Grants:
         now = self._clock.now()
 
         def work(tx: Transaction) -> Grant:
-            found = store.grant(tx, grant_id)
+            found = store.grant(tx, grant_id) if _GRANT_ID.fullmatch(grant_id) else None
             if found is None or (user is not None and found.user_key != user.lower()):
                 raise NotFound(f"There is no grant {grant_id[:80]!r}.", hint="List the grants to see their ids.")
             store.revoke_grant(tx, grant_id, now, why)

@@ -137,7 +137,7 @@ class ScoreCard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Coverage:
     """The probability that the corpus covers a question, and whether the avatar would answer it."""
 
     probability: float
@@ -179,11 +179,11 @@ async def _find(
     asked: Sequence[tuple[str, str]],
     similarity: "SentenceSimilarity",
     step: Step,
-) -> list[_Asked]:
+) -> list[_Coverage]:
     """Whether a question made from a sentence finds the passage with that sentence."""
     first = five = 0
     ranks = 0.0
-    tried: list[_Asked] = []
+    tried: list[_Coverage] = []
     for done, (text, question) in enumerate(asked, start=1):
         found = await retrieve(avatar, question, _PASSAGES, similarity)
         places = [place for place, scored in enumerate(found.passages, start=1) if text in scored.passage.content]
@@ -191,7 +191,7 @@ async def _find(
         first += place == 1
         five += place is not None and place <= 5
         ranks += 1 / place if place else 0.0
-        tried.append(_Asked(found.probability, decide(question, found, avatar.persona).answers))
+        tried.append(_Coverage(found.probability, decide(question, found, avatar.persona).answers))
         step("retrieval", done, len(asked))
     size = len(asked)
     card.lines += [
@@ -208,7 +208,7 @@ async def _foreign(
     others: Sequence[AvatarSnapshot],
     similarity: "SentenceSimilarity",
     step: Step,
-) -> list[_Asked]:
+) -> list[_Coverage]:
     """Questions the corpus cannot answer. A field is left out if most of its questions look covered."""
     by_field = off_topic_questions()
     share = max(1, _FOREIGN // len(by_field))
@@ -217,7 +217,7 @@ async def _foreign(
         texts = sampled(sentences_of(await other.some_passages(20)), 20)
         made = (keyword_question(text, _SALT) for text in texts)
         fields[f"avatar {other.id}"] = [question for question in made if question is not None]
-    tried: list[_Asked] = []
+    tried: list[_Coverage] = []
     for done, (name, listed) in enumerate(fields.items(), start=1):
         found = [await _ask(avatar, question, similarity) for question in listed]
         if sum(one.answers for one in found) * 2 > len(found):
@@ -228,12 +228,12 @@ async def _foreign(
     return tried
 
 
-async def _ask(avatar: AvatarSnapshot, question: str, similarity: "SentenceSimilarity") -> _Asked:
+async def _ask(avatar: AvatarSnapshot, question: str, similarity: "SentenceSimilarity") -> _Coverage:
     found = await retrieve(avatar, question, _PASSAGES, similarity)
-    return _Asked(found.probability, decide(question, found, avatar.persona).answers)
+    return _Coverage(found.probability, decide(question, found, avatar.persona).answers)
 
 
-def _abstain(card: ScoreCard, covered: Sequence[_Asked], foreign: Sequence[_Asked]) -> None:
+def _abstain(card: ScoreCard, covered: Sequence[_Coverage], foreign: Sequence[_Coverage]) -> None:
     answered = sum(one.answers for one in covered)
     silent = sum(not one.answers for one in foreign)
     card.lines.append(Line("abstention", "own question answered", answered / len(covered), len(covered), 0.6))
@@ -244,7 +244,7 @@ def _abstain(card: ScoreCard, covered: Sequence[_Asked], foreign: Sequence[_Aske
         ]
 
 
-def _auroc(covered: Sequence[_Asked], foreign: Sequence[_Asked]) -> float:
+def _auroc(covered: Sequence[_Coverage], foreign: Sequence[_Coverage]) -> float:
     """How often a covered question gets a higher probability than a foreign one."""
     higher = sum(
         1.0 if one.probability > other.probability else 0.5 if one.probability == other.probability else 0.0

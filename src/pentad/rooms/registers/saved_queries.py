@@ -3,10 +3,11 @@
 A query belongs to the caller who saved it; only administrators of the room can see it too. Readers read it with their
 own rights.
 
-`LiveQueries` notifies the followers of a query when its result changes. Every process with an open room watches for
-changes, a moment later and off the writer, so that a burst of changes costs one comparison. Only the process that
-replaces the result's digest in the store notifies, so followers get one notification however many processes saw the
-change. A result is compared as the owner may see it now, with at most the rights it had when saving the query.
+`LiveQueries` notifies the followers of a query when its result changes. As long as there are saved queries, every
+process with an open room watches for changes, a moment later and off the writer, so that a burst of changes costs one
+comparison. Only the process that replaces the result's digest in the store notifies, so followers get one notification
+however many processes saw the change. A result is compared as the owner may see it now, with at most the rights it had
+when saving the query.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.objects.service import Objects
 
 MOST_QUERIES: Final = 100
+SAVED: Final = "registers.saved_queries"
+"""The channel on which a new query is announced, with the ids of its register and schema."""
 _LONGEST_TITLE: Final = 200
 _MOST_BYTES: Final = 64 * 1024
 _SELECT: Final = "SELECT id, principal, title, register, schema, query, digest, created_at FROM saved_queries"
@@ -124,6 +127,7 @@ class SavedQueries:
                 _INSERT, made.id, made.principal, name, made.register, made.schema, text, digest, made.created_at
             )
             list_changed(transaction, "resources", "registers", Audience.only_owner(made.principal).text())
+            transaction.signal(SAVED, f"{made.register} {made.schema}")
 
         await self._database.write(work)
         return made
@@ -194,19 +198,37 @@ class LiveQueries:
         self._embedded: set[int] = set()
         self._wake = asyncio.Event()
         self._background = Background()
-        self._ends: list[Callable[[], None]] = []
+        self._stop_saved: Callable[[], None] | None = None
+        self._stop_changes: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        self._ends = [
-            self._database.listen(CHANNEL, self._on_change),
-            self._database.listen(EMBEDDED, self._on_vectors),
-        ]
+        self._stop_saved = self._database.listen(SAVED, self._on_saved)
+        self._wake.set()  # there may be saved queries already
         self._background.start(self._watch(), "registers-live-queries")
 
     async def stop(self) -> None:
-        for end in self._ends:
-            end()
+        if self._stop_saved is not None:
+            self._stop_saved()
+        self._stop_listening()
         await self._background.stop()
+
+    def _listen(self) -> None:
+        if not self._stop_changes:
+            self._stop_changes = [
+                self._database.listen(CHANNEL, self._on_change),
+                self._database.listen(EMBEDDED, self._on_vectors),
+            ]
+
+    def _stop_listening(self) -> None:
+        for stop in self._stop_changes:
+            stop()
+        self._stop_changes = []
+
+    def _on_saved(self, pair: str) -> None:
+        """Compare a new query, in case its result changed before this process listened."""
+        register, _, schema = pair.partition(" ")
+        self._changed.add((int(register), int(schema)))
+        self._wake.set()
 
     def _on_change(self, payload: str) -> None:
         if (pair := _PAIR.match(payload)) is not None:
@@ -235,12 +257,14 @@ class LiveQueries:
     async def _compare_all(self, pairs: set[tuple[int, int]] | None, schemas: set[int]) -> None:
         """Compare the queries on these pairs and schemas; all queries if `pairs` is None."""
         try:
-            if pairs is None or schemas:
-                everywhere = await self._saved.pairs()
-                pairs = {one for one in everywhere if pairs is None or one in pairs or one[1] in schemas}
-            for register, schema in pairs:
-                for saved in await self._saved.of_pair(register, schema):
-                    await self._compare(saved)
+            self._listen()  # before reading: a change after the read wakes the watch again
+            with_queries = await self._saved.pairs()
+            if not with_queries:
+                self._stop_listening()
+            for register, schema in with_queries:
+                if pairs is None or (register, schema) in pairs or schema in schemas:
+                    for saved in await self._saved.of_pair(register, schema):
+                        await self._compare(saved)
         except PentadError as error:
             log_failure(error, "Comparing saved queries")
             self._changed |= pairs or set()

@@ -82,7 +82,7 @@ class PulledModel:
     folder: Path
     manifest: Mapping[str, Any]
 
-    def is_whole(self) -> bool:
+    def is_intact(self) -> bool:
         """Whether both files still have the checksums they were written with."""
         files = cast("Mapping[str, Any]", self.manifest["files"])
         return all(checksum(self.folder / name) == entry["sha256"] for name, entry in files.items())

@@ -153,7 +153,7 @@ def pull(
 ) -> PulledModel:
     """The model in `models`, made now unless it is there and whole. `tell` is called before steps that take long."""
     found = find_model([models], model)
-    if found is not None and found.is_whole():
+    if found is not None and found.is_intact():
         return found
     try:
         models.mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def _swap(building: Path, models: Path, model: CatalogueModel) -> None:
         building.rename(final)
         return
     there = find_model([models], model)
-    if there is not None and there.is_whole():
+    if there is not None and there.is_intact():
         return
     replaced = Path(tempfile.mkdtemp(dir=final.parent, prefix=_REPLACED))
     try:

@@ -12,7 +12,7 @@ from pentad.rooms.avatars.answers.drafting.drafter import Prompt, material
 from pentad.rooms.avatars.answers.panel import panel
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.conversation import Turn
-from pentad.rooms.avatars.search.retrieval import check_given, retrieve
+from pentad.rooms.avatars.search.retrieval import retrieve, verify_passages
 from pentad.rooms.avatars.search.routing import redirect, routes
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -156,7 +156,7 @@ async def test_passages_of_the_corpus_are_known_again_and_others_are_not(keeper:
         17.5,
         None,
     ]
-    found = await check_given(keeper, given)
+    found = await verify_passages(keeper, given)
     assert [passage.id for passage in found.passages] == [true.id]
     assert found.unverified == (3, 4, 5, 6, 7, 8)
 

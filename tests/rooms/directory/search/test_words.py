@@ -11,7 +11,7 @@ from pentad.kernel.ports import Database, Transaction
 from pentad.rooms.directory.records.index_fields import WORDS, indexed_fields
 from pentad.rooms.directory.search import ranking
 from pentad.rooms.directory.search.query import Found, Query, build_query
-from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics, asked_words
+from pentad.rooms.directory.search.ranking import COMMON, Matched, Ranking, Statistics, query_words
 from pentad.rooms.directory.search.service import RecordSearch, find_page
 from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.directory.search import oracle
@@ -66,7 +66,7 @@ async def names(search: RecordSearch, query: Query) -> list[str]:
 
 def expected(listed: list[dict[str, Any]], cids: list[str], query: Query) -> list[tuple[str, float]]:
     """Every record that has a word, by its score and then the newest; records are few, so no word is common."""
-    wanted = asked_words(query.words or "")
+    wanted = query_words(query.words or "")
     texts = [indexed_fields(record).texts for record in listed]
     cut = [{word for text in fields for word in WORDS.words(text)} for fields in texts]
     having = [sum(not one.isdisjoint(word.forms) for one in cut) for word in wanted]
@@ -186,12 +186,12 @@ async def test_cursors_lead_through_a_ranking_while_others_are_pushed(
 
 
 def test_words_are_cut_folded_and_told_from_empty_ones() -> None:
-    assert [word.text for word in asked_words("Find me an agent that translates Cities, and cities!")] == [
+    assert [word.text for word in query_words("Find me an agent that translates Cities, and cities!")] == [
         "agent", "translates", "cities",
     ]  # fmt: skip
-    assert [word.forms for word in asked_words("city images class x-3D APIs")] == [
+    assert [word.forms for word in query_words("city images class x-3D APIs")] == [
         ("city", "cities"), ("image", "images"), ("class",), ("x",), ("3d",), ("api", "apis"),
     ]  # fmt: skip
-    assert [word.text for word in asked_words("to be")] == ["to", "be"]
-    assert len(asked_words("image images IMAGE")) == 1
-    assert len(asked_words(" ".join(f"w{number}" for number in range(100)))) == 24
+    assert [word.text for word in query_words("to be")] == ["to", "be"]
+    assert len(query_words("image images IMAGE")) == 1
+    assert len(query_words(" ".join(f"w{number}" for number in range(100)))) == 24

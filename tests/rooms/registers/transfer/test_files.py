@@ -170,7 +170,7 @@ def table(make: Callable[[list[str]], Any], objects: list[dict[str, Any]]) -> by
     writer = make([column.header for column in columns])
     for data in objects:
         writer.add([column.cell_of(data) for column in columns])
-    return writer.taken() + writer.end()
+    return writer.drain() + writer.end()
 
 
 @given(OBJECTS)
@@ -193,7 +193,7 @@ def test_what_is_written_as_json_reads_back_the_same(objects: list[dict[str, Any
     writer = JsonWriter(lines=lines)
     for data in objects:
         writer.add(data)
-    file = io.BytesIO(writer.taken() + writer.end())
+    file = io.BytesIO(writer.drain() + writer.end())
     rows = list((read_jsonl if lines else read_json)(file, SCHEMA, None))
     assert [row.data for row in rows] == objects
 

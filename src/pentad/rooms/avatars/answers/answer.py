@@ -38,7 +38,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Statement:
     """One statement of an answer, with the numbers of its citations."""
 
     text: str
@@ -86,7 +86,7 @@ class Answer:
     mode: Mode
     ai_label: str
     retrieval: str
-    statements: Sequence[Said] = ()
+    statements: Sequence[Statement] = ()
     reason: Reason | None = None
     suggestion: str | None = None
     redirect: str | None = None
@@ -161,9 +161,9 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
     return found
 
 
-def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Said], CitationList, list[Sentence]]:
+def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Statement], CitationList, list[Sentence]]:
     """Statements, citations and the cited sentences. Unsupported statements are dropped."""
-    said: list[Said] = []
+    said: list[Statement] = []
     citations = CitationList()
     used: list[Sentence] = []
     for each in checked:
@@ -171,10 +171,10 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Said], 
             continue
         if each.verdict == "unsure":
             run = runs(each.sentences)[0]
-            statement = Said(quoted(persona, run, first=not said), (citations.cite(run),), "quoted")
+            statement = Statement(quoted(persona, run, first=not said), (citations.cite(run),), "quoted")
         else:
             numbers = tuple(dict.fromkeys(citations.cite(run) for run in runs(each.sentences)))
-            statement = Said(_marked(persona, each, numbers), numbers, each.verdict)
+            statement = Statement(_marked(persona, each, numbers), numbers, each.verdict)
         if statement.text not in [other.text for other in said]:
             said.append(statement)
             used += [sentence for sentence in each.sentences if sentence not in used]

@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.rooms.avatars.answers.answer import Answer, CitationList, Grounding, Mode, Said, nearest_of, rendered, runs
+from pentad.rooms.avatars.answers.answer import (
+    Answer,
+    CitationList,
+    Grounding,
+    Mode,
+    Statement,
+    nearest_of,
+    rendered,
+    runs,
+)
 from pentad.rooms.avatars.answers.answer_relevance import shows_answer
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
@@ -17,7 +26,7 @@ from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ran
 from pentad.rooms.avatars.persona import closest, quoted, silent
 from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide
-from pentad.rooms.avatars.search.retrieval import Corpus, Given, Retrieved, Scored, check_given, retrieve
+from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
@@ -40,7 +49,7 @@ class Plan:
     turns: Sequence[Turn]
     search: Rewritten
     found: Retrieved
-    given: Given | None
+    given: VerifiedPassages | None
     decision: Decision
 
 
@@ -48,7 +57,7 @@ class Plan:
 class Draft:
     """What the avatar will say. Every statement has been checked."""
 
-    statements: list[Said]
+    statements: list[Statement]
     citations: CitationList
     sentences: list[Sentence]
     grounding: Grounding
@@ -85,7 +94,7 @@ class AnswerPipeline:
     async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
         """Rewrite the question, search the corpus, and decide whether to answer."""
         search = rewritten(question, turns)
-        given = await check_given(self.corpus, passages) if passages else None
+        given = await verify_passages(self.corpus, passages) if passages else None
         allowed = None if given is None or not given.passages else [passage.id for passage in given.passages]
         found = await retrieve(self.corpus, search.query, PASSAGES, self.similarity, allowed)
         if search.carried and len(search.own) >= _OWN_WORDS:
@@ -110,10 +119,10 @@ class AnswerPipeline:
         persona, citations = self.corpus.persona, CitationList()
         found = plan.decision.passages
         sentences = await best_sentences(plan.search.query, found, plan.found.ranking.idf, self.similarity)
-        said: list[Said] = []
+        said: list[Statement] = []
         for run in runs(sentences):
             text = quoted(persona, run, first=not said)
-            said.append(Said(text, (citations.cite(run),), "quoted"))
+            said.append(Statement(text, (citations.cite(run),), "quoted"))
         lead = "" if self._is_direct(plan, sentences) else closest(persona)
         counted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
         return Draft(said, citations, sentences, counted, "extractive", lead)
@@ -244,7 +253,11 @@ def _fallback_grounding(grounding: Grounding) -> Grounding:
 
 
 def _with(
-    grounding: Grounding, *, drafted: int | None = None, quoted: int | None = None, given: Given | None = None
+    grounding: Grounding,
+    *,
+    drafted: int | None = None,
+    quoted: int | None = None,
+    given: VerifiedPassages | None = None,
 ) -> Grounding:
     return replace(
         grounding,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pentad.rooms.avatars.answers.answer import Citation, CitationList, rendered, runs
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.models import Passage
-from pentad.rooms.avatars.search.retrieval import check_given
+from pentad.rooms.avatars.search.retrieval import verify_passages
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, from_json, from_text
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.rooms.avatars.verification.topic_overlap import coverage, rarity
@@ -44,7 +44,7 @@ async def check_draft(
     read = from_text(draft) if isinstance(draft, str) else from_json(draft)
     unverified: tuple[int, ...] = ()
     if passages:
-        given = await check_given(avatar, passages)
+        given = await verify_passages(avatar, passages)
         held, unverified = list(given.passages), given.unverified
     else:
         held = await _search_evidence(avatar, read)

@@ -117,7 +117,7 @@ class Ingest:
             avatar = store.avatar(rows, config.id)
             if avatar is None:
                 return None, [], None
-            indexed = collections.found(rows, avatar.collection)
+            indexed = collections.find(rows, avatar.collection)
             return avatar, store.documents(rows, avatar.number), indexed and indexed.model
 
         avatar, stored, model = await self._database.read(work)

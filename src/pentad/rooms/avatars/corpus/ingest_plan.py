@@ -88,7 +88,7 @@ class Hashed:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Unchanged:
     """A document that keeps its passages; `now` has its new description."""
 
     before: CorpusDocument
@@ -110,7 +110,7 @@ class Plan:
     """`removed` are documents whose files are gone."""
 
     pipeline: str
-    kept: list[Kept] = field(default_factory=list[Kept])
+    kept: list[Unchanged] = field(default_factory=list[Unchanged])
     to_read: list[ToRead] = field(default_factory=list[ToRead])
     removed: list[CorpusDocument] = field(default_factory=list[CorpusDocument])
     lines: list[FileLine] = field(default_factory=list[FileLine])
@@ -145,7 +145,7 @@ def make_plan(
         if before is None or force or (before.sha256, before.pipeline) != (file.sha256, plan.pipeline):
             plan.to_read.append(ToRead(file, source, source_id, before))
         else:
-            plan.kept.append(Kept(before, described(before, source, source_id, str(file.found.name), origin)))
+            plan.kept.append(Unchanged(before, described(before, source, source_id, str(file.found.name), origin)))
     plan.to_read.sort(key=lambda one: str(one.file.found.name))
     return plan
 

@@ -23,7 +23,7 @@ def _says_nothing(value: Any) -> bool:
     return value is None or value == [] or value == ()
 
 
-Said = Field(default=None, exclude_if=_says_nothing)
+Optional = Field(default=None, exclude_if=_says_nothing)
 """A member that is left out if it has no value."""
 
 Page = Annotated[
@@ -48,15 +48,15 @@ class PassageView(View):
     score: Annotated[float, Field(description="The probability that the passage is relevant to the query.")]
     relevance_score: Annotated[float, Field(description="The same as `score`.")]
     raw_score: Annotated[float, Field(description="The score of the ranking.")]
-    cosine: float | None = Said
+    cosine: float | None = Optional
     why: Annotated[list[ReasonView], Field(description="The words found in each field, and what they gave.")]
     id: int
     uri: str
     source_id: str
-    physical_page: int | None = Said
-    page_end: int | str | None = Said
-    section: str | None = Said
-    year: int | None = Said
+    physical_page: int | None = Optional
+    page_end: int | str | None = Optional
+    section: str | None = Optional
+    year: int | None = Optional
     role: str
     char_start: int
     char_end: int
@@ -67,12 +67,14 @@ class FoundPassages(View):
     passages: list[PassageView]
     avatar: str
     retrieval: Annotated[str, Field(description="hybrid, or lexical without vectors.")]
-    note: str | None = Said
+    note: str | None = Optional
     probability: Annotated[float, Field(description="The probability that the corpus covers the query.")]
-    no_good_match: Annotated[bool | None, Field(description="True if the corpus probably does not cover it.")] = Said
+    no_good_match: Annotated[bool | None, Field(description="True if the corpus probably does not cover it.")] = (
+        Optional
+    )
     threshold: Annotated[float, Field(description="The threshold that was applied.")]
     below_threshold: Annotated[int, Field(description="Passages left out because of their score.")]
-    best_below: Annotated[float | None, Field(description="The best score among them.")] = Said
+    best_below: Annotated[float | None, Field(description="The best score among them.")] = Optional
 
 
 class CitationView(View):
@@ -82,12 +84,12 @@ class CitationView(View):
     n: int
     source_id: str
     chunk_id: int
-    page_end: int | str | None = Said
-    physical_page: int | None = Said
-    section: str | None = Said
+    page_end: int | str | None = Optional
+    physical_page: int | None = Optional
+    section: str | None = Optional
     char_start: int
     char_end: int
-    year: int | None = Said
+    year: int | None = Optional
     role: str
     sha256: str
     match: str
@@ -102,7 +104,7 @@ class SaidView(View):
 class NearestView(View):
     source: str
     page: Page
-    section: str | None = Said
+    section: str | None = Optional
     quote: str
     score: float
 
@@ -116,11 +118,11 @@ class GroundingView(View):
     requoted: int
     corrected: int
     dropped: int
-    problems: list[str] | None = Said
-    fell_back: str | None = Said
+    problems: list[str] | None = Optional
+    fell_back: str | None = Optional
     unverified_passages: Annotated[
         list[int] | None, Field(description="Indexes in `passages` that are not in the corpus.")
-    ] = Said
+    ] = Optional
 
 
 class EvidenceView(View):
@@ -145,18 +147,18 @@ class AnswerView(View):
     confidence: Literal["high", "medium", "low", "none"]
     confidence_score: float
     abstained: bool
-    reason: str | None = Said
-    suggestion: str | None = Said
-    redirect: Annotated[str | None, Field(description="Another avatar that can answer.")] = Said
-    nearest: list[NearestView] | None = Said
+    reason: str | None = Optional
+    suggestion: str | None = Optional
+    redirect: Annotated[str | None, Field(description="Another avatar that can answer.")] = Optional
+    nearest: list[NearestView] | None = Optional
     statements: list[SaidView]
     avatar: str
     mode: str
     retrieval: str
     query: Annotated[str, Field(description="The search query, with words from the conversation.")]
-    should_speak: float | None = Said
+    should_speak: float | None = Optional
     grounding: GroundingView
-    prompt: PromptView | None = Said
+    prompt: PromptView | None = Optional
     ai_label: str
 
 
@@ -171,11 +173,11 @@ class InfoView(View):
     passage_count: int
     corpus_tokens: int
     generation: int
-    born: int | None = Said
-    died: int | None = Said
-    period: list[int | None] | None = Said
+    born: int | None = Optional
+    died: int | None = Optional
+    period: list[int | None] | None = Optional
     voice: str
-    embedding_model: str | None = Said
+    embedding_model: str | None = Optional
     ai_label: str
 
 
@@ -185,7 +187,7 @@ class StatementView(View):
     verdict: str
     cited: Annotated[bool, Field(description="Whether the draft cited evidence for it.")]
     citations: list[int]
-    problems: list[str] | None = Said
+    problems: list[str] | None = Optional
     repaired: bool
 
 
@@ -195,7 +197,7 @@ class CheckedDraftView(View):
     valid: Annotated[bool, Field(description="Whether every statement passed, as given or repaired.")]
     statements: list[StatementView]
     unsupported: int
-    unverified_passages: list[int] | None = Said
+    unverified_passages: list[int] | None = Optional
     avatar: str
     ai_label: str
 
@@ -204,15 +206,15 @@ class CheckedCitationView(View):
     valid: Annotated[bool, Field(description="Whether the words are where the citation says, with correct details.")]
     match: Annotated[str, Field(description="exact, wording (spelling differs), moved, or not_found.")]
     problems: list[str]
-    source: str | None = Said
+    source: str | None = Optional
     page: Page
-    quote: Annotated[str | None, Field(description="The words as in the source.")] = Said
-    source_id: str | None = Said
-    chunk_id: int | None = Said
-    section: str | None = Said
-    char_start: int | None = Said
-    char_end: int | None = Said
-    sha256: str | None = Said
+    quote: Annotated[str | None, Field(description="The words as in the source.")] = Optional
+    source_id: str | None = Optional
+    chunk_id: int | None = Optional
+    section: str | None = Optional
+    char_start: int | None = Optional
+    char_end: int | None = Optional
+    sha256: str | None = Optional
     avatar: str
 
 
@@ -228,7 +230,7 @@ class PairView(View):
     left: QuotedView
     right: QuotedView
     likeness: float
-    sign: Annotated[str | None, Field(description="The evidence for a difference.")] = Said
+    sign: Annotated[str | None, Field(description="The evidence for a difference.")] = Optional
 
 
 class SeatView(View):
@@ -252,9 +254,9 @@ class AvatarListed(View):
     document_count: int
     passage_count: int
     probability: Annotated[float | None, Field(description="The probability that its corpus covers the question.")] = (
-        Said
+        Optional
     )
-    knows: bool | None = Said
+    knows: bool | None = Optional
 
 
 class AvatarsListed(View):

@@ -25,7 +25,7 @@ from pentad.search.text import stem, terms, words
 ANSWER_FROM: Final = 0.5
 """An avatar answers if the probability that its corpus covers the question is at least this."""
 LONGEST_QUESTION: Final = 8_000
-MOST_GIVEN: Final = 50
+MOST_PASSAGES: Final = 50
 _SEARCHED_WORDS: Final = 48
 _FEWEST_WORDS: Final = 4
 
@@ -91,7 +91,7 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class VerifiedPassages:
     """Passages a caller brought: those that are the corpus' own, and the places of those that are not."""
 
     passages: tuple[Passage, ...]
@@ -119,13 +119,13 @@ async def retrieve(
     return Retrieved(query, scored, probability, ranking)
 
 
-async def check_given(corpus: Corpus, given: Sequence[Any]) -> Given:
+async def verify_passages(corpus: Corpus, given: Sequence[Any]) -> VerifiedPassages:
     """Look each passage up: by its number, or by its words. Nothing but its number is taken from what the caller says.
 
     A piece of a passage stands for the passage. What is not in the corpus word for word is unverified.
     """
-    if len(given) > MOST_GIVEN:
-        raise InvalidInput(f"{len(given)} passages were given; at most {MOST_GIVEN} are read.")
+    if len(given) > MOST_PASSAGES:
+        raise InvalidInput(f"{len(given)} passages were given; at most {MOST_PASSAGES} are read.")
     found: dict[int, Passage] = {}
     unverified: list[int] = []
     for place, entry in enumerate(given):
@@ -134,7 +134,7 @@ async def check_given(corpus: Corpus, given: Sequence[Any]) -> Given:
             unverified.append(place)
         else:
             found.setdefault(passage.id, passage)
-    return Given(tuple(found.values()), tuple(unverified))
+    return VerifiedPassages(tuple(found.values()), tuple(unverified))
 
 
 async def _look_up(corpus: Corpus, entry: Any) -> Passage | None:

@@ -224,7 +224,7 @@ _STOP_WORDS: Final = (
 )
 
 
-def asked_words(text: str) -> tuple[Word, ...]:
+def query_words(text: str) -> tuple[Word, ...]:
     """The words of a query, each once, in order. Words that say nothing are dropped, unless there are no others."""
     found = list(dict.fromkeys(WORDS.words(text)))
     words = [word for word in found if word not in _stop_words()] or found

@@ -15,8 +15,8 @@ from pentad.rooms.directory.records.index_fields import FIELDS
 from pentad.rooms.directory.records.service import COLLECTION
 from pentad.rooms.directory.search.plan import ALL, GATHERED, Order, Plan, Source, count, make_plan, page
 from pentad.rooms.directory.search.query import FILTER_ARRAYS, Found, Hit, Query
-from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, asked_words, statistics
-from pentad.search.documents import Asked, Document, Readiness
+from pentad.rooms.directory.search.ranking import COMMON, WINDOW, Head, Ranking, Statistics, query_words, statistics
+from pentad.search.documents import Document, EmbeddedQuery, Readiness
 from pentad.search.index import SearchIndex
 from pentad.search.relevance import GOOD_MATCH
 from pentad.search.searchable import Searchable
@@ -72,7 +72,7 @@ class RecordSearch:
         dialect, common, index = self._database.dialect, self._common, self._index
         question = None
         if index is not None and query.words and query.order == "relevance":
-            question = _Question(index, await index.asked(query.words))
+            question = _Question(index, await index.embed_query(query.words))
         return await self._database.read(lambda rows: find_page(rows, dialect, query, common, question))
 
     async def records(self, cids: Sequence[str]) -> list[Record]:
@@ -85,15 +85,15 @@ class _Question:
     """The words of a query with their vector, if they have one."""
 
     index: SearchIndex
-    asked: Asked
+    query: EmbeddedQuery
 
     def vector_query(self, rows: Rows, up_to: int) -> "VectorQuery | None":
         """The query against the vectors of the records up to an id; None if only words count."""
-        return self.index.vector_query(rows, COLLECTION, self.asked, up_to) if up_to else None
+        return self.index.vector_query(rows, COLLECTION, self.query, up_to) if up_to else None
 
     def waiting(self, rows: Rows) -> int | None:
         """How many records lack a vector; None if there is no embedding model."""
-        if self.asked.vector is None:
+        if self.query.vector is None:
             return None
         return max(0, store.count(rows) - self.index.readiness(rows, COLLECTION).ready)
 
@@ -122,7 +122,7 @@ class _Search:
 
     def page(self) -> Found:
         plan = make_plan(self.rows, self.dialect, self.query)
-        words = asked_words(self.query.words or "")
+        words = query_words(self.query.words or "")
         if not self.query.words:
             return self._in_order(plan, plan.source(), None)
         # A search by words starts from the words, so the plan's driver becomes one more condition.

@@ -220,7 +220,7 @@ FETCHERS: Final[Mapping[str, Mapping[str, Callable[[SystemApi], Awaitable[Any]]]
 """How to fetch each fact, by system."""
 
 THIRTY_DAYS: Final = 30 * 86_400.0
-Given = Mapping[str, Any]
+RawFigures = Mapping[str, Any]
 """Fact values by name, without the system; None if one is missing."""
 
 
@@ -237,16 +237,16 @@ def _counts(values: Iterable[Any]) -> dict[str, int]:
     return dict(Counter(str(value) for value in values if value is not None).most_common())
 
 
-def _if_known(given: Given, name: str, function: Callable[[Any], Any]) -> Any:
+def _if_known(given: RawFigures, name: str, function: Callable[[Any], Any]) -> Any:
     value = given.get(name)
     return None if value is None else function(value)
 
 
-def _bitbucket_figures(given: Given, now: float) -> dict[str, Any]:
+def _bitbucket_figures(given: RawFigures, now: float) -> dict[str, Any]:
     return {"totalRepositories": given.get("repositories")}
 
 
-def _confluence_figures(given: Given, now: float) -> dict[str, Any]:
+def _confluence_figures(given: RawFigures, now: float) -> dict[str, Any]:
     since = now - THIRTY_DAYS
 
     def recent(pages: Any, name: str) -> list[Any]:
@@ -262,7 +262,7 @@ def _confluence_figures(given: Given, now: float) -> dict[str, Any]:
     }
 
 
-def _jenkins_figures(given: Given, now: float) -> dict[str, Any]:
+def _jenkins_figures(given: RawFigures, now: float) -> dict[str, Any]:
     colors = {"totalFailedJobs": "red", "totalSuccessJobs": "blue", "totalUnexecutedJobs": "notbuilt"}
     return {
         "totalJobs": _if_known(given, "jobs", len),
@@ -270,7 +270,7 @@ def _jenkins_figures(given: Given, now: float) -> dict[str, Any]:
     }
 
 
-def _jira_figures(given: Given, now: float) -> dict[str, Any]:
+def _jira_figures(given: RawFigures, now: float) -> dict[str, Any]:
     return {
         "totalJiraTasksInBacklog": _if_known(given, "backlog", lambda found: found["total"]),
         "totalJiraTasksInSprint": _if_known(given, "sprint", lambda found: found["total"]),
@@ -283,7 +283,7 @@ def _jira_figures(given: Given, now: float) -> dict[str, Any]:
     }
 
 
-def _splunk_figures(given: Given, now: float) -> dict[str, Any]:
+def _splunk_figures(given: RawFigures, now: float) -> dict[str, Any]:
     return {
         "totalDashboards": _if_known(
             given, "views", lambda views: sum(1 for view in views if view == {"isDashboard": "1", "isVisible": "1"})
@@ -291,7 +291,7 @@ def _splunk_figures(given: Given, now: float) -> dict[str, Any]:
     }
 
 
-def _azure_figures(given: Given, now: float) -> dict[str, Any]:
+def _azure_figures(given: RawFigures, now: float) -> dict[str, Any]:
     results = {"totalFailedJobs": "failed", "totalSuccessJobs": "succeeded", "totalUnexecutedJobs": None}
     return {
         "totalTasksInBacklog": _if_known(given, "backlog", len),
@@ -308,7 +308,7 @@ def _azure_figures(given: Given, now: float) -> dict[str, Any]:
 
 
 ROOT: Final = "sdlcMetrics"
-Formulas = Callable[[Given, float], dict[str, Any]]
+Formulas = Callable[[RawFigures, float], dict[str, Any]]
 PARTS: Final[Mapping[str, tuple[str, str, Formulas]]] = {
     "bitbucket": ("bitBucketMetrics", "bitbucketData", _bitbucket_figures),
     "confluence": ("confluenceMetrics", "confluenceData", _confluence_figures),

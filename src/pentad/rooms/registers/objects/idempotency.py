@@ -36,7 +36,7 @@ def recall(tx: Transaction, principal: str, key: str, request: bytes, now: float
     return msgspec.json.decode(row[1])
 
 
-def keep(tx: Transaction, principal: str, key: str, request: bytes, answer: Any, now: float) -> None:
+def store(tx: Transaction, principal: str, key: str, request: bytes, answer: Any, now: float) -> None:
     tx.run(
         "INSERT INTO idempotency_keys (principal, key, request, answer, at) VALUES (?, ?, ?, ?, ?)",
         principal, key, request, msgspec.json.encode(answer).decode(), now,

@@ -38,7 +38,7 @@ from pentad.rooms.registers.query.models import (
 )
 from pentad.rooms.registers.query.search_words import searchable_fields
 from pentad.rooms.registers.query.text_search import SearchSettings
-from pentad.search.documents import Asked
+from pentad.search.documents import EmbeddedQuery
 from pentad.search.index import SearchIndex
 from pentad.search.searchable import SearchField
 
@@ -191,7 +191,7 @@ class ObjectReader:
         return await self._database.read(read)
 
     async def _embed_question(self, search: str | None) -> "_EmbeddedQuestion | None":
-        return None if search is None else _EmbeddedQuestion(self._index, await self._index.asked(search))
+        return None if search is None else _EmbeddedQuestion(self._index, await self._index.embed_query(search))
 
     async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> AggregateResult:
         """Figures over the objects of a pair."""
@@ -308,7 +308,7 @@ class _EmbeddedQuestion:
     """The words of a search with their vector, if they have one."""
 
     index: SearchIndex
-    asked: Asked
+    query: EmbeddedQuery
 
 
 def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuestion | None) -> SearchSettings:
@@ -321,9 +321,9 @@ def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuest
     if question is None:
         return settings
     schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)
-    named = (question.index.vector_query(rows, collection_name(schema), question.asked) for schema in schemas)
+    named = (question.index.vector_query(rows, collection_name(schema), question.query) for schema in schemas)
     queries = [query for query in named if query is not None]
-    because = None if queries else question.asked.lexical_because or _NO_VECTORS
+    because = None if queries else question.query.lexical_because or _NO_VECTORS
     return replace(settings, hybrid=True, queries=queries, because=because)
 
 

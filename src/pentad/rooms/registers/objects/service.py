@@ -260,7 +260,7 @@ class Objects(ObjectReader):
                     raise error
                 given = answer(steps)
                 if key is not None:
-                    idempotency.keep(tx, caller.principal.id, key, request, given, context.now)
+                    idempotency.store(tx, caller.principal.id, key, request, given, context.now)
                 return given
 
             return write

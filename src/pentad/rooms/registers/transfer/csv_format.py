@@ -93,7 +93,7 @@ class CsvWriter:
     def add(self, cells: Sequence[Any]) -> None:
         self._writer.writerow([guarded("true" if c is True else "false" if c is False else c) for c in cells])
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         """What was written since the last call."""
         text = self._buffer.getvalue()
         self._buffer.seek(0)
@@ -101,4 +101,4 @@ class CsvWriter:
         return text.encode()
 
     def end(self) -> bytes:
-        return self.taken()
+        return self.drain()

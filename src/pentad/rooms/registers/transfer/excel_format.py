@@ -177,15 +177,15 @@ class ExcelWriter:
         safe = escape(_UNSAFE.sub(lambda match: f"_x{ord(match[0]):04X}_", text))
         return f'<c t="inlineStr"><is><t xml:space="preserve">{safe}</t></is></c>'
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         """What was written since the last call."""
-        return self._out.taken()
+        return self._out.drain()
 
     def end(self) -> bytes:
         self._sheet.write(b"</sheetData></worksheet>")
         self._sheet.close()
         self._archive.close()
-        return self._out.taken()
+        return self._out.drain()
 
 
 class _Pipe(io.RawIOBase):
@@ -203,7 +203,7 @@ class _Pipe(io.RawIOBase):
         self._parts.append(part)
         return len(part)
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         parts, self._parts = self._parts, []
         return b"".join(parts)
 

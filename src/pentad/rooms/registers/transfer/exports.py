@@ -27,7 +27,7 @@ class Writer(Protocol):
 
     def add(self, cells: Any) -> None: ...
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         """What was written since the last call."""
         ...
 
@@ -62,7 +62,7 @@ class Exporter:
     def _written(self, caller: Caller, pair: Pair, sheet: "_Sheet", rows: Sequence[StoredObject]) -> bytes:
         for stored in rows:
             sheet.add(present(self._access, caller, pair, stored, fields=sheet.fields), stored)
-        return sheet.writer.taken()
+        return sheet.writer.drain()
 
 
 class _Sheet:

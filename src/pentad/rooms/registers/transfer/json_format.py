@@ -159,7 +159,7 @@ class JsonWriter:
         self._first = False
         self._buffer.write(separator + msgspec.json.encode(cells) + (b"\n" if self._lines else b""))
 
-    def taken(self) -> bytes:
+    def drain(self) -> bytes:
         """What was written since the last call."""
         part = self._buffer.getvalue()
         self._buffer.seek(0)
@@ -169,4 +169,4 @@ class JsonWriter:
     def end(self) -> bytes:
         if not self._lines:
             self._buffer.write(b"[]\n" if self._first else b"\n]\n")
-        return self.taken()
+        return self.drain()
