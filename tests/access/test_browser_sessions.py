@@ -9,6 +9,7 @@ import pytest
 from pentad.access.browser_sessions import (
     LINK_PREFIX,
     LINK_SECONDS,
+    MOST_EACH,
     SESSION_PREFIX,
     VISITOR_PREFIX,
     BrowserSession,
@@ -183,6 +184,19 @@ async def test_a_visitor_has_a_csrf_token_but_no_row_and_no_rights(db: Database,
     again = await sessions.find(session.new_token)
     assert (again.csrf, again.id, again.principal) == (session.csrf, session.id, ANONYMOUS)
     assert await db.read(lambda rows: rows.value("SELECT COUNT(*) FROM browser_sessions")) == 0
+
+
+@pytest.mark.requirement("login:session:ends")
+async def test_a_user_has_a_limited_number_of_sessions(db: Database, users: Users) -> None:
+    clock = TurnedClock()
+    sessions = BrowserSessions(db, clock=clock)
+    tokens: list[str] = []
+    for _ in range(MOST_EACH + 3):
+        clock.advance(1)
+        tokens.append((await logged_in(sessions))[0])
+    assert len(await sessions.all()) == MOST_EACH
+    assert (await sessions.find(tokens[-1])).user == "Ada"
+    assert [(await sessions.find(token)).login for token in tokens[:3]] == [None] * 3
 
 
 async def test_oversized_and_odd_cookies_are_no_session(db: Database, users: Users) -> None:

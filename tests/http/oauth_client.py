@@ -56,7 +56,7 @@ class Program:
         return Answer(answer, await answer.body())
 
     async def get(self, path: str, **headers: str) -> Answer:
-        return await self.send("GET", path, **headers)
+        return await self.send("GET", path, b"", **headers)
 
     async def form(self, path: str, fields: dict[str, Any] | list[tuple[str, str]], **headers: str) -> Answer:
         pairs = fields if isinstance(fields, list) else [(name, str(v)) for name, v in fields.items() if v is not None]

@@ -55,7 +55,7 @@ async def test_a_person_logs_in_consents_and_is_sent_back_with_a_code(app: App) 
     assert first.location.startswith("/login?next=%2Foauth%2Fauthorize")
     back = await browser.log_in(goal=flow.url())
     assert back.location == flow.url()
-    page = await browser.get(back.location)
+    page = await browser.get(flow.url())
     assert page.status == 200
     assert boxes(page.body) == ["lab:read"]
     for shown in ("Probe", "not verified", "client.example", "ada", "/mcp", "365 days"):

@@ -1,10 +1,14 @@
 """Logging in and out with a browser, and the attacks on it."""
 
+import asyncio
 import base64
+import gzip
 import json
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -12,6 +16,7 @@ from pentad.access.failed_logins import PAIR_ALLOWED
 from pentad.app import App, open_app
 from pentad.http.front import Front
 from pentad.http.login import link_path
+from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import AppMaker, front_of, make_app
@@ -19,6 +24,7 @@ from tests.behaviour.http_wire import send
 from tests.http.browsing import PASSWORD, Browser
 from tests.http.conftest import HALL, PAGES, UNHURRIED
 from tests.stores import PostgresServer
+from tests.waiting import PATIENCE
 
 __all__ = ["make_app"]
 
@@ -428,3 +434,36 @@ async def test_who_is_logged_in_can_use_a_link_to_become_another(house: House) -
     await browser.post("/login/link", {"token": token, "csrf": shown.hidden("csrf")})
     assert "Signed in as ada" in (await browser.get("/")).html.text
     assert (await house.app.browser_sessions.find(old)).login is None
+
+
+@pytest.mark.requirement("login:lane")
+async def test_logins_that_wait_do_not_keep_strangers_out(make_app: AppMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = await make_app(auth="required", limits=Limits(anonymous_in_flight=1))
+    await app.users.add("ada", PASSWORD)
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+    verify = app.users.verify
+
+    async def slow(name: str, password: str) -> Any:
+        waiting.set()
+        await go_on.wait()
+        return await verify(name, password)
+
+    monkeypatch.setattr(app.users, "verify", slow)
+    browser, other = Browser(front_of(app)), Browser(front_of(app))
+    login = asyncio.create_task(browser.log_in())
+    await asyncio.wait_for(waiting.wait(), PATIENCE)
+    assert (await asyncio.wait_for(other.get("/login"), PATIENCE)).status == 200
+    go_on.set()
+    assert (await login).status == 303
+
+
+async def test_a_compressed_form_is_a_form(house: House) -> None:
+    browser = house.browser()
+    form = await browser.get("/login")
+    fields = urlencode({"name": "ada", "password": PASSWORD, "csrf": form.hidden("csrf")}).encode()
+    headers = {
+        "content-type": "application/x-www-form-urlencoded",
+        "content-encoding": "gzip",
+        "origin": browser.origin,
+    }
+    assert (await browser.send("POST", "/login", headers, gzip.compress(fields))).status == 303

@@ -293,6 +293,25 @@ async def test_a_program_without_a_browser_gets_tokens_after_a_click(app: App) -
     assert (await browser.get(path)).status == 404
 
 
+@pytest.mark.requirement("oauth:token")
+async def test_a_resource_covers_itself_and_what_is_below_but_an_endpoint_only_itself(app: App) -> None:
+    covers = front_of(app).mounts.covers
+    for audience, path, is_covered in (
+        ("/mcp", "/mcp", True),
+        ("/mcp", "/mcp/", True),
+        ("/mcp", "/mcp/profile", False),
+        ("/mcp", "/mcpx", False),
+        ("/rooms/lab", "/rooms/lab/mcp", False),
+        ("/rooms", "/rooms/lab/mcp", False),
+        ("/pages", "/pages/1", True),
+        ("/pages", "/pagesx", False),
+        ("/pages/1", "/pages", False),
+        ("/sse", "/message", True),
+        ("/mcp", "/message", False),
+    ):
+        assert covers([audience], path) == is_covered, (audience, path)
+
+
 @pytest.mark.requirement("oauth:cors")
 async def test_pages_of_any_origin_may_call_what_reads_no_cookies_and_nothing_else(app: App) -> None:
     program = Program(front_of(app))

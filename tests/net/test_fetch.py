@@ -219,6 +219,20 @@ async def test_redirects_are_followed_and_the_last_url_is_told():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("oauth:document:rules")
+async def test_a_caller_that_wants_no_redirects_gets_the_first_answer_and_nobody_else_is_asked():
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request.path)
+        raise web.HTTPFound("http://169.254.169.254/latest/")
+
+    async with answering(handler) as port, fetching() as fetch:
+        answer = await fetch(f"http://127.0.0.1:{port}/client.json", follow_redirects=False)
+    assert (answer.status, answer.redirected, seen) == (302, False, ["/client.json"])
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("status", "method", "arrives"),
     [(303, "PUT", "GET"), (302, "POST", "GET"), (307, "POST", "POST"), (308, "PUT", "PUT")],

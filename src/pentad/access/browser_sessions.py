@@ -34,6 +34,8 @@ LINK_SECONDS: Final = 600.0
 IDLE_HOURS: Final = 12.0
 LONGEST_DAYS: Final = 14.0
 TRUST_SECONDS: Final = 5.0
+MOST_EACH: Final = 100
+"""Sessions of one user; the login after that ends the one that was not used for the longest time."""
 USE_EVERY: Final = 60.0
 """How often the time of the last use is written."""
 _TOKEN_BYTES: Final = 32
@@ -175,6 +177,11 @@ class BrowserSessions:
                 _digest(token),
                 *row,
             )
+            tx.run(
+                "DELETE FROM browser_sessions WHERE user_key = ? AND id <> ? AND id NOT IN"
+                " (SELECT id FROM browser_sessions WHERE user_key = ? ORDER BY used_at DESC LIMIT ?)",
+                user.lower(), row[0], user.lower(), MOST_EACH,
+            )  # fmt: skip
             found = tx.one(f"SELECT {_COLUMNS}, u.role, u.scopes {_OF_USERS} WHERE s.id = ?", row[0])
             if found is None:
                 raise _no_user(user)

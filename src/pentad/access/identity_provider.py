@@ -21,12 +21,14 @@ from pentad.access.single_flight import SingleFlight
 from pentad.access.tokens import IssuerTokens, RefusedToken, claim_at, words_of
 from pentad.access.user_identities import PLACE, IdentityProvider, LoginRefused, ProvenIdentity
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
-from pentad.kernel.errors import PentadError, Unavailable
+from pentad.kernel.errors import Overloaded, PentadError, Unavailable
 from pentad.kernel.ports import Database, Fetcher, Transaction
 
 ATTEMPT_SECONDS: Final = 600.0
 METADATA_SECONDS: Final = 3600.0
 RETRY_SECONDS: Final = 10.0
+MOST_AT_ONCE: Final = 32
+"""How many logins may wait for the provider; a provider that hangs must not use up this server."""
 _FETCH_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 256 * 1024
 _LONGEST_SUBJECT: Final = 255
@@ -83,6 +85,7 @@ class ProviderLogins:
         self._metadata: tuple[_Metadata, float] | None = None
         self._failed: tuple[PentadError, float] | None = None
         self._loading: SingleFlight[None, _Metadata] = SingleFlight()
+        self._waiting = 0
 
     async def begin(self, session: str, callback: str, next_path: str) -> str:
         """The URL at the provider to send a browser session to. `callback` is where it comes back to."""
@@ -255,6 +258,11 @@ class ProviderLogins:
 
     async def _fetched(self, url: str, method: str, headers: Mapping[str, str], body: bytes | None) -> bytes | None:
         """The body of an answer; None for a refusal. The issuer's own server may be private, others are judged."""
+        if self._waiting >= MOST_AT_ONCE:
+            raise Overloaded(
+                f"Too many people log in with {self.provider.name} at this moment.", hint="Try again soon."
+            )
+        self._waiting += 1
         try:
             answer = await self._fetcher.fetch(
                 url,
@@ -268,6 +276,8 @@ class ProviderLogins:
             )
         except PentadError as error:
             raise self._away(error.message) from None
+        finally:
+            self._waiting -= 1
         if answer.status >= 500 or 300 <= answer.status < 400:
             raise self._away(f"it answered {answer.status}")
         return answer.body if answer.status == 200 else None

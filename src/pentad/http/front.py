@@ -10,7 +10,7 @@ Callers without credentials pass the limits of `access/anonymous.py` first.
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 
@@ -198,13 +198,7 @@ class Front:
             state["principal"], state["session"] = principal, session
             await self._spend(principal)
             if scope["method"] in _WITH_BODY:
-                if session is not None and self._browsers is not None:
-                    body = b""
-                    if is_form(headers):
-                        body = await self._read(headers, receive, self._limits.body_bytes, principal)
-                        receive = _replay_body(body, receive)
-                    state["is_own_form"] = self._browsers.check(session, headers, body)
-                receive = await self._receive_body(headers, principal, receive)
+                receive = await self._receive_checked(headers, session, state, receive)
             scope["path"] = scope["path"].rstrip("/") or "/"
             await self._run_in_turn(self.mounts.routes, principal, scope, receive, send)
         except ClientDisconnected:
@@ -213,11 +207,12 @@ class Front:
     async def _run_in_turn(
         self, app: AsgiApp, principal: Principal, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Run an application; callers without credentials wait for their turn."""
+        """Run an application; callers without credentials wait for their turn. One that has to wait for something
+        itself leaves its `place` first."""
         if principal is not ANONYMOUS:
             await app(scope, receive, send)
             return
-        place = await self._anonymous.place(scope["path"])
+        place = scope["state"]["place"] = await self._anonymous.place(scope["path"])
         try:
             await app(scope, receive, leaving(place, send))
         finally:
@@ -253,6 +248,20 @@ class Front:
             await send_body(send, error, *mount.error_response(error, path))
         finally:
             exchange.release()
+
+    async def _receive_checked(
+        self, headers: Mapping[bytes, bytes], session: BrowserSession | None, state: dict[str, Any], receive: Receive
+    ) -> Receive:
+        """A body, once it is known that a browser with a session sends it from a page of ours."""
+        principal: Principal = state["principal"]
+        if session is None or self._browsers is None:
+            return await self._receive_body(headers, principal, receive)
+        if not is_form(headers):
+            state["is_own_form"] = self._browsers.check(session, headers, b"")
+            return await self._receive_body(headers, principal, receive)
+        body = await self._read(headers, receive, self._limits.body_bytes, principal)
+        state["is_own_form"] = self._browsers.check(session, headers, body)
+        return _replay_body(body, receive)
 
     async def _receive_body(self, headers: Mapping[bytes, bytes], principal: Principal, receive: Receive) -> Receive:
         """A body read in advance; for a form with files, one that the route reads as it arrives."""

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from pentad.access.anonymous import LanePlace
 from pentad.access.audit import AuditEntry
 from pentad.access.browser_sessions import BrowserSession, LoginMethod
 from pentad.access.user_identities import LoginRefused
@@ -27,6 +28,7 @@ from pentad.access.users import is_user_name
 from pentad.app import App
 from pentad.console.html import own_path
 from pentad.console.routes import error_sheet, page_response
+from pentad.http.error_responses import error_headers
 from pentad.http.guards.browser import form_fields, form_route, is_own_form, missing_csrf_token
 from pentad.http.guards.credentials import CredentialsGuard, client_of
 from pentad.kernel.errors import Overloaded, PentadError, RateLimited, Unauthenticated, Unavailable
@@ -89,15 +91,19 @@ class LoginPages:
             told = f"The operator finds it in the log as incident {error.incident}."
             return self._page(request, goal, 401, f"{_WRONG} {told}", name)
         except (RateLimited, Overloaded) as error:
-            wait = {"retry-after": str(max(1, round(error.retry_after)))}
-            page = self._page(request, goal, error.http_status, error.sentence(), name)
-            page.headers.update(wait)
-            return page
+            return self._error(request, goal, error, name)
         await self.start_session(request, session, principal.name, "password")
         return see_other(goal)
 
+    def _error(self, request: Request, goal: str, error: PentadError, name: str = "") -> Response:
+        """The login page with an error on it."""
+        page = self._page(request, goal, error.http_status, error.sentence(), name)
+        page.headers.update({name.decode(): value.decode() for name, value in error_headers(error)})
+        return page
+
     async def _check_password(self, request: Request, name: str, password: str) -> Principal:
         """The same way as a Basic header; a name that no user can have is refused there."""
+        leave_lane(request)
         pair = f"{name if is_user_name(name) else '?'}:{password}".encode("utf-8", "replace")
         header = b"Basic " + base64.b64encode(pair)
         return await self._credentials.verify(header, client_of(request.scope), wire="browser")
@@ -140,23 +146,25 @@ class LoginPages:
         goal = next_path((await form_fields(request)).get("next", ""))
         if session is None or self._provider is None:
             return see_other(goal)
+        leave_lane(request)
         try:
             url = await self._provider.begin(session.id, self._callback_url(request), goal)
-        except Unavailable as error:
-            return self._page(request, goal, 503, ensure_logged(error, "Login at the identity provider").sentence())
+        except (Unavailable, Overloaded) as error:
+            return self._error(request, goal, ensure_logged(error, "Login at the identity provider"))
         return see_other(url)
 
     async def _return_from_provider(self, request: Request) -> Response:
         session: BrowserSession | None = request.state.session
         if session is None or self._provider is None:
             return see_other("/")
+        leave_lane(request)
         try:
             identity = await self._provider.finish(session.id, request.query_params.multi_items())
             user = await self._app.user_identities.user_of(self._provider.provider, identity)
         except LoginRefused as refusal:
             return await self._refuse(request, refusal)
-        except Unavailable as error:
-            return self._page(request, "/", 503, ensure_logged(error, "Login at the identity provider").sentence())
+        except (Unavailable, Overloaded) as error:
+            return self._error(request, "/", ensure_logged(error, "Login at the identity provider"))
         await self.start_session(request, session, user.name, "provider")
         return see_other(identity.next_path)
 
@@ -248,7 +256,16 @@ def see_other(path: str) -> Response:
 
 def error_page(request: Request, error: PentadError) -> Response:
     """An error as a page."""
-    return page_response(request, error_sheet(error), error.http_status)
+    page = page_response(request, error_sheet(error), error.http_status)
+    page.headers.update({name.decode(): value.decode() for name, value in error_headers(error)})
+    return page
+
+
+def leave_lane(request: Request) -> None:
+    """Give up the place among the few anonymous requests, before waiting for a password check or the provider."""
+    place: LanePlace | None = getattr(request.state, "place", None)
+    if place is not None:
+        place.leave()
 
 
 def _is_anonymous(request: Request) -> bool:

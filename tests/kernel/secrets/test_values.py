@@ -45,6 +45,7 @@ YES = [
     "123456789:AA" + A * 3 + "abc",
     "avreg_" + A * 3,
     "pentad_abcdefgh234567ab_" + A,
+    *(f"pentad-{kind}-" + "aB3_-" * 8 + "xyz" for kind in ("access", "refresh", "code", "device", "secret")),
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln",
     "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----",
     "https://hooks.slack.com/services/T0/B0/" + A,

@@ -29,7 +29,7 @@ from pentad.access.oauth.metadata_documents import (
     is_document_url,
 )
 from pentad.access.oauth.opaque_tokens import digest, new_token, random_text
-from pentad.access.oauth.redirects import redirect_host, redirect_kind, redirect_problem
+from pentad.access.oauth.redirects import redirect_host, redirect_problem
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Database, Fetcher, Row, Transaction
@@ -84,11 +84,6 @@ class Client:
     def verified_host(self) -> str | None:
         """The host that vouches for a described client; None for any other."""
         return urlsplit(self.id).netloc if self.kind == "described" else None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it leads only to the user's machine, where any program can claim to be this client."""
-        return all(redirect_kind(uri) != "web" for uri in self.redirect_uris)
 
 
 CLI: Final = Client(CLI_ID, "built-in", ClientMetadata(client_name="Pentad command line", grant_types=GRANT_TYPES[1:]))
