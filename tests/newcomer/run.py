@@ -237,9 +237,6 @@ def _empty_server(newcomer: Newcomer) -> None:
             raise Failed(f"An empty server does not say what to do next:\n{text}")
         for command in commands:
             newcomer.run(printed.filled_in(command, _files(newcomer, command)))
-        newcomer.run_all(
-            printed.from_hint(newcomer.run("./pentad agents tasks").replace("AGENT TEXT", "tool-proxy hello"))
-        )
         if "books" not in newcomer.run("./pentad registers list"):
             raise Failed("The register that was just made is not in the list.")
     greeting = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
