@@ -146,6 +146,30 @@ async def test_a_confirmation_of_the_modern_era_works_once(careful: App) -> None
     assert notes(careful) == {}
 
 
+@pytest.mark.requirement("tools:confirm:unasked")
+async def test_the_key_of_a_question_is_no_token(careful: App) -> None:
+    client = await connect_http(careful, HTTP_MODERN, ALL_CAPABILITIES)
+    (key,) = (await client.call("write_note", NOTE)).result["inputRequests"]
+    assert "another call" in (await client.call("write_note", {**NOTE, "confirm_token": key})).complaint
+    assert notes(careful) == {}
+
+
+@pytest.mark.requirement("tools:confirm:once")
+async def test_a_later_round_of_a_confirmed_call_works_once_too(careful: App) -> None:
+    client = await connect_http(careful, HTTP_MODERN, ALL_CAPABILITIES)
+    given: Object = {"name": "ask_twice", "arguments": {}}
+    answer = {"action": "accept", "content": {"confirm": True, "name": "Ada", "color": "red"}}
+    for _ in range(3):
+        asked = (await client.request("tools/call", given)).result
+        assert asked["resultType"] == "input_required"
+        given = {
+            "name": "ask_twice", "arguments": {}, "requestState": asked["requestState"],
+            "inputResponses": dict.fromkeys(asked["inputRequests"], answer),
+        }  # fmt: skip
+    assert (await client.request("tools/call", given)).text == "Ada likes red"
+    assert "used or expired" in (await client.request("tools/call", given)).complaint
+
+
 @ASKING
 @pytest.mark.requirement("tools:confirm:elicitation")
 async def test_a_tool_with_questions_of_its_own_is_confirmed_first_and_then_asks_them(careful: App, wire: Wire) -> None:

@@ -135,6 +135,9 @@ async def test_a_profile_is_a_protected_resource_for_its_own_rooms(team: Closed)
         document = json.loads(await send(team.front, "GET", place, {"host": "pentad.example"}).body())
         assert document["resource"] == f"https://pentad.example{path}"
         assert {scope.partition(":")[0] for scope in document["scopes_supported"]} == set(rooms)
+    place = "/.well-known/oauth-protected-resource/mcp/readers"
+    document = json.loads(await send(team.front, "GET", place, {"host": "pentad.example"}).body())
+    assert document["scopes_supported"] == ["lab:read"], "a scope to write is worth nothing there"
 
 
 @HTTP_WIRES

@@ -30,9 +30,10 @@ _LISTS: Final = {
 @json_option
 @settings_options("rooms", "data", "database")
 def listing(what: str, room: str | None, profile: str | None, as_json: bool, settings: "Settings") -> None:
-    """List tools, resources or prompts: all of them, or what a client of a profile is shown.
+    """List tools, resources or prompts.
 
-    --json shows each with everything a client receives, including its schema.
+    All of them, or with --profile what a client of that profile sees. --json shows each with everything a client
+    receives, including its schema.
     """
     if room is not None:
         settings = dataclasses.replace(settings, rooms=(_room_of(settings, room),))

@@ -50,7 +50,8 @@ class MountTable:
             path = f"{_PROFILES}{name}"
             era = app.profile(name)
             self.endpoints[path] = mcp_endpoint(app, path, era)
-            resources.add_profile(path, [opened.room.name for opened in era.registry.rooms])
+            rooms = [opened.room.name for opened in era.registry.rooms]
+            resources.add_profile(path, rooms, read_only=era.registry.profile.read_only)
         if app.settings.http_sse:
             for mount in HttpSse(self.endpoints["/mcp"]).mounts():
                 self._add("", mount, resources)

@@ -34,6 +34,7 @@ class ProtectedResources:
     ) -> None:
         self._all = tuple(rooms)
         self._by_path: dict[str, tuple[str, ...]] = {f"/rooms/{room}": (room,) for room in self._all}
+        self._read_only = set[str]()
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self._own_url = own_url
         self._issuers = tuple(issuers)
@@ -47,9 +48,11 @@ class ProtectedResources:
                 known = self._by_path.get(start, ())
                 self._by_path[start] = known if room in known else (*known, room)
 
-    def add_profile(self, path: str, rooms: Iterable[str]) -> None:
-        """This path leads to these rooms."""
+    def add_profile(self, path: str, rooms: Iterable[str], *, read_only: bool) -> None:
+        """This path leads to these rooms; at a read-only one, a scope to write is worth nothing."""
         self._by_path[path] = tuple(rooms)
+        if read_only:
+            self._read_only.add(path)
 
     def rooms_at(self, path: str) -> tuple[str, ...]:
         """The rooms a path leads to: one, or all of them if the path does not say which."""
@@ -67,7 +70,8 @@ class ProtectedResources:
 
     def scopes_at(self, path: str) -> list[str]:
         """The scopes that clients may ask for without being told to: no administration."""
-        return [f"{room}:{action}" for room in self.rooms_at(path) for action in ("read", "write")]
+        actions = ("read",) if path in self._read_only else ("read", "write")
+        return [f"{room}:{action}" for room in self.rooms_at(path) for action in actions]
 
     def has_rooms(self, path: str) -> bool:
         """Whether a path, or one above it, leads to certain rooms."""

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 from pydantic import BaseModel, Field
@@ -27,6 +27,7 @@ SECONDS: Final = 300
 _STATE: Final = "pentad/confirm"
 _CONFIRMED: Final = "pentad/confirmed"
 _LONGEST_ARGUMENTS: Final = 1000
+_Kind = Literal["token", "question", "round"]
 _SCHEMA: Final = {"type": "string", "description": "From the error of the first call, once the user has agreed."}
 
 
@@ -91,11 +92,11 @@ class Confirmations:
 
     async def check(self, tool: Tool, arguments: Mapping[str, Any], token: str | None, call: Call[Any]) -> None:
         """Return if the user agreed to this call. Otherwise ask, or raise NotConfirmed."""
-        if call.state.get(_CONFIRMED):  # in an earlier round of this call; the state is sealed
-            return
         binding = _binding(call.principal, tool, arguments)
-        if token is not None:
-            if not await self._use(token, binding):
+        if (earlier := call.state.get(_CONFIRMED)) is not None:
+            await self._continue(earlier, binding, call)
+        elif token is not None:
+            if not await self._use("token", token, binding):
                 raise NotConfirmed(
                     f"{ARGUMENT} is used, expired, or belongs to another call.",
                     hint="Call again without it, with exactly the arguments you mean.",
@@ -107,29 +108,38 @@ class Confirmations:
             # Set afterwards: the constructor masks what looks like a secret, and the caller has to read this one.
             needed.hint = (
                 f"Ask the user. If they agree, repeat the call within {SECONDS // 60} minutes with the same arguments"
-                f" and {ARGUMENT} {await self._issue(binding)!r}."
+                f" and {ARGUMENT} {await self._issue('token', binding)!r}."
             )
             raise needed
 
-    async def _ask(self, tool: Tool, arguments: Mapping[str, Any], binding: bytes, call: Call[Any]) -> None:
+    async def _ask(self, tool: Tool, arguments: Mapping[str, Any], binding: str, call: Call[Any]) -> None:
         """Ask by elicitation.
 
         In the modern era the call ends here and comes back with the answer. The question's key then has a token from
         the sealed state, so that only an answer to our question counts, and only once.
         """
         is_modern = call.revision.modern
-        key: str = call.state.get(_STATE) or (await self._issue(binding) if is_modern else "confirm")
+        key: str = call.state.get(_STATE) or (await self._issue("question", binding) if is_modern else "confirm")
         call.state[_STATE] = key
         question = Elicit(f"Go ahead? {_what(tool, arguments)}", _Answer)
         answer = cast("Elicited[_Answer]", (await call.ask({key: question}))[key])
         call.state.pop(_STATE)
         if answer.content is None or not answer.content.confirm:
             raise NotConfirmed("The user declined. Nothing was changed.", hint="Do not try again unless they ask.")
-        if is_modern and not await self._use(key, binding):
-            raise NotConfirmed("This confirmation is used or expired.", hint="Call again to ask once more.")
-        call.state[_CONFIRMED] = True
+        if is_modern:
+            if not await self._use("question", key, binding):
+                raise _used()
+            call.state[_CONFIRMED] = await self._issue("round", binding)
 
-    async def _issue(self, binding: bytes) -> str:
+    async def _continue(self, earlier: str, binding: str, call: Call[Any]) -> None:
+        """Go on with a call that was confirmed in an earlier round. The sealed state has a token for each round, so no
+        round can be replayed."""
+        if not await self._use("round", earlier, binding):
+            raise _used()
+        call.state[_CONFIRMED] = await self._issue("round", binding)
+
+    async def _issue(self, kind: _Kind, binding: str) -> str:
+        """A new token. Tokens of one kind are worth nothing as another: the client sees the keys of questions."""
         token, now = opaque_id(size=18), self._clock.now()
 
         def insert(transaction: Transaction) -> None:
@@ -137,17 +147,17 @@ class Confirmations:
             transaction.run(
                 "INSERT INTO mcp_confirmations (token, binding, expires_at) VALUES (?, ?, ?)",
                 _hash(token),
-                binding.hex(),
+                f"{kind} {binding}",
                 now + SECONDS,
             )
 
         await self._database.write(insert)
         return token
 
-    async def _use(self, token: str, binding: bytes) -> bool:
+    async def _use(self, kind: _Kind, token: str, binding: str) -> bool:
         """Whether the token is valid for this call. It is gone afterwards; a wrong one leaves the right one usable."""
         now = self._clock.now()
-        found = (_hash(token), binding.hex(), now)
+        found = (_hash(token), f"{kind} {binding}", now)
 
         def delete(transaction: Transaction) -> bool:
             sql = "DELETE FROM mcp_confirmations WHERE token = ? AND binding = ? AND expires_at >= ?"
@@ -156,9 +166,13 @@ class Confirmations:
         return await self._database.write(delete)
 
 
-def _binding(principal: Principal, tool: Tool, arguments: Mapping[str, Any]) -> bytes:
+def _used() -> NotConfirmed:
+    return NotConfirmed("This confirmation is used or expired.", hint="Call again to ask once more.")
+
+
+def _binding(principal: Principal, tool: Tool, arguments: Mapping[str, Any]) -> str:
     exact = msgspec.json.encode([principal.id, tool.name, arguments], order="deterministic")
-    return hashlib.sha256(exact).digest()
+    return hashlib.sha256(exact).hexdigest()
 
 
 def _hash(token: str) -> str:

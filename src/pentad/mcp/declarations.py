@@ -127,7 +127,8 @@ class Tool:
         nothing can be changed. Output schemas, icons and rare arguments are details."""
         schema = self.read_schema if read_only and self.read_schema is not None else self.input_schema
         if self.rare and not detailed:
-            schema = without_properties(schema, self.rare)
+            short = without_properties(schema, self.rare)
+            schema = {name: value for name, value in short.items() if name != "additionalProperties"}
         entry: dict[str, Any] = {"name": self.name, "description": self.description, "inputSchema": schema}
         if self.title:
             entry["title"] = self.title

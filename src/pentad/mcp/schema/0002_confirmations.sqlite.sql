@@ -1,4 +1,5 @@
--- Open confirmations of destructive calls: the hash of a token, and what it is bound to (caller, tool, arguments).
+-- Open confirmations of calls: the hash of a token, and what it is bound to (its kind, and a digest of caller, tool and
+-- arguments).
 CREATE TABLE mcp_confirmations (
     token      TEXT PRIMARY KEY,
     binding    TEXT NOT NULL,
