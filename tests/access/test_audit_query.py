@@ -14,7 +14,7 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.trace import RequestMark, request_mark
 from tests.access.clocks import TurnedClock
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("access:audit:read")]
+pytestmark = pytest.mark.anyio
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 ADA = Principal("user:ada", "Ada", frozenset({"*:admin"}), "user", "", "user:ada")
@@ -48,6 +48,7 @@ async def ids(db: Database, wanted: AuditFilter, limit: int) -> list[list[str]]:
             return pages
 
 
+@pytest.mark.requirement("access:audit:read")
 async def test_pages_neither_repeat_nor_miss_an_entry(db: Database) -> None:
     await fill(db)
     everything = [str(number) for number in reversed(range(21))]
@@ -74,6 +75,7 @@ async def test_entries_that_arrive_meanwhile_move_nothing(db: Database) -> None:
     assert [one.entry.request_id for one in second.entries] == ["16", "15", "14", "13"]
 
 
+@pytest.mark.requirement("access:audit:read")
 async def test_filters(db: Database) -> None:
     trail = AuditTrail(db)
     for one in (
@@ -144,6 +146,7 @@ async def test_a_forged_cursor_is_refused(db: Database, cursor: str) -> None:
         await db.read(lambda rows: read_page(rows, AuditFilter(), 1, cursor))
 
 
+@pytest.mark.requirement("admin:events")
 async def test_an_event_says_who_did_what_to_whom_in_which_request(db: Database) -> None:
     trail = AuditTrail(db)
     mark = request_mark.set(RequestMark("r-1", TRACE[3:35], TRACE))

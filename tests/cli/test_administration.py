@@ -9,8 +9,6 @@ import pytest
 
 from tests.cli.processes import ROOM, child, run
 
-pytestmark = pytest.mark.requirement("admin:one-way")
-
 PASSWORD = "correct horse battery"
 
 
@@ -47,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield Server(home, process.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")"))
 
 
-@pytest.mark.requirement("cli:users", "cli:keys")
+@pytest.mark.requirement("admin:one-way", "cli:users", "cli:keys")
 def test_users_and_keys(server: Server) -> None:
     server.remote("users", "add", "Zoe", "--scope", "audit:admin", "--password-stdin", stdin=PASSWORD)
     assert {user["name"]: user["role"] for user in server.same("users", "list")} == {"root": "admin", "Zoe": "reader"}
@@ -118,7 +116,7 @@ def test_settings(server: Server) -> None:
     assert "audit.days" in server.local("settings", "audit")
 
 
-@pytest.mark.requirement("admin:jobs", "admin:logins")
+@pytest.mark.requirement("admin:one-way", "admin:jobs", "admin:logins")
 def test_jobs_sessions_clients_and_grants(server: Server) -> None:
     for verb in ("jobs", "sessions", "clients", "grants"):
         assert server.same(verb, "list") == []

@@ -17,7 +17,7 @@ from tests.http.browsing import PASSWORD, Browser
 from tests.http.conftest import PAGES, UNHURRIED
 
 ROBOT = Principal("user:robot", "robot", frozenset(), "user", "", "user:robot")
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("admin:pages")]
+pytestmark = pytest.mark.anyio
 
 
 @dataclass
@@ -55,6 +55,7 @@ def every_page(house: House) -> list[str]:
     return [f"/console/{page.part}/{page.path}".rstrip("/") for page in pages]
 
 
+@pytest.mark.requirement("admin:pages")
 async def test_only_administrators_find_and_open_the_pages(house: House) -> None:
     root, rita, auditor = await house.browser("root"), await house.browser("rita"), await house.browser("auditor")
     assert 'href="/console/admin"' in (await root.get("/")).body
@@ -75,6 +76,7 @@ async def test_only_administrators_find_and_open_the_pages(house: House) -> None
     assert (await rita.get("/console/audit/export")).status == 403
 
 
+@pytest.mark.requirement("admin:pages")
 async def test_a_user_is_added_changed_and_removed_with_forms(house: House) -> None:
     root = await house.browser("root")
     given = {"name": "zoe", "password": PASSWORD, "role": "writer", "scopes": "audit:admin, pages:read"}
@@ -103,6 +105,7 @@ async def test_an_error_is_told_on_the_page_of_the_form_and_repeats_no_password(
     assert (status, "last administrator" in body) == (409, True)
 
 
+@pytest.mark.requirement("admin:pages")
 async def test_a_token_is_shown_once(house: House) -> None:
     root = await house.browser("root")
     given = {"label": "laptop", "owner": "rita", "scopes": "*:read", "days": "1"}
