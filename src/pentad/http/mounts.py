@@ -89,7 +89,10 @@ class MountTable:
 
     def is_resource(self, path: str) -> bool:
         """Whether a token may be for this path alone: it is an MCP endpoint, an application or a room's."""
-        return self.endpoint(path) is not None or self.app(path) is not None or self._resources.has_rooms(path)
+        endpoint = self.endpoint(path)
+        if isinstance(endpoint, NoProfile):
+            return False
+        return endpoint is not None or self.app(path) is not None or self._resources.has_rooms(path)
 
     def covers(self, resources: Iterable[str], path: str) -> bool:
         """Whether a token for these resources is good at a path: the path itself, and what is below it.
