@@ -13,7 +13,7 @@ ADA = Principal("user:ada", "ada", frozenset({"*:read"}))
 
 
 def add(
-    cache: CredentialCache,
+    cache: CredentialCache[Principal],
     header: bytes,
     *,
     seconds: float = 5,
