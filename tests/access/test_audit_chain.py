@@ -257,7 +257,7 @@ async def test_any_single_change_of_stored_bytes_is_found(tmp_path: Path, data: 
             "column",
         )
         rows = await store.read(lambda rows: rows.all(f"SELECT {key}, {column} FROM {table} ORDER BY {key}"))
-        name, old = data.draw(st.sampled_from(rows), "row")
+        name, old = rows[data.draw(st.integers(0, 20), "row") % len(rows)]  # ids and lengths differ from run to run
         await change(store, f"UPDATE {table} SET {column} = ? WHERE {key} = ?", _changed(data, old), name)
         assert (await AuditTrail(store).verify()).fault is not None
     finally:
@@ -267,7 +267,7 @@ async def test_any_single_change_of_stored_bytes_is_found(tmp_path: Path, data: 
 def _changed(data: st.DataObject, old: int | bytes) -> int | bytes:
     if isinstance(old, int):
         return old ^ (1 << data.draw(st.integers(3, 40), "bit"))
-    place = data.draw(st.integers(0, len(old) - 1), "byte")
+    place = data.draw(st.integers(0, 10_000), "byte") % len(old)
     return old[:place] + bytes([old[place] ^ (1 << data.draw(st.integers(0, 7), "bit"))]) + old[place + 1 :]
 
 

@@ -105,12 +105,15 @@ async def make_app(tmp_path: Path) -> AsyncIterator[AppMaker]:
 
 @contextlib.contextmanager
 def stdio_child(folder: Path, room: str = ROOM, **variables: str) -> Generator["subprocess.Popen[bytes]"]:
-    """A real child process that speaks stdio, and ends with its input; with further variables in its environment."""
+    """A real child process that speaks stdio, and ends with its input; with further variables in its environment.
+
+    It searches by words alone, as the other transports do, unless a variable says where a model is.
+    """
     with (folder / "log").open("wb") as log:
         child = subprocess.Popen(
             [pentad(), "mcp", "serve", "--rooms", room, "--data", str(folder / "data")],
             cwd=REPOSITORY,
-            env={**environment(), **variables},
+            env={**environment(), "PENTAD_MODELS": str(folder / "none"), **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pentad.access.browser_sessions import BrowserSession
+from pentad.access.scopes import narrowed
 from pentad.app import App
 from pentad.console.connect import CLIENTS, CONNECT, RIGHTS, key_sheet
 from pentad.console.routes import mcp_url, page_response
@@ -42,18 +43,20 @@ class ConnectPages:
             return error_page(request, error)
 
     async def _key_page(self, request: Request) -> Response:
-        """A key of the visitor, for one client. Only a person who logged in gets one: a key or token could otherwise
-        make another that may do more, or lives longer."""
+        """A key of the visitor, for one client, with what the visitor may do of the rights they chose."""
         session: BrowserSession | None = getattr(request.state, "session", None)
         if session is None or session.login is None:
             raise Forbidden("Only a person who has logged in can make a key here.", hint="Log in at /login.")
         fields = await form_fields(request)
-        connection, scopes = _connection(fields.get("client", "")), RIGHTS.get(fields.get("rights", ""))
-        if scopes is None:
+        connection, rights = _connection(fields.get("client", "")), RIGHTS.get(fields.get("rights", ""))
+        if rights is None:
             raise InvalidInput("rights has to be read or write.")
+        principal: Principal = request.state.principal
         since = self._app.clock.now()
-        made = await self._app.api_keys.create(connection.title, owner=session.login.user, scopes=scopes)
-        return page_response(request, key_sheet(connection, mcp_url(self._app.settings, request), made.token, since))
+        made = await self._app.administration.accounts.create_own_key(
+            principal, connection.title, scopes=narrowed(rights, principal.scopes)
+        )
+        return page_response(request, key_sheet(connection, mcp_url(self._app.settings, request), made["token"], since))
 
     async def _clients(self, request: Request) -> Response:
         """The newest client that called as the visitor, since the page was opened."""
