@@ -8,10 +8,10 @@ Everything a transport needs is on the `App`. Parts that only some need (users, 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
@@ -37,7 +37,6 @@ from pentad.mcp.modern import ModernEra
 from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
 from pentad.mcp.registry import Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
-from pentad.mcp.tool_search import SEARCH_TOOLS, ToolSearch
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
 from pentad.platform import OpenRoom, Platform, Room
 from pentad.rooms.finder import find_rooms
@@ -65,8 +64,10 @@ if TYPE_CHECKING:
     from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
     from pentad.administration.services import Administration
+    from pentad.mcp.declarations import Tool
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
+    from pentad.mcp.tool_search import ToolSearch
     from pentad.search.minilm import MiniLM
     from pentad.search.remote import RemoteEmbedder
 
@@ -104,8 +105,7 @@ class Era:
             info,
             page=settings.limits.list_page,
             profile=replace(profile, read_only=True) if settings.read_only and is_served else profile,
-            search_tools=SEARCH_TOOLS,
-            search_service=partial(ToolSearch, caller=app.neighbours),
+            search_tools=app.search_tools,
             confirm=ConfirmRules(settings.confirm),
         )
         self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations)
@@ -160,6 +160,12 @@ class App:
             owner_now=self.owners.current,
             other_database=lambda url: open_database(url, settings.data, connections=2),
         )
+
+    def search_tools(self, registry: Registry) -> "tuple[Sequence[Tool], ToolSearch]":
+        """The tools that find other tools, and their service, for an endpoint that does not list everything."""
+        from pentad.mcp.tool_search import SEARCH_TOOLS, ToolSearch
+
+        return SEARCH_TOOLS, ToolSearch(registry, self.neighbours)
 
     async def principal_now(self, principal: Principal) -> Principal:
         """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""

@@ -29,6 +29,7 @@ from pentad.mcp.deadlines import Deadline, FirstSuspend, absorb_cancellation, ru
 from pentad.mcp.declarations import Completer, Prompt, Tool
 from pentad.mcp.list_pages import Cursor, Pages, invalid_cursor, visible
 from pentad.mcp.messages import (
+    CALL_TOOL,
     CallToolParams,
     CompleteParams,
     GetPromptParams,
@@ -37,13 +38,13 @@ from pentad.mcp.messages import (
     ReadResourceParams,
     RequestId,
     encode,
+    inner_call,
 )
 from pentad.mcp.registry import Bound, BoundResource, BoundTool, Registry
 from pentad.mcp.results import ResultFormat
 from pentad.mcp.revisions import ALL_METHODS
 from pentad.mcp.rights import can_be_granted, check_right, missing_scope
 from pentad.mcp.tasks import Deferred
-from pentad.mcp.tool_search import CALL_TOOL, unwrapped
 from pentad.mcp.wire_errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError
 
 SECONDS_FRESH: Final = 300
@@ -124,7 +125,7 @@ class Dispatcher:
         if self._is_read_only:
             peer.principal = peer.principal.reading_only()
         if self._unwraps and method.name == "tools/call" and params.name == CALL_TOOL:
-            params = unwrapped(params)
+            params = inner_call(params)
         request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=caller))
         try:
             body, outcome = await method.handle(params, request_id, peer)

@@ -7,6 +7,7 @@ arguments stay bytes until the tool's own model validates them. Nothing is parse
 from typing import Any, Final
 
 import msgspec
+import msgspec.structs
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from pentad.mcp.wire_errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
@@ -21,6 +22,8 @@ SERVER_INFO_KEY: Final = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 
 NO_PARAMS: Final = Raw(b"{}")
+CALL_TOOL: Final = "call_tool"
+"""The tool that calls another one by its name."""
 
 
 class Envelope(Struct, gc=False):
@@ -63,6 +66,25 @@ class CallToolParams(Params, kw_only=True, rename="camel"):
     arguments: Raw = NO_PARAMS
     input_responses: Any = UNSET
     request_state: str | UnsetType | None = UNSET
+
+
+class _InnerCall(Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: Raw = NO_PARAMS
+
+
+_decode_inner = msgspec.json.Decoder(_InnerCall).decode
+
+
+def inner_call(params: CallToolParams) -> CallToolParams:
+    """The call inside a `call_tool`; the same params if there is none in it, so that validation says what is wrong."""
+    try:
+        inner = _decode_inner(params.arguments)
+    except msgspec.MsgspecError:
+        return params
+    if inner.name == CALL_TOOL or bytes(inner.arguments)[:1] != b"{":
+        return params
+    return msgspec.structs.replace(params, name=inner.name, arguments=inner.arguments)
 
 
 class GetPromptParams(Params, kw_only=True, rename="camel"):

@@ -117,8 +117,7 @@ class Registry:
         *,
         page: int = 250,
         profile: Profile = SEVERAL_ROOMS,
-        search_tools: Sequence[Tool] = (),
-        search_service: "Callable[[Registry], Any] | None" = None,
+        search_tools: "Callable[[Registry], tuple[Sequence[Tool], Any]] | None" = None,
         confirm: ConfirmRules | None = None,
     ) -> None:
         self.info = info
@@ -137,10 +136,12 @@ class Registry:
         for opened in self.rooms:
             self._add(opened)
         is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
-        self.search_tools = [tool for tool in search_tools if not is_complete or profile.names(tool)]
-        service = None if search_service is None else search_service(self)
-        for tool in self.search_tools:
-            self._add_tool(tool, ANY_ROOM, service)
+        self.search_tools: list[Tool] = []
+        if search_tools is not None and (profile.tools or not is_complete):
+            tools, service = search_tools(self)
+            self.search_tools = [tool for tool in tools if not is_complete or profile.names(tool)]
+            for tool in self.search_tools:
+                self._add_tool(tool, ANY_ROOM, service)
         self.formats = {name: ResultFormat(revision, info.as_json()) for name, revision in REVISIONS.items()}
         listings = [Right(bound.room, "read") for bound in self.listings]
         self._pages = ListPages(self._lists(), page, {"resources/list": listings})

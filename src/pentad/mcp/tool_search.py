@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Protocol
 
-import msgspec
 from pydantic import BaseModel, Field
 
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
@@ -20,10 +19,9 @@ from pentad.kernel.words import words
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
-from pentad.mcp.messages import CallToolParams
+from pentad.mcp.messages import CALL_TOOL
 from pentad.mcp.registry import BoundTool, Registry
 
-CALL_TOOL: Final = "call_tool"
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 """Claude Code keeps these tools loaded, where it defers all others. Listed only in lists that have nothing else."""
 _MOST_FOUND: Final = 50
@@ -158,25 +156,6 @@ async def _search_room(bound: BoundTool, arguments: SearchRoomsArguments, call: 
 
 
 SEARCH_TOOLS: Final = (search_tools, describe_tool, call_tool, search)
-
-
-class _InnerCall(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    arguments: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-_decode_inner = msgspec.json.Decoder(_InnerCall).decode
-
-
-def unwrapped(params: CallToolParams) -> CallToolParams:
-    """The call inside a `call_tool`; the same params if there is none in it, so that validation says what is wrong."""
-    try:
-        inner = _decode_inner(params.arguments)
-    except msgspec.MsgspecError:
-        return params
-    if inner.name == CALL_TOOL or bytes(inner.arguments)[:1] != b"{":
-        return params
-    return msgspec.structs.replace(params, name=inner.name, arguments=inner.arguments)
 
 
 def _ranked(query: str, tools: list[BoundTool]) -> list[BoundTool]:
