@@ -147,8 +147,8 @@ async def test_a_damaged_or_cut_backup_replaces_nothing(stores: Stores, tmp_path
 async def test_a_backup_of_a_newer_pentad_replaces_nothing(stores: Stores, tmp_path: Path):
     db = await stores.open()
     await fill(db)
-    newer = Migration("storage", 1_000, "future", "0" * 64, ())
-    await db.write(migrations._applying(newer, db.dialect))
+    newer = Migration("storage", 1_000, "future", "0" * 64, "", db.dialect)
+    await db.write(migrations._applying([newer], db.dialect))
     saved = tmp_path / "saved.backup"
     await backup(db, saved)
     before = await content(db)

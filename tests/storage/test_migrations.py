@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-import sys
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,20 +23,18 @@ Package = Callable[[dict[str, str]], MigrationSet]
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Package:
-    """Writes (or rewrites) an importable folder of migrations."""
+    """Writes an importable folder of migrations. Each has a name of its own, because folders are read once."""
     (tmp_path / "code").mkdir()  # a folder that is looked up before it exists is never looked up again
     monkeypatch.syspath_prepend(str(tmp_path / "code"))
-    name = f"made_for_test_{abs(hash(request.node.name))}"
+    names = (f"made_for_test_{abs(hash(request.node.name))}_{number}" for number in itertools.count())
 
     def make(files: dict[str, str]) -> MigrationSet:
+        name = next(names)
         folder = tmp_path / "code" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("*.sql"):
-            old.unlink()
+        folder.mkdir()
         (folder / "__init__.py").touch()
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
-        sys.modules.pop(name, None)
         importlib.invalidate_caches()
         return MigrationSet("people", name)
 
@@ -83,6 +81,10 @@ async def test_a_failing_migration_leaves_no_part_of_itself(stores: Stores, pack
     one = package(
         {"0001_people.sql": FIRST, "0002_bad.sql": "CREATE TABLE half (a TEXT); INSERT INTO nowhere VALUES (1)"}
     )
+    with pytest.raises(Exception, match="nowhere"):
+        await apply(db, [one])
+    assert await versions(db) == {}, "a new store is made whole or not at all"
+    await apply(db, [package({"0001_people.sql": FIRST})])
     with pytest.raises(Exception, match="nowhere"):
         await apply(db, [one])
     assert await versions(db) == {"people": 1}

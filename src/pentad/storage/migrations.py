@@ -1,14 +1,16 @@
 """Migrations: the numbered SQL files of each package, and applying them to a store.
 
 A package owns a folder of files named `0001_title.sql`, or one per dialect, `0001_title.sqlite.sql`. Each migration is
-one transaction that also records it, so a crash leaves whole steps. Whether a step is still due is checked inside that
-transaction under the store's write lock: if two processes start at once, one does the work and the other finds it done.
+one transaction that also records it, so a crash leaves whole steps; a new store gets all of them in one. Whether a step
+is still due is checked inside that transaction under the store's write lock: if two processes start at once, one does
+the work and the other finds it done.
 """
 
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from pentad.kernel.clock import SystemClock, iso
@@ -60,7 +62,12 @@ class Migration:
     number: int
     title: str
     checksum: str
-    statements: tuple[str, ...]
+    text: str
+    dialect: Dialect
+
+    @property
+    def statements(self) -> Sequence[str]:
+        return split_statements(self.text, self.dialect)
 
     @property
     def label(self) -> str:
@@ -79,13 +86,17 @@ async def plan(db: Database, sets: Sequence[MigrationSet]) -> list[Migration]:
 
 async def apply(db: Database, sets: Sequence[MigrationSet], *, only: Collection[Step] | None = None) -> list[Migration]:
     """Bring the store up to date, or only as far as the steps in `only`; returns the migrations this call ran."""
-    planned = [step for step in await plan(db, sets) if only is None or (step.set_name, step.number) in only]
+    done = await applied(db)
+    planned = [
+        step for step in pending(load(sets, db.dialect), done) if only is None or (step.set_name, step.number) in only
+    ]
     if not planned:
         return []
     if isinstance(db, SqliteDatabase):
         await save_before_migrating(db)
     await db.write(lambda tx: _create_table(tx, db.dialect))
-    return [step for step in planned if await db.write(_applying(step, db.dialect))]
+    portions = [[step] for step in planned] if done else [planned]
+    return [step for portion in portions for step in await db.write(_applying(portion, db.dialect))]
 
 
 async def applied(db: Database) -> dict[Step, str]:
@@ -130,7 +141,8 @@ def pending(known: Iterable[Migration], done: dict[Step, str]) -> list[Migration
     return [step for step in known if (step.set_name, step.number) not in done]
 
 
-def _load_set(one: MigrationSet, dialect: Dialect) -> list[Migration]:
+@cache
+def _load_set(one: MigrationSet, dialect: Dialect) -> Sequence[Migration]:
     found: dict[int, Migration] = {}
     for entry in sorted(files(one.package).iterdir(), key=lambda entry: entry.name):
         name = _FILE_NAME.fullmatch(entry.name)
@@ -141,7 +153,7 @@ def _load_set(one: MigrationSet, dialect: Dialect) -> list[Migration]:
             raise _bad_numbering(one, f"has two files numbered {number:04d} for {dialect}")
         text = entry.read_text(encoding="utf-8").replace("\r\n", "\n")
         checksum = hashlib.sha256(text.encode()).hexdigest()
-        found[number] = Migration(one.name, number, name[2], checksum, tuple(split_statements(text, dialect)))
+        found[number] = Migration(one.name, number, name[2], checksum, text, dialect)
     for expected, number in enumerate(sorted(found), 1):
         if number != expected:
             raise _bad_numbering(one, f"has no file numbered {expected:04d} for {dialect}")
@@ -161,19 +173,20 @@ def _create_table(tx: Transaction, dialect: Dialect) -> None:
     tx.run(_CREATE_TABLE)
 
 
-def _applying(step: Migration, dialect: Dialect) -> Callable[[Transaction], bool]:
-    def work(tx: Transaction) -> bool:
+def _applying(steps: Iterable[Migration], dialect: Dialect) -> Callable[[Transaction], list[Migration]]:
+    def work(tx: Transaction) -> list[Migration]:
         if dialect == "postgres":  # before any query, so that the snapshot is taken after the wait for the lock
             tx.run("SET LOCAL statement_timeout = 0")
             tx.run("LOCK TABLE schema_migrations IN ACCESS EXCLUSIVE MODE")
-        if (step.set_name, step.number) in read_applied(tx, dialect):
-            return False
-        for statement in step.statements:
-            tx.run(statement)
-        tx.run(
-            "INSERT INTO schema_migrations (set_name, number, title, checksum, applied_at) VALUES (?, ?, ?, ?, ?)",
-            step.set_name, step.number, step.title, step.checksum, iso(_CLOCK.now()),
-        )  # fmt: skip
-        return True
+        done = read_applied(tx, dialect)
+        due = [step for step in steps if (step.set_name, step.number) not in done]
+        for step in due:
+            for statement in step.statements:
+                tx.run(statement)
+            tx.run(
+                "INSERT INTO schema_migrations (set_name, number, title, checksum, applied_at) VALUES (?, ?, ?, ?, ?)",
+                step.set_name, step.number, step.title, step.checksum, iso(_CLOCK.now()),
+            )  # fmt: skip
+        return due
 
     return work
