@@ -2,11 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import hypothesis
 import pytest
 
+from pentad.access import passwords
 from tests.pulled import pulled_model
 from tests.stores import database_url, postgres_server, store, stores
 
@@ -41,3 +44,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_hashes() -> Iterator[None]:
+    """Hash passwords as always, but at a cost that thousands of tests can pay. Processes they start pay in full."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "HashCost", partial(passwords.HashCost, memory_kib=64, passes=1))
+        yield
