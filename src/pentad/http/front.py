@@ -21,7 +21,7 @@ from pentad.http.guards.anonymous import AnonymousGuard, leaving
 from pentad.http.guards.browser import BrowserGuard, is_form, login_url, wants_page
 from pentad.http.guards.credentials import CredentialsGuard, wrong_audience
 from pentad.http.guards.encoding import encoding_of, inflated
-from pentad.http.guards.origins import OriginGuard, answer_preflight, with_cors
+from pentad.http.guards.origins import OriginGuard, answer_preflight, is_preflight, with_cors
 from pentad.http.guards.request_checks import HostGuard, check_browser_body, check_mcp, repeated_headers
 from pentad.http.login import error_page
 from pentad.http.mounts import MountedApp, MountTable
@@ -88,10 +88,11 @@ class Front:
                 await self._anonymous.spend(scope)
             repeated = _NONE_REPEATED if len(headers) == len(pairs) else repeated_headers(pairs)
             self._hosts.check(headers, scope.get("target"))
-            self._origins.check(scope, headers, origin)
+            if origin is not None or b"sec-fetch-site" in headers:
+                self._origins.check(scope, headers, origin)
             if origin is not None:
                 send = with_cors(send, origin)
-                if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                if is_preflight(scope["method"], headers):
                     await answer_preflight(send)
                     return
             endpoint = self.mounts.endpoint(scope["path"])

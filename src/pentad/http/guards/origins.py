@@ -157,6 +157,11 @@ def with_cors(send: Send, origin: bytes) -> Send:
     return answer
 
 
+def is_preflight(method: str, headers: Headers) -> bool:
+    """Whether a browser asks if a page may send a request."""
+    return method == "OPTIONS" and b"access-control-request-method" in headers
+
+
 async def answer_preflight(send: Send) -> None:
     """Say which methods and headers an allowed page may send."""
     allowed = [
