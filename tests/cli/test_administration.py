@@ -20,7 +20,7 @@ class Server:
         self.url = url
 
     def remote(self, *args: str, user: str = "root", stdin: str = "", code: int = 0) -> str:
-        done = run(*args, "--url", self.url, "--user", f"{user}:{PASSWORD}", home=self.home, stdin=stdin)
+        done = run(*args, "--url", self.url, "--login", f"{user}:{PASSWORD}", home=self.home, stdin=stdin)
         assert done.returncode == code, (args, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
@@ -72,7 +72,7 @@ def test_users_and_keys(server: Server) -> None:
 @pytest.mark.requirement("access:audit:read", "access:audit:readers-told")
 def test_the_audit_trail(server: Server) -> None:
     server.remote("users", "add", "eve", "--password-stdin", stdin=PASSWORD)
-    (added,) = json.loads(server.remote("audit", "--tool", "user added", "--who", "eve", "--json"))
+    (added,) = json.loads(server.remote("audit", "--tool", "user added", "--user", "eve", "--json"))
     assert (added["principal"], added["target"]) == ("user:root", "user:eve")
     assert json.loads(server.local("audit", "--trace", added["id"], "--json")) == []
     table = server.local("audit", "--room", "access", "--since", "1h", "--limit", "500")
@@ -100,7 +100,7 @@ def test_the_chain_is_verified_and_its_head_is_found_again(server: Server) -> No
 
 
 def test_following_shows_new_entries(server: Server) -> None:
-    args = ("audit", "--follow", "--tool", "user added", "--url", server.url, "--user", f"root:{PASSWORD}")
+    args = ("audit", "--follow", "--tool", "user added", "--url", server.url, "--login", f"root:{PASSWORD}")
     with child(*args, home=server.home) as reader:
         server.remote("users", "add", "followed", "--password-stdin", stdin=PASSWORD)
         reader.found(lambda line: "user:followed" in line)

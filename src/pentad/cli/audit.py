@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _AUDIT: Final = "/api/admin/audit"
 _COLUMNS: Final = ("time", "who", "room", "what", "outcome", "ms", "about")
 _FILTERS: Final = (
-    click.option("--who", metavar="USER", help="A user's name, or a principal or key such as key:..."),
+    click.option("--user", metavar="USER", help="A user's name, or a principal or key such as key:..."),
     click.option("--tool", help="A tool, route or event."),
     click.option("--room", help="A room; access is for logins and administration."),
     click.option("--outcome", help="ok, an error code, or failed for all but ok."),
@@ -35,8 +35,8 @@ def filter_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def run(*args: Any, **given: Any) -> Any:
-        names = ("tool", "room", "outcome", "trace", "since", "until")
-        filters = {"user": given.pop("who"), **{name: given.pop(name) for name in names}}
+        names = ("user", "tool", "room", "outcome", "trace", "since", "until")
+        filters = {name: given.pop(name) for name in names}
         return verb(*args, filters=filters, **given)
 
     decorated: Callable[..., Any] = run
@@ -50,7 +50,7 @@ def filter_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="How many entries.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with new entries as they arrive.")
 @json_option
-@server_options()
+@server_options(filters_by_user=True)
 @click.pass_context
 def audit(
     context: click.Context,
@@ -83,7 +83,7 @@ def audit(
 @audit.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @filter_options
-@server_options()
+@server_options(filters_by_user=True)
 def export(file: Path, filters: dict[str, Any], target: "Target") -> None:
     """Export the trail as JSON lines, oldest first, to FILE; - is stdout."""
     count = asyncio.run(_export(target, filters, file))

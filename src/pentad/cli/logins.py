@@ -13,7 +13,7 @@ from pentad.terminal.output import print_json, print_table, say
 if TYPE_CHECKING:
     from pentad.terminal.client import Target
 
-_who_option = click.option("--who", metavar="USER", help="Only those of this user.")
+_user_option = click.option("--user", metavar="USER", help="Only those of this user.")
 
 
 @click.group()
@@ -22,15 +22,15 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@_who_option
+@_user_option
 @mine_option
 @json_option
-@server_options()
-def list_sessions(who: str | None, mine: bool, as_json: bool, target: "Target") -> None:
+@server_options(filters_by_user=True)
+def list_sessions(user: str | None, mine: bool, as_json: bool, target: "Target") -> None:
     """List the browsers that are logged in, last used first."""
     columns = {"id": "id", "user": "user", "method": "method", "browser": "browser", "address": "address",
                "last used": "last_used", "expires": "expires"}  # fmt: skip
-    rows = target.call_route("GET", _place("sessions", mine), {"user": who})["sessions"]
+    rows = target.call_route("GET", _place("sessions", mine), {"user": user})["sessions"]
     _print(rows, columns, as_json, "No browser is logged in.")
 
 
@@ -82,15 +82,15 @@ def grants() -> None:
 
 
 @grants.command("list")
-@_who_option
+@_user_option
 @mine_option
 @json_option
-@server_options()
-def list_grants(who: str | None, mine: bool, as_json: bool, target: "Target") -> None:
+@server_options(filters_by_user=True)
+def list_grants(user: str | None, mine: bool, as_json: bool, target: "Target") -> None:
     """List which client acts for which user, newest first."""
     columns = {"id": "id", "user": "user", "client": "client_name", "scopes": "scopes", "resources": "resources",
                "expires": "expires", "last used": "last_used", "state": "state"}  # fmt: skip
-    rows = target.call_route("GET", _place("grants", mine), {"user": who})["grants"]
+    rows = target.call_route("GET", _place("grants", mine), {"user": user})["grants"]
     _print(rows, columns, as_json, "There are no grants.")
 
 

@@ -28,7 +28,6 @@ T = TypeVar("T")
 _SERVER_OPTIONS: Final = (
     click.option("--url", help="Use a server over HTTP instead, e.g. http://127.0.0.1:8700/mcp."),
     click.option("--token", envvar="PENTAD_TOKEN", help="The API key for --url; safer in PENTAD_TOKEN."),
-    click.option("--user", metavar="NAME[:PASSWORD]", help="The login for --url; prompts for the password."),
 )
 
 
@@ -205,19 +204,25 @@ class Target:
                 raise error_from_reply(error.code, error.message, error.data) from None
 
 
-def server_options(*names: str) -> Decorator:
-    """Give a verb the options of the store, of these settings and of a server; it receives them as `target`."""
+def server_options(*names: str, filters_by_user: bool = False) -> Decorator:
+    """Give a verb the options of the store, of these settings and of a server; it receives them as `target`.
+
+    The login is `--user` or `--login`; only the latter if the verb's `--user` is a filter.
+    """
 
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def run(
-            *args: Any, settings: "Settings", url: str | None, token: str | None, user: str | None, **given: Any
+            *args: Any, settings: "Settings", url: str | None, token: str | None, login: str | None, **given: Any
         ) -> Any:
-            server = None if url is None else Server(url, _authorization(token, user))
+            server = None if url is None else Server(url, _authorization(token, login))
             return verb(*args, target=Target(settings, server), **given)
 
         decorated: Verb = settings_options(*names, "data", "database")(run)
-        for option in reversed(_SERVER_OPTIONS):
+        flags = ("--login",) if filters_by_user else ("--user", "--login")
+        help_text = "The login for --url; prompts for the password."
+        login = click.option(*flags, "login", metavar="NAME[:PASSWORD]", help=help_text)
+        for option in reversed((*_SERVER_OPTIONS, login)):
             decorated = option(decorated)
         return decorated
 
