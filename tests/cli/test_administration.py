@@ -106,6 +106,16 @@ def test_following_shows_new_entries(server: Server) -> None:
         reader.found(lambda line: "user:followed" in line)
 
 
+@pytest.mark.requirement("admin:health")
+def test_the_doctor_examines_a_server(server: Server) -> None:
+    found = {one["check"]: one for one in json.loads(server.remote("doctor", "--json"))}
+    assert {"server", "store", "audit trail", "jobs"} <= found.keys()
+    assert found["server"]["state"] == "ok"
+    assert found["jobs"]["text"] == "0 queued, 0 running, 0 dead"
+    refused = json.loads(run("doctor", "--url", server.url, "--login", "root:wrong", "--json", home=server.home).stdout)
+    assert [(one["check"], one["state"]) for one in refused] == [("server", "fail")]
+
+
 @pytest.mark.requirement("admin:settings")
 def test_settings(server: Server) -> None:
     rows = json.loads(server.remote("settings", "--json"))

@@ -9,7 +9,7 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 State = Literal["ok", "warn", "fail"]
 
 _OLDEST_PYTHON: Final = (3, 11)
+_LOG: Final = "The server's log says more."
 _OLDEST_TIME: Final = 1_790_000_000
 """A time in 2026; a correct clock shows a later one."""
 _LEAST_FREE: Final = 100 * 1024**2
@@ -330,3 +331,38 @@ def check_search(settings: "Settings") -> Finding:
     if not found.is_intact():
         return Finding("search", "fail", f"The model in {found.folder} is damaged.", "Run `pentad models pull`.")
     return Finding("search", "ok", f"The model {found.manifest['id']} is in {found.folder}.")
+
+
+def server_health(body: Mapping[str, Any]) -> list[Finding]:
+    """The findings of a running server, from its answer about its health."""
+    store, trail, jobs = body["store"], body["audit"], body["jobs"]
+    overall: State = "ok" if body["status"] == "ok" else "warn" if body["status"] == "degraded" else "fail"
+    troubles = [str(one.get("message", one)) for one in store.get("troubles", ())]
+    return [
+        Finding("server", overall, f"Pentad {body['version']} is {body['status']}.", "See the lines below."),
+        Finding("store", "fail" if troubles else "ok", "; ".join(troubles) or f"{store['dialect']} answers.", _LOG),
+        *(
+            Finding(f"room {name}", "ok" if state["status"] == "ok" else "warn", _room_text(state), _LOG)
+            for name, state in body["rooms"].items()
+        ),
+        *(
+            Finding(f"issuer {name}", "ok" if state == "ok" else "warn", f"Its keys are {state}.", _LOG)
+            for name, state in body.get("issuers", {}).items()
+        ),
+        Finding(
+            "audit trail",
+            "warn" if trail["dropped"] else "ok",
+            f"{trail['waiting']} entries wait, {trail['dropped']} were dropped.",
+            "The store was away for too long; the server's log says when.",
+        ),
+        Finding(
+            "jobs",
+            "warn" if jobs.get("dead") else "ok",
+            ", ".join(f"{count} {state}" for state, count in jobs.items()) or "No job waits.",
+            "`pentad jobs list --state dead` shows what failed.",
+        ),
+    ]
+
+
+def _room_text(state: Mapping[str, Any]) -> str:
+    return str(state.get("message") or f"It is {state['status']}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
+from pentad.terminal.client import Server, Target, login_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import print_json, visible, wants_colour
 from pentad.terminal.program import with_program
@@ -34,6 +35,7 @@ _CODES: Final = {"ok": 0, "warn": 1, "fail": 2}
     show_default=True,
     help="How long reading the whole store may take; 0 skips that.",
 )
+@login_options()
 def doctor(
     as_json: bool,
     data: Path | None,
@@ -41,27 +43,32 @@ def doctor(
     config: Path | None,
     token_file: TextIO | None,
     check_seconds: float,
+    server: Server | None,
 ) -> None:
-    """Check this machine, the store and the configuration.
+    """Check this machine, the store and the configuration; with --url, the health of a server.
 
-    The whole store is read, to see whether it is sound.
+    On this machine the whole store is read, to see whether it is sound.
 
     The exit code is 0 if all is well, 1 if something needs attention, and 2 if something has to be fixed.
     """
+    from pentad.cli import checks
     from pentad.kernel.errors import PentadError
     from pentad.settings.sources import load_settings
     from pentad.terminal.running import find_store
 
     flags = {"data": data, "database": database}
     try:
-        settings, server = find_store(load_settings(flags, config=config), "use", flags=flags, config=config)
-        token = None if token_file is None else token_file.read(_LONGEST_TOKEN).strip()
-        found = examine(settings, token, check_seconds, server)
+        loaded = load_settings(flags, config=config)
+        if server is None:
+            settings, running = find_store(loaded, "use", flags=flags, config=config)
+            token = None if token_file is None else token_file.read(_LONGEST_TOKEN).strip()
+            found = examine(settings, token, check_seconds, running)
+        else:
+            found = checks.server_health(Target(loaded, server).call_route("GET", "/api/admin/health"))
     except PentadError as error:
-        from pentad.cli.checks import Finding, check_python, check_sqlite
-
-        broken = Finding("configuration", "fail", error.message, error.hint or "Correct it.")
-        found = [check_python(), check_sqlite(), broken]
+        what = "configuration" if server is None else "server"
+        broken = checks.Finding(what, "fail", error.message, error.hint or "Correct it.")
+        found = [checks.check_python(), checks.check_sqlite(), broken] if server is None else [broken]
     if as_json:
         print_json([finding.as_json() for finding in found])
     else:

@@ -204,27 +204,38 @@ class Target:
                 raise error_from_reply(error.code, error.message, error.data) from None
 
 
-def server_options(*names: str, filters_by_user: bool = False) -> Decorator:
-    """Give a verb the options of the store, of these settings and of a server; it receives them as `target`.
+def login_options(*, filters_by_user: bool = False) -> Decorator:
+    """Give a verb the options of a server and the login for it; it receives them as `server`, None without `--url`.
 
     The login is `--user` or `--login`; only the latter if the verb's `--user` is a filter.
     """
+    flags = ("--login",) if filters_by_user else ("--user", "--login")
+    help_text = "The login for --url; prompts for the password."
+    options = (*_SERVER_OPTIONS, click.option(*flags, "login", metavar="NAME[:PASSWORD]", help=help_text))
 
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
-        def run(
-            *args: Any, settings: "Settings", url: str | None, token: str | None, login: str | None, **given: Any
-        ) -> Any:
-            server = None if url is None else Server(url, _authorization(token, login))
-            return verb(*args, target=Target(settings, server), **given)
+        def run(*args: Any, url: str | None, token: str | None, login: str | None, **given: Any) -> Any:
+            return verb(*args, server=None if url is None else Server(url, _authorization(token, login)), **given)
 
-        decorated: Verb = settings_options(*names, "data", "database")(run)
-        flags = ("--login",) if filters_by_user else ("--user", "--login")
-        help_text = "The login for --url; prompts for the password."
-        login = click.option(*flags, "login", metavar="NAME[:PASSWORD]", help=help_text)
-        for option in reversed((*_SERVER_OPTIONS, login)):
+        decorated: Verb = run
+        for option in reversed(options):
             decorated = option(decorated)
         return decorated
+
+    return decorate
+
+
+def server_options(*names: str, filters_by_user: bool = False) -> Decorator:
+    """Give a verb the options of the store, of these settings and of a server; it receives them as `target`."""
+
+    def decorate(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def run(*args: Any, settings: "Settings", server: Server | None, **given: Any) -> Any:
+            return verb(*args, target=Target(settings, server), **given)
+
+        with_settings: Verb = settings_options(*names, "data", "database")(run)
+        return login_options(filters_by_user=filters_by_user)(with_settings)
 
     return decorate
 
