@@ -31,6 +31,7 @@ class Popularity:
         self._looked_up: list[str] = []
         self._ending = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
 
     def count_pulls(self, *cids: str) -> None:
         self._count(self._pulled, cids)
@@ -39,17 +40,18 @@ class Popularity:
         self._count(self._looked_up, cids)
 
     async def flush(self) -> None:
-        """Store the counts now."""
-        pulled, self._pulled = self._pulled, []
-        looked_up, self._looked_up = self._looked_up, []
-        if not pulled and not looked_up:
-            return
-        try:
-            await self._database.write(lambda tx: self._write(tx, pulled, looked_up))
-        except PentadError as error:
-            log_failure(error, "Counting pulls")
-        except Exception:  # noqa: BLE001  a pull must not fail because of its counter
-            _log.exception("Counting pulls failed.")
+        """Store the counts now, and wait for those that are being stored already."""
+        async with self._writing:
+            pulled, self._pulled = self._pulled, []
+            looked_up, self._looked_up = self._looked_up, []
+            if not pulled and not looked_up:
+                return
+            try:
+                await self._database.write(lambda tx: self._write(tx, pulled, looked_up))
+            except PentadError as error:
+                log_failure(error, "Counting pulls")
+            except Exception:  # noqa: BLE001  a pull must not fail because of its counter
+                _log.exception("Counting pulls failed.")
 
     async def stop(self) -> None:
         """Store what is left."""
