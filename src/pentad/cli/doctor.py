@@ -45,9 +45,9 @@ def doctor(
     check_seconds: float,
     server: Server | None,
 ) -> None:
-    """Check this machine, the store and the configuration; with --url, the health of a server.
+    """Check this machine, the store and the configuration.
 
-    On this machine the whole store is read, to see whether it is sound.
+    The whole store is read, to see whether it is sound. With --url, a running server tells its health instead.
 
     The exit code is 0 if all is well, 1 if something needs attention, and 2 if something has to be fixed.
     """

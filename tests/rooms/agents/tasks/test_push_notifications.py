@@ -253,7 +253,8 @@ async def test_a_name_that_leads_elsewhere_by_then_is_refused_at_delivery(stores
         task = await send(tasks, "hello", push=PushConfig(url="https://rebinds.example/hook", dialect="1.0"))
         await _failed(tasks, task.id)
         (found,) = await tasks._log.database.read(lambda rows: configs_of(rows, PLAIN, task.id))
-        assert (found.attempt, found.delivered) == (1, 1)
+        assert found.attempt >= 1, "on a slow machine it may have been tried again already"
+        assert found.delivered == 1
         assert "not on the public internet" in str(found.problem)
 
 
