@@ -11,7 +11,7 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.http.front import Front
-from pentad.mcp_clients.connecting import CONNECTIONS
+from pentad.mcp_clients.connection_steps import CONNECTIONS
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of

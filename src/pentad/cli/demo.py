@@ -52,7 +52,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     from pentad.http.ports import port_address
     from pentad.logs import configure_logging
     from pentad.net.listen import bind
-    from pentad.terminal.running import server_file
+    from pentad.terminal.running_servers import server_file
 
     settings = _demo_settings(port, grpc_port, data)
     configure_logging("warning", settings.log.format)
@@ -141,7 +141,7 @@ def _welcome(settings: "Settings", grpc: str | None) -> str:
 
 
 def _claude_code(url: str) -> list[str]:
-    from pentad.mcp_clients.connecting import claude_code_command
+    from pentad.mcp_clients.connection_steps import claude_code_command
     from pentad.terminal.client import basic_authorization
 
     words = claude_code_command(url, basic_authorization(LOGIN, LOGIN))

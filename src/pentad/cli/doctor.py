@@ -15,7 +15,7 @@ from pentad.terminal.program import with_program
 if TYPE_CHECKING:
     from pentad.cli.checks import Finding
     from pentad.settings.model import Settings
-    from pentad.terminal.running import RunningServer
+    from pentad.terminal.running_servers import RunningServer
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 _LONGEST_TOKEN: Final = 64 * 1024
@@ -54,7 +54,7 @@ def doctor(
     from pentad.cli import checks
     from pentad.kernel.errors import PentadError
     from pentad.settings.sources import load_settings
-    from pentad.terminal.running import find_store
+    from pentad.terminal.running_servers import find_store
 
     flags = {"data": data, "database": database}
     try:

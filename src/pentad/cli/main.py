@@ -125,7 +125,7 @@ class LazyGroup(click.Group):
 @asynccontextmanager
 async def _open_app(settings: "Settings") -> AsyncGenerator[Any]:
     from pentad.app import open_app
-    from pentad.terminal.running import makes_default_store, tell_new_store
+    from pentad.terminal.running_servers import makes_default_store, tell_new_store
 
     is_new = makes_default_store(settings)
     async with open_app(settings) as app:

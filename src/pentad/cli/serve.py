@@ -60,7 +60,7 @@ def _serve(settings: "Settings") -> None:
     from pentad.cli.http_server import run_server
     from pentad.http.ports import port_address
     from pentad.net.listen import bind
-    from pentad.terminal.running import server_file
+    from pentad.terminal.running_servers import server_file
 
     has_store = _has_store(settings)
     is_new = False
@@ -101,7 +101,7 @@ def _supervise(settings: "Settings") -> None:
     from pentad.net.listen import bind, bound_port
     from pentad.net.supervisor import supervise
     from pentad.rooms.finder import find_rooms
-    from pentad.terminal.running import server_file
+    from pentad.terminal.running_servers import server_file
 
     async def run() -> None:
         with contextlib.closing(bind(settings.host, settings.port)) as listener, server_file() as written:

@@ -13,7 +13,7 @@ from pentad.kernel.ports import Database
 from pentad.settings.model import Settings
 from pentad.storage.migrations import apply
 from pentad.storage.open import locate, open_database
-from pentad.terminal.running import makes_default_store, tell_new_store
+from pentad.terminal.running_servers import makes_default_store, tell_new_store
 
 
 @asynccontextmanager

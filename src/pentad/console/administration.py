@@ -134,11 +134,26 @@ class AdministrationPages:
         clients = await self._admin.logins.clients(actor)
         counts = jobs["counts"]
         entries: list[tuple[str, str, str, Sequence[tuple[str, str]]]] = [
-            ("users", "Users", "Who may log in, and with which role.", [("users", str(len(users)))]),
+            (
+                "users",
+                "Users",
+                "Who may log in, and with which role.",
+                [("user" if len(users) == 1 else "users", str(len(users)))],
+            ),
             ("keys", "API keys", "Credentials for programs.", [("active", str(_active(keys)))]),
-            ("clients", "OAuth clients", "Programs that asked for access.", [("clients", str(len(clients)))]),
+            (
+                "clients",
+                "OAuth clients",
+                "Programs that asked for access.",
+                [("client" if len(clients) == 1 else "clients", str(len(clients)))],
+            ),
             ("grants", "Grants", "Which client acts for which user.", [("active", str(_active(grants)))]),
-            ("sessions", "Sessions", "Browsers that are logged in.", [("sessions", str(len(sessions)))]),
+            (
+                "sessions",
+                "Sessions",
+                "Browsers that are logged in.",
+                [("session" if len(sessions) == 1 else "sessions", str(len(sessions)))],
+            ),
             ("jobs", "Jobs", "Work that outlasts a request.", [("dead", str(counts["dead"]))]),
             ("settings", "Settings", "Every setting, its value and its source.", []),
             ("health", "Health", "The store, the rooms and the trail.", [("", str(health["status"]))]),

@@ -20,7 +20,7 @@ from pentad.kernel.pages import (
     Tabs,
     Watch,
 )
-from pentad.mcp_clients.connecting import CONNECTIONS, Connection, Server, Step
+from pentad.mcp_clients.connection_steps import CONNECTIONS, Connection, Server, Step
 from pentad.settings.model import is_loopback
 
 CONNECT = "/console/connect"

@@ -17,7 +17,7 @@ from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import error_page
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError, Unauthenticated
 from pentad.kernel.principal import Principal
-from pentad.mcp_clients.connecting import CONNECTIONS, Connection, connection_of
+from pentad.mcp_clients.connection_steps import CONNECTIONS, Connection, connection_of
 
 _LONGEST_WATCH: Final = 3_600.0
 _RECENT: Final = 50

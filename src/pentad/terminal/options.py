@@ -16,7 +16,7 @@ from pentad.terminal.output import warn
 
 if TYPE_CHECKING:
     from pentad.settings.model import Settings
-    from pentad.terminal.running import RunningStores
+    from pentad.terminal.running_servers import RunningStores
 
 Verb = Callable[..., Any]
 Decorator = Callable[[Verb], Verb]
@@ -86,7 +86,7 @@ def read_settings(
 ) -> "Settings":
     """The settings with these flags (None if not given)."""
     from pentad.settings.sources import load_settings
-    from pentad.terminal.running import find_store
+    from pentad.terminal.running_servers import find_store
 
     settings, _ = find_store(load_settings(flags, config=config), running, flags=flags, config=config)
     for warning in settings.warnings if prints_warnings else ():

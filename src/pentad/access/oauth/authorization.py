@@ -179,7 +179,11 @@ async def _client_and_redirect(
     client_id, redirect_uri = given.needed("client_id"), given.one("redirect_uri")
     client = await find(client_id)
     if client is None:
-        raise UntrustedRequest("invalid_client", "This server does not know the program that sent you here.")
+        raise UntrustedRequest(
+            "invalid_client",
+            "This server does not know the program that sent you here."
+            " Remove the connection in that program and add it again.",
+        )
     if redirect_uri is None:
         if len(client.redirect_uris) != 1 or redirect_kind(client.redirect_uris[0]) == "loopback":
             raise UntrustedRequest("invalid_request", "The parameter redirect_uri is missing.")

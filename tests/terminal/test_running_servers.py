@@ -151,7 +151,7 @@ def test_a_store_that_is_named_is_used_whatever_runs(tmp_path: Path) -> None:
 @pytest.mark.requirement("cli:running:no-secret")
 def test_the_file_has_no_secret_and_postgresql_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pentad.settings.model import Settings
-    from pentad.terminal.running import server_file
+    from pentad.terminal.running_servers import server_file
 
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -170,7 +170,7 @@ def test_the_file_has_no_secret_and_postgresql_has_to_be_named(tmp_path: Path, m
 
 def test_a_server_runs_where_its_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pentad.settings.model import Settings
-    from pentad.terminal.running import server_file
+    from pentad.terminal.running_servers import server_file
 
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
