@@ -103,13 +103,6 @@ async def running(
         await asyncio.wait_for(task, PATIENCE * 2)
 
 
-async def lifespan(receive: Any, send: Any) -> None:
-    """The part of an application that starts and ends it."""
-    for _ in range(2):
-        message = await receive()
-        await send({"type": message["type"] + ".complete"})
-
-
 async def answer(send: Any, status: int, body: bytes) -> None:
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -9,7 +9,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
 from pentad.net.connection_guard import ConnectionGuard, address_key
 from pentad.net.forwarded import BehindProxies, TrustedProxies
-from tests.net.raw_http import answer, lifespan, running
+from tests.net.raw_http import answer, running
 
 PROXIES = TrustedProxies(["10.0.0.0/24", "192.0.2.9", "2001:db8:1::/48"])
 SPOKEN = TrustedProxies(["10.0.0.0/24"], "forwarded")
@@ -82,8 +82,6 @@ def test_a_proxy_is_an_address_or_a_network(wrong: str) -> None:
 
 async def seen(scope: Any, receive: Any, send: Any) -> None:
     """Says who is there."""
-    if scope["type"] == "lifespan":
-        return await lifespan(receive, send)
     return await answer(send, 200, f"{scope['client'][0]} {scope['scheme']}\n".encode())
 
 

@@ -13,7 +13,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.net.request_body import ClientDisconnected, read_body
 from pentad.net.server import serve
-from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, lifespan, running
+from tests.net.raw_http import HONEST, PATIENCE, Peer, answer, running
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +24,6 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
     """Reads its body within 1000 bytes and says how many came; any error is its status."""
-    if scope["type"] == "lifespan":
-        return await lifespan(receive, send)
     headers = dict(scope["headers"])
     declared = headers.get(b"content-length")
     try:
@@ -194,15 +192,13 @@ async def test_a_reader_that_stops_reading_is_cut_off():
     ended = asyncio.Event()
 
     async def endless(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            return await lifespan(receive, send)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         waiting = asyncio.create_task(receive_end(receive))
         while not waiting.done():
             await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
             await asyncio.sleep(0)
         ended.set()
-        return None
+        return
 
     async def receive_end(receive: Any) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -219,8 +215,6 @@ async def test_a_slow_but_steady_reader_gets_everything():
     size = 12_000_000
 
     async def large(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            return await lifespan(receive, send)
         return await answer(send, 200, b"x" * size)
 
     async with running(large, write_seconds=0.3, keep_alive_seconds=0.2) as server:
@@ -282,8 +276,6 @@ async def test_a_tunnel_is_refused():
 @pytest.mark.anyio
 async def test_an_error_of_the_application_is_a_bare_500_and_goes_to_the_log(caplog: pytest.LogCaptureFixture):
     async def failing(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            return await lifespan(receive, send)
         raise RuntimeError("the cause")
 
     async with running(failing) as server:
@@ -296,15 +288,11 @@ async def test_an_error_of_the_application_is_a_bare_500_and_goes_to_the_log(cap
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("asked_by", ["event", signal.SIGTERM, signal.SIGINT])
-async def test_stopping_ends_an_event_stream_and_then_the_application(asked_by: str | signal.Signals):
+async def test_stopping_lets_an_event_stream_end(asked_by: str | signal.Signals):
     happened: list[str] = []
     stopping_seen: list[asyncio.Event] = []
 
     async def streaming(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            await lifespan(receive, send)
-            happened.append("application ended")
-            return
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         await send({"type": "http.response.body", "body": b"data: first\n\n", "more_body": True})
         await stopping_seen[0].wait()
@@ -320,7 +308,24 @@ async def test_stopping_ends_an_event_stream_and_then_the_application(asked_by: 
         else:
             server.stopping.set()
         assert b"data: last\n\n" in await peer.rest()
-    assert happened == ["stream ended", "application ended"]
+    assert happened == ["stream ended"]
+
+
+@pytest.mark.anyio
+async def test_a_second_interrupt_does_not_wait_for_streams_and_logs_nothing(caplog: pytest.LogCaptureFixture):
+    async def stubborn(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+        await asyncio.Event().wait()
+
+    async with running(stubborn, grace_seconds=600) as server:
+        peer = await server.connect(HONEST)
+        await peer.until(b"begun")
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.wait_for(server.stopping.wait(), PATIENCE)
+        signal.raise_signal(signal.SIGINT)
+        await peer.rest()
+    assert not caplog.records
 
 
 @pytest.mark.anyio
@@ -328,8 +333,6 @@ async def test_what_ignores_the_stop_is_cut_off_after_the_grace(caplog: pytest.L
     cancelled = asyncio.Event()
 
     async def stubborn(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            return await lifespan(receive, send)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"begun", "more_body": True})
         try:
@@ -351,15 +354,6 @@ async def test_a_taken_port_is_a_clear_error():
     async with running(app) as server:
         with pytest.raises(Misconfigured, match="already in use"):
             await serve(app, port=server.port, limits=Limits())
-
-
-@pytest.mark.anyio
-async def test_an_application_that_cannot_start_is_a_clear_error():
-    async def failing(scope: Any, receive: Any, send: Any) -> None:
-        raise RuntimeError("no store")
-
-    with pytest.raises(Misconfigured, match="could not start"):
-        await serve(failing, limits=Limits())
 
 
 @pytest.mark.anyio

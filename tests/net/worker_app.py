@@ -11,11 +11,6 @@ from pentad.net.supervisor import inherited
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    if scope["type"] == "lifespan":
-        for _ in range(2):
-            message = await receive()
-            await send({"type": message["type"] + ".complete"})
-        return
     body = str(os.getpid()).encode()
     headers = [(b"content-length", str(len(body)).encode()), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -76,9 +76,6 @@ class Front:
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _serve_lifespan(receive, send)
-            return
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
         origin = headers.get(b"origin")
@@ -317,13 +314,6 @@ class Front:
 
     def _leave(self) -> None:
         self._in_flight -= 1
-
-
-async def _serve_lifespan(receive: Receive, send: Send) -> None:
-    """Startup and shutdown need nothing here: the app was opened before the server and is closed after it."""
-    for moment in ("startup", "shutdown"):
-        await receive()
-        await send({"type": f"lifespan.{moment}.complete"})
 
 
 def _ask_for_login(scope: Scope, session: BrowserSession, send: Send) -> Send:

@@ -1,7 +1,8 @@
 """The HTTP server: uvicorn, run from code, with Pentad's limits.
 
-`serve` returns when the server was told to stop (SIGINT, SIGTERM or `stopping`) and everything has ended. The
-application ends its own streams: `stopping` is set before connections are told to finish. Logs only errors.
+`serve` returns when the server was told to stop (SIGINT, SIGTERM or `stopping`) and everything has ended; a second
+SIGINT does not wait for connections. The application is open before the server starts and closed after it, so there is
+no ASGI lifespan. It ends its own streams: `stopping` is set before connections are told to finish. Logs only errors.
 """
 
 import asyncio
@@ -16,7 +17,6 @@ from typing import Any, Final
 from uvicorn import Server
 
 from pentad.kernel.default_limits import Limits
-from pentad.kernel.errors import Misconfigured
 from pentad.net.connection_guard import WRITE_SECONDS, ConnectionGuard
 from pentad.net.forwarded import BehindProxies, TrustedProxies
 from pentad.net.listen import bind, bound_port, remove_path
@@ -57,8 +57,6 @@ async def serve(
     )
     try:
         await server.serve(sockets=[owned])
-    except SystemExit:  # uvicorn's way of saying that startup failed; the cause is in the log
-        raise Misconfigured("The application could not start.", hint="The log above says why.") from None
     finally:
         server.abort_connections()
         if listener is None and uds is not None:
@@ -127,7 +125,7 @@ def _config(app: App, guard: ConnectionGuard, grace_seconds: int, proxies: Trust
         BehindProxies(app, proxies, guard) if proxies else app,
         http=GuardedProtocol,
         ws="none",
-        lifespan="on",
+        lifespan="off",
         interface="asgi3",
         log_config=None,
         log_level=logging.ERROR,
