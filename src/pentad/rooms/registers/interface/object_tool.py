@@ -99,7 +99,7 @@ class ObjectsArguments(Arguments):
 
     def ref(self) -> int | str:
         if self.id is None or self.id == "":
-            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
+            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid, slug or unique value.")
         return self.id
 
     def content(self, pair: Pair) -> dict[str, Any]:

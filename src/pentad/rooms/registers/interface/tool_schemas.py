@@ -82,7 +82,7 @@ OBJECTS: Final = _schema(
     ["action", "register", "schema"],
     register=_ID,
     schema=_ID,
-    id=_about(_REF, "uuid or slug"),
+    id=_about(_REF, "uuid, slug or unique value"),
     data=_about(_OBJECT, "properties; with patch: a merge patch"),
     filter=_about(
         _OBJECT,

@@ -83,7 +83,7 @@ async def create_object(request: RestRequest) -> Response:
 
 
 async def get_object(request: RestRequest) -> Response:
-    """Get an object by uuid or slug."""
+    """Get an object by uuid, slug or the value of a unique property."""
     pair = await request.pair()
     moment = request.text("_asOf")
     as_of = parse_as_of(moment) if moment else None

@@ -70,7 +70,7 @@ _ID: Final = {
     "name": "id",
     "in": "path",
     "required": True,
-    "description": "The object's uuid or slug.",
+    "description": "The object's uuid or slug, or the value of a unique property.",
     "schema": {"type": "string"},
 }
 
