@@ -29,6 +29,7 @@ _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+    "extend",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
@@ -36,11 +37,13 @@ ACTIONS: Final = ("list", "get", "create", "update", "delete")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
-    "unlock", "restore", "purge", "can_delete",
+    "unlock", "restore", "purge", "can_delete", "uses", "used",
 )  # fmt: skip
 
 
-READING_ACTIONS: Final = frozenset({"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"})
+READING_ACTIONS: Final = frozenset({
+    "list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses", "used",
+})  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
     "reason",
@@ -110,6 +113,7 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
+    extend=_about(_NAMES, "show these references as objects: author, author.country, all"),
     **_PAGING,
     **_WHY,
 )

@@ -20,6 +20,7 @@ from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.history_access import HistoryAccess
 from pentad.rooms.registers.objects.lookup import find_object, has_unique_values, visibility_of
+from pentad.rooms.registers.objects.neighbours import Direction, neighbours
 from pentad.rooms.registers.objects.vectors import collection_name
 from pentad.rooms.registers.presentation import visible_schema
 from pentad.rooms.registers.query import execute
@@ -128,6 +129,23 @@ class ObjectReader:
                     continue
                 found[uuid] = (pair, self._filled_as_of(rows, caller, pair, [stored], moment)[0])
             return found
+
+        return await self._database.read(read)
+
+    async def neighbours(
+        self, caller: Caller, pair: Pair, ref: int | str, direction: Direction, limit: int, offset: int
+    ) -> Page[tuple[Pair, StoredObject]]:
+        """The objects that an object refers to, or those that refer to it."""
+
+        def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
+            dialect, access = self._database.dialect, self._access
+            existing = find_object(rows, dialect, access, caller, pair, ref)
+            if existing is not None and existing.stored.is_deleted:
+                existing = None
+            stored = access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
+            pair_of = self._catalogue.pairs_in(rows)
+            found = neighbours(rows, dialect, access, caller, pair_of, pair, stored, direction, limit, offset)
+            return replace(found, items=[(there, self.filled(rows, caller, there, [one])[0]) for there, one in found])
 
         return await self._database.read(read)
 
