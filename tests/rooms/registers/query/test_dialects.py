@@ -102,7 +102,7 @@ def ask_for_rows(both: Both, things: list[Thing], scope: Scope, query: Query) ->
     wanted = oracle.found(things, scope, query)
     assert [row[0] for row in rows] == [thing.id for thing in wanted[query.offset : query.offset + query.limit]]
     assert total == len(wanted)
-    assert facets == {one.name: oracle.facet(wanted, one) for one in query.facets}
+    assert facets == {one.name: oracle.facet(wanted, one, things) for one in query.facets}
     assert both.answers(lambda rows, dialect: walked(rows, dialect, scope, query)) == [thing.id for thing in wanted]
     both.asked.update(["list", "cursor"])
     both.asked.update(type(facet).__name__.lower() for facet in query.facets)
@@ -112,7 +112,7 @@ def ask_for_rows(both: Both, things: list[Thing], scope: Scope, query: Query) ->
 
 def ask_for_figures(both: Both, things: list[Thing], scope: Scope, query: AggregateQuery) -> None:
     groups = both.answers(lambda rows, dialect: aggregate(rows, dialect, scope, query).groups)
-    wanted = oracle.groups(oracle.found(things, scope, Query(filter=query.filter)), query)
+    wanted = oracle.groups(oracle.found(things, scope, Query(filter=query.filter)), query, things)
     assert len(groups) == len(wanted)
     for one, other in zip(groups, wanted, strict=True):
         assert list(one) == list(other)
@@ -122,7 +122,7 @@ def ask_for_figures(both: Both, things: list[Thing], scope: Scope, query: Aggreg
 
 def ask_for_a_count(both: Both, things: list[Thing], scope: Scope, wanted: Filter) -> None:
     total = both.answers(lambda rows, dialect: find(rows, dialect, scope, Query(filter=wanted, limit=0)).total)
-    assert total == sum(oracle.holds(wanted, thing) for thing in oracle.within(things, scope))
+    assert total == sum(oracle.holds(wanted, thing, things) for thing in oracle.within(things, scope))
     both.asked.update(["count", *kinds(wanted)])
 
 
