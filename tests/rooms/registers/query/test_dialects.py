@@ -18,7 +18,18 @@ from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
-from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Kind, Not, Or, Query, Scope
+from pentad.rooms.registers.query.models import (
+    AggregateQuery,
+    And,
+    AnyElement,
+    Filter,
+    Kind,
+    Not,
+    Or,
+    Query,
+    Related,
+    Scope,
+)
 from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
@@ -133,7 +144,7 @@ def kinds(wanted: Filter | None) -> set[str]:
             return set()
         case And() | Or():
             return {type(wanted).__name__.lower()}.union(*(kinds(part) for part in wanted.parts))
-        case Not() | AnyElement():
+        case Not() | AnyElement() | Related():
             return {type(wanted).__name__.lower()} | kinds(wanted.part)
         case _:
             return {type(wanted).__name__.lower()}
@@ -185,5 +196,19 @@ def test_both_dialects_give_one_answer_to_five_thousand_questions(
     with capsys.disabled():
         sys.stdout.write(f"\n{questions(both)} questions, answered alike: {dict(both.asked.most_common())}\n")
     assert questions(both) >= 5_000, both.asked
-    made = ("and", "or", "not", "like", "contains", "compare", "in", "exists", "sort", "terms", "ranges", "histogram")
+    made = (
+        "and",
+        "or",
+        "not",
+        "like",
+        "contains",
+        "compare",
+        "in",
+        "exists",
+        "sort",
+        "terms",
+        "ranges",
+        "histogram",
+        "related",
+    )
     assert min(both.asked[name] for name in made) >= 100, both.asked
