@@ -59,7 +59,7 @@ class Permits:
     def uuid(self, name: str) -> str:
         return self.made[name].uuid
 
-    async def find(self, schema: str, caller: Caller = ADMIN, **query: Any) -> list[str]:
+    async def find(self, schema: str, caller: Caller = ADMIN, **query: Any) -> list[Any]:
         """The names or numbers of what a query finds, in its order."""
         objects, pair = self.registers.objects, self.pairs[schema]
         found = await objects.find(caller, pair, await objects.query_of(caller, pair, query))

@@ -103,7 +103,8 @@ REFUSED: list[tuple[str, str, str]] = [
 @pytest.mark.requirement("registers:relations:misspelt")
 async def test_an_unknown_path_is_refused_with_the_nearest_name(permits: Permits):
     for schema, name, text in REFUSED:
-        for query in ({"filter": {name: "x"}}, {"sort": [name]}, {"facets": [name]}):
+        asked: list[dict[str, Any]] = [{"filter": {name: "x"}}, {"sort": [name]}, {"facets": [name]}]
+        for query in asked:
             with pytest.raises(InvalidInput) as refused:
                 await permits.find(schema, **query)
             assert text in refused.value.message

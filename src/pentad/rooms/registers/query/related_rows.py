@@ -62,10 +62,12 @@ def is_looked_up(scope: Scope, criteria: Filter | None) -> bool:
 
 
 def _narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter) -> Filter:
-    if not isinstance(criteria, Related) or criteria.hop.scope is None or criteria.hop.as_of is not None:
+    if not isinstance(criteria, Related):
         return criteria
-    hop = criteria.hop
-    inner = narrowed(rows, sql, hop.scope, criteria.part) or criteria.part
+    hop, beyond = criteria.hop, criteria.hop.scope
+    if beyond is None or hop.as_of is not None:
+        return criteria
+    inner = narrowed(rows, sql, beyond, criteria.part) or criteria.part
     if hop.many or (not hop.back and not _is_indexed(scope, hop)):
         return Related(hop, inner)
     far = _far(sql, hop, inner)
