@@ -7,9 +7,9 @@ from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.pending_changes import PendingChange
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.store import schemas_with_old_words
 from tests.rooms.registers.objects.making import pair_of, reference
-from tests.rooms.registers.opening import ADMIN, opened
-from tests.stores import Stores
+from tests.rooms.registers.opening import ADMIN
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:relations:words")]
 
@@ -45,20 +45,20 @@ async def test_part_of_a_reference_finds_nothing(registers: Registers):
     assert await hits(registers, pair, "first") == 1
 
 
-async def test_a_store_that_has_them_loses_them_when_it_opens(stores: Stores):
-    async with opened(stores) as registers:
-        pair, author = await books(registers)
+async def test_a_store_that_has_them_loses_them_when_it_opens(registers: Registers):
+    pair, author = await books(registers)
+    database = registers.platform.database
 
-        def spoil(tx: Transaction) -> None:
-            """As an older version left it."""
-            for portion in store.stream_objects(tx, pair.schema.id):
-                drafts = [PendingChange("update", held.stored, held, None, f"first {author}") for held in portion]
-                store.reindex(tx, registers.platform.database.dialect, drafts)
-            tx.run("UPDATE schemas SET words = 0")
+    def spoil(tx: Transaction) -> None:
+        """As an older version left it."""
+        for portion in store.stream_objects(tx, pair.schema.id):
+            drafts = [PendingChange("update", held.stored, held, None, f"first {author}") for held in portion]
+            store.reindex(tx, database.dialect, drafts)
+        tx.run("UPDATE schemas SET words = 0")
 
-        await registers.platform.database.write(spoil)
-        assert await hits(registers, pair, author.split("-")[0]) == 2
-    async with opened(stores) as registers:
-        pair = await registers.catalogue.pair(ADMIN, "library", "book")
-        assert await hits(registers, pair, author.split("-")[0]) == 0
-        assert await hits(registers, pair, "second") == 1
+    await database.write(spoil)
+    assert await hits(registers, pair, author.split("-")[0]) == 2
+    await registers.catalogue.open()
+    assert await hits(registers, pair, author.split("-")[0]) == 0
+    assert await hits(registers, pair, "second") == 1
+    assert await database.read(schemas_with_old_words) == []
