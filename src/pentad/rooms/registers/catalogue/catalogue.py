@@ -2,9 +2,10 @@
 
 Pairs are cached until any process signals a change, and never for long: a signal can be lost while a connection is
 down. A write looks the schema up again inside its own transaction, so a stale cache can cost a second try but never let
-a wrong object in.
+a wrong object in. Changes of schemas come one after the other, and writes of objects wait for them (`schema_locks.py`).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,12 +31,14 @@ from pentad.rooms.registers.catalogue.entries import (
     refuse_filled,
     refuse_taken_uuid,
 )
-from pentad.rooms.registers.catalogue.schema_evolution import SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_evolution import CheckedChange, SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
-from pentad.rooms.registers.objects.indexes import indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.indexes import indexes_are_missing
 from pentad.rooms.registers.objects.pending_changes import current_time
 from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.presentation import hidden_in
+from pentad.rooms.registers.schema_locks import SchemaLocks, StaleDefinition, lock_catalogue, lock_schemas
 from pentad.rooms.registers.store import Ref
 from pentad.search.index import SearchIndex
 
@@ -70,7 +73,10 @@ class Catalogue:
         self._database = database
         self._clock = clock
         self._access = access
+        self.locks = SchemaLocks(database)
+        self._changing = asyncio.Lock()
         self._evolution = SchemaEvolution(database.dialect, self.definitions, self.vectors)
+        self._indexes = SchemaIndexes(database, self.definitions)
         self._checks = DefinitionChecks(access, self.definitions)
         self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
         self._epoch = 0
@@ -86,7 +92,8 @@ class Catalogue:
     async def open(self) -> None:
         """Create what the schemas need in the store, if it is missing."""
         if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
-            await self._database.write(self._evolution.rebuild_indexes)
+            await self._database.write(self._evolution.complete_restored)
+        await self._indexes.finish()
         if await self._database.read(store.schemas_with_old_words):
             await self._database.write(self._evolution.remove_protected_words)
 
@@ -206,7 +213,9 @@ class Catalogue:
             self._evolution.begin(tx, schema)
             return self._changed(tx, schema)
 
-        return await self._write(create)
+        schema = await self._change_schemas(create)
+        await self._indexes.sync([schema.id])
+        return schema
 
     async def update_schema(
         self,
@@ -222,24 +231,64 @@ class Catalogue:
         fields = entries.check_fields("schema", data)
         now = current_time(self._clock)
 
-        def update(tx: Transaction) -> Schema:
-            current = self.schema_in(tx, caller, ref)
+        def propose(rows: Rows) -> tuple[Schema, Schema]:
+            """The schema as it is, and as it would be."""
+            current = self.schema_in(rows, caller, ref)
             self._access.check_define(caller, current)
             entries.check_version(current, if_version)
             proposed = entries.apply_fields(current, fields, merge=merge)
-            proposed = self._checks.with_slug_and_organisation(tx, caller, "schema", proposed, current, data)
+            proposed = self._checks.with_slug_and_organisation(rows, caller, "schema", proposed, current, data)
             if proposed == current:
-                return current
-            self._checks.refuse_unseen(tx, caller, proposed, composed(current))
+                return current, current
+            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
             if proposed.version == current.version:
                 proposed = replace(proposed, version=entries.next_version(current.version))
-            proposed = replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            return current, replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+
+        def check(rows: Rows) -> CheckedChange | Schema:
+            current, proposed = propose(rows)
+            if proposed is current:
+                return current
+            hidden = hidden_in(self._access, caller, self.pairs_in(rows, current))
+            allow = self._checks.guard(rows, caller)
+            return self._evolution.check(rows, current, proposed, migration, hidden, allow)
+
+        def update(tx: Transaction, checked: CheckedChange) -> Schema:
+            current, proposed = propose(tx)
+            if (current, proposed) != (checked.current, checked.proposed):
+                raise StaleDefinition
             hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
             allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
-            self._evolution.apply(tx, caller, current, proposed, migration, now, hidden, allow, seen)
+            self._evolution.apply(tx, caller, checked, migration, now, hidden, allow, seen)
             return self._changed(tx, proposed, current)
 
-        return await self._write(update)
+        async with self._changing:
+            while True:
+                checked = await self._database.read(check)
+                if isinstance(checked, Schema):
+                    return checked
+                try:
+                    return await self._make_change(checked, update)
+                except StaleDefinition:
+                    continue
+
+    async def _make_change(
+        self, checked: CheckedChange, update: Callable[[Transaction, CheckedChange], Schema]
+    ) -> Schema:
+        """Make a change that was checked: its indexes first, then the change, then drop indexes that have no use."""
+        key = checked.current.id
+        await self._indexes.add(key, checked.indexes, discreet=checked.discreet)
+        try:
+            return await self._change_schemas(lambda tx: update(tx, checked))
+        finally:
+            await self._indexes.sync(
+                [
+                    key,
+                    *await self._database.read(
+                        lambda rows: [one.id for one in self._evolution.dependents(rows, checked.current)]
+                    ),
+                ]
+            )
 
     async def preflight(
         self,
@@ -271,19 +320,23 @@ class Catalogue:
             schema = self.schema_in(tx, caller, ref)
             self._access.check_define(caller, schema)
             entries.check_version(schema, if_version)
+            lock_schemas(tx, self._database.dialect, [schema.id])
             refuse_filled(tx, "schema", schema, counted=self._access.is_free(caller))
             refuse_composed(schema, self._evolution.dependents(tx, schema), partial(self._access.sees, caller))
+            store.lock_registers(tx, self._database.dialect)
             for register in store.all_registers(tx):
                 if schema.id in register.schemas:
                     rest = tuple(key for key in register.schemas if key != schema.id)
                     version = store.next_version(register.version)
                     store.update_register(tx, replace(register, schemas=rest, version=version))
-            sync_indexes(tx, self._database.dialect, schema.id, None)
+            begin_indexing(tx, [schema.id])
             self.vectors.drop(tx, schema.id)
             store.delete_entity(tx, "schema", schema.id)
             return self._changed(tx, schema)
 
-        return await self._write(delete)
+        schema = await self._change_schemas(delete)
+        await self._indexes.sync([schema.id])
+        return schema
 
     # pairs
 
@@ -398,6 +451,18 @@ class Catalogue:
     async def _write(self, work: Callable[[Transaction], T]) -> T:
         try:
             return await self._database.write(work)
+        finally:
+            self.forget()
+
+    async def _change_schemas(self, work: Callable[[Transaction], Schema]) -> Schema:
+        """Run a unit of work that writes schemas, one at a time."""
+
+        def locked(tx: Transaction) -> Schema:
+            lock_catalogue(tx, self._database.dialect)
+            return work(tx)
+
+        try:
+            return await self._database.write(locked, locking=True)
         finally:
             self.forget()
 

@@ -1,14 +1,16 @@
-"""Changes of schemas: the definition compiles, indexes follow, and stored objects still fit.
+"""Changes of schemas: the definition compiles, and stored objects still fit.
 
-A change is first checked against every stored object, including those of schemas composed of this one. Objects that do
-not fit are migrated by the steps the caller agreed to, or stop the change. Everything happens in the caller's
-transaction. Nothing compiled here is cached: the transaction may still fail.
+A change is first checked against every stored object, while others write (`check`). It is then stored in one
+transaction (`apply`), which keeps others from writing objects of the schema, checks what they wrote in between, and
+migrates objects by the steps the caller agreed to. The rules about who may read what are part of a schema, so at no
+moment may objects of the new form be read by the old rules, or the other way round. Nothing compiled here is cached:
+the transaction may still fail.
 
 Objects and properties that the caller may not read are never tried: the result would reveal them. A change that could
 matter to them is refused in any case.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +18,20 @@ from pentad.kernel.errors import Conflict, Forbidden, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
+from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
 from pentad.rooms.registers.objects import integrity, store
-from pentad.rooms.registers.objects.indexes import index_plan, indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects.indexes import (
+    IndexPlan,
+    check_content,
+    check_index_count,
+    index_plan,
+    indexes_are_missing,
+)
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
 from pentad.rooms.registers.objects.prepare import check_indexed_texts
 from pentad.rooms.registers.objects.vectors import ObjectVectors
+from pentad.rooms.registers.schema_locks import lock_schemas
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
@@ -37,7 +47,7 @@ Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[
 
 
 class SchemaEvolution:
-    """Creates and changes schemas together with their indexes and objects."""
+    """Creates and changes schemas together with their objects."""
 
     def __init__(self, dialect: Dialect, definitions: Definitions, vectors: ObjectVectors) -> None:
         self._dialect: Dialect = dialect
@@ -45,21 +55,21 @@ class SchemaEvolution:
         self._vectors = vectors
 
     def begin(self, tx: Transaction, schema: Schema) -> None:
-        """Check a new schema and create its indexes."""
+        """Check a new schema."""
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
         definition = self._definitions.try_out(tx, schema)
         check_before_saving(definition)
-        sync_indexes(tx, self._dialect, schema.id, index_plan(definition))
+        check_index_count(definition)
+        begin_indexing(tx, [schema.id])
 
-    def rebuild_indexes(self, tx: Transaction) -> None:
+    def complete_restored(self, tx: Transaction) -> None:
         """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
         tx.run("SELECT pg_advisory_xact_lock(?)", _RESTORE_LOCK)
-        if not indexes_are_missing(tx, self._dialect):
+        if not indexes_are_missing(tx, self._dialect) or tx.value("SELECT count(*) FROM index_builds"):
             return
         tx.run("UPDATE object_changes SET xact = 0")
-        for schema in catalogue_store.all_schemas(tx):
-            sync_indexes(tx, self._dialect, schema.id, index_plan(self._definitions.try_out(tx, schema)))
+        begin_indexing(tx, [schema.id for schema in catalogue_store.all_schemas(tx)])
 
     def remove_protected_words(self, tx: Transaction) -> None:
         """Remove words and slugs derived from protected properties from a store of an older version."""
@@ -67,7 +77,7 @@ class SchemaEvolution:
             definition = self._definitions.try_out(tx, schema)
             if definition.derived or definition.slug_is_protected:
                 for portion in store.stream_objects(tx, schema.id):
-                    drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
+                    drafts = [_migrated(definition, held, held.stored.data, 0.0, schema.version) for held in portion]
                     store.reindex(tx, self._dialect, drafts)
                     if definition.hybrid:
                         self._vectors.update(tx, schema.id, drafts, None)
@@ -79,14 +89,29 @@ class SchemaEvolution:
         """What a change would mean for the stored objects, after the migration if there is one."""
         steps, new = _steps(migration), self._definitions.try_out(rows, proposed)
         allow(current, self._definitions.of(rows, current), proposed, new, steps)
-        return _preflight(rows, new, proposed.id, steps, hidden)[0]
+        return _preflight(store.stream_objects(rows, proposed.id), new, steps, hidden, _Skipped())
+
+    def check(
+        self, rows: Rows, current: Schema, proposed: Schema, migration: Migration, hidden: Hidden, allow: Allow
+    ) -> "CheckedChange":
+        """Check a change against the stored objects, before it takes its locks."""
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
+
+        steps = _steps(migration)
+        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        check_before_saving(new)
+        check_index_count(new, old)
+        allow(current, old, proposed, new, steps)
+        since = store.present_moment(rows, self._dialect)
+        skipped = _Skipped()
+        _refuse_misfits(store.stream_objects(rows, current.id), proposed, (old, new), steps, hidden, skipped)
+        return CheckedChange(current, proposed, index_plan(new), since, skipped, discreet=hidden is not None)
 
     def apply(
         self,
         tx: Transaction,
         caller: Caller,
-        current: Schema,
-        proposed: Schema,
+        checked: "CheckedChange",
         migration: Migration,
         now: float,
         hidden: Hidden,
@@ -97,15 +122,15 @@ class SchemaEvolution:
 
         A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
-        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
-
-        old = self._definitions.of(tx, current)
-        new = self._definitions.try_out(tx, proposed)
-        check_before_saving(new)
-        allow(current, old, proposed, new, _steps(migration))
-        old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
+        current, proposed, steps = checked.current, checked.proposed, _steps(migration)
+        users = self.dependents(tx, current)
+        lock_schemas(tx, self._dialect, [current.id, *(user.id for user in users)])
+        old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
+        allow(current, old, proposed, new, steps)
+        old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         catalogue_store.update_schema(tx, proposed)
-        _refuse_misfits(tx, proposed, (old, new), _steps(migration), hidden)
+        newer = store.stream_objects_since(tx, self._dialect, current.id, checked.since)
+        _refuse_misfits(newer, proposed, (old, new), steps, hidden, checked.skipped)
         for user in self.dependents(tx, proposed):
             try:
                 self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
@@ -115,8 +140,7 @@ class SchemaEvolution:
                 raise Conflict(
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
-        self._migrate_objects(tx, caller, proposed, (old, new), _steps(migration), now)
-        sync_indexes(tx, self._dialect, proposed.id, index_plan(new), discreet=hidden is not None)
+        self._migrate_objects(tx, caller, proposed, (old, new), steps, now)
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""
@@ -142,14 +166,19 @@ class SchemaEvolution:
     ) -> None:
         """Apply a change to a schema that is composed of the changed one."""
         compiled = self._definitions.try_out(tx, user)
+        check_index_count(compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
-        _refuse_misfits(tx, user, (old or compiled, compiled), [], hidden)
+        objects = store.stream_objects(tx, user.id)
+        _refuse_misfits(objects, user, (old or compiled, compiled), [], hidden, _Skipped())
+        plan = index_plan(compiled)
+        if old is None or plan != index_plan(old):
+            check_content(tx, self._dialect, user.id, plan, discreet=hidden is not None)
+        begin_indexing(tx, [user.id])
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._migrate_objects(tx, caller, changed, (old, compiled), [], now)
-        sync_indexes(tx, self._dialect, user.id, index_plan(compiled), discreet=hidden is not None)
 
     def _migrate_objects(
         self,
@@ -175,7 +204,7 @@ class SchemaEvolution:
             for held in portion:
                 data = migrate(held.stored.data, steps) if steps else held.stored.data
                 check_indexed_texts(long, data)
-                drafts.append(_migrated(new, held, data, now))
+                drafts.append(_migrated(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
             store.write_changes(tx, self._dialect, changed, who)
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
@@ -183,7 +212,9 @@ class SchemaEvolution:
                 self._vectors.update(tx, schema.id, drafts, old.texts if old.hybrid else None)
 
 
-def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float) -> PendingChange:
+def _migrated(
+    definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float, version: str
+) -> PendingChange:
     from pentad.rooms.registers.definitions.object_validation import json_text
 
     old = held.stored
@@ -192,7 +223,9 @@ def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str
     else:
         text, at = json_text(data)[0], change_time(old.updated_at, now)
         slug = definition.slug_of(data)
-        stored = old.altered(version=old.version + 1, text=text, slug=slug, updated_at=at, data=data)
+        stored = old.altered(
+            version=old.version + 1, text=text, slug=slug, updated_at=at, schema_version=version, data=data
+        )
     return PendingChange("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
 
 
@@ -220,17 +253,33 @@ class _Skipped:
         return not cannot_affect(old, new, None if self.objects else self.properties)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedChange:
+    """A change that fitted all stored objects up to some moment."""
+
+    current: Schema
+    proposed: Schema
+    indexes: IndexPlan
+    since: int
+    """Objects that changed after this moment have to be checked again (`store.present_moment`)."""
+    skipped: _Skipped
+    discreet: bool
+    """Whether errors may not name objects, as the caller may not see all of them."""
+
+
 def _preflight(
-    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[MigrationStep]", hidden: Hidden
-) -> "tuple[EvolutionReport, _Skipped]":
-    """What would not fit of what the caller may read, and what was skipped."""
+    portions: Iterable[list[ExistingObject]],
+    definition: "CompiledSchema",
+    steps: "Sequence[MigrationStep]",
+    hidden: Hidden,
+    skipped: _Skipped,
+) -> "EvolutionReport":
+    """What would not fit of what the caller may read; what it may not read is noted in `skipped`."""
     from pentad.rooms.registers.definitions.evolution import ReadableObject, preflight
     from pentad.rooms.registers.definitions.migration import migrate
 
-    skipped = _Skipped()
-
     def objects() -> "Iterator[ReadableObject]":
-        for portion in store.stream_objects(rows, schema):
+        for portion in portions:
             for held in portion:
                 without = frozenset[str]() if hidden is None else hidden(held.stored)
                 if without is None:
@@ -244,21 +293,29 @@ def _preflight(
 
     report = preflight(definition, objects())
     report.complete = hidden is None
-    return report, skipped
+    return report
 
 
 def _refuse_misfits(
-    rows: Rows,
+    portions: Iterable[list[ExistingObject]],
     schema: Schema,
     change: "tuple[CompiledSchema, CompiledSchema]",
     steps: "Sequence[MigrationStep]",
     hidden: Hidden,
+    skipped: _Skipped,
 ) -> None:
-    """Conflict if objects would not fit; Forbidden if the caller may not know whether they fit."""
+    """Conflict if objects would not fit; Forbidden if the caller may not know whether they fit.
+
+    A change that cannot matter to any object, such as another description, reads none.
+    """
+    from pentad.rooms.registers.definitions.evolution import cannot_affect
+
     old, new = change
     if new.soft and (hidden is None or index_plan(old) == index_plan(new)):
         return
-    report, skipped = _preflight(rows, new, schema.id, steps, hidden)
+    if not steps and cannot_affect(old, new, None) and index_plan(old) == index_plan(new):
+        return
+    report = _preflight(portions, new, steps, hidden, skipped)
     if not new.soft:
         _refuse_failing(schema, report, migrated=bool(steps))
     if skipped.may_matter(old, new):

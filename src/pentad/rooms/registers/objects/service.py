@@ -31,7 +31,8 @@ from pentad.rooms.registers.objects.pending_changes import (
     write_steps,
 )
 from pentad.rooms.registers.objects.reader import ObjectReader
-from pentad.rooms.registers.objects.writer import ObjectWriter, StaleDefinition, check_current, notify_changes
+from pentad.rooms.registers.objects.writer import ObjectWriter, notify_changes
+from pentad.rooms.registers.schema_locks import StaleDefinition, check_current
 from pentad.search.index import SearchIndex
 
 T = TypeVar("T")
@@ -200,7 +201,7 @@ class Objects(ObjectReader):
         """Write; again with a fresh definition when the schema has changed, or when a unique value was just taken."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                return await self._database.write(attempt(pair))
+                return await self._catalogue.locks.write(attempt(pair))
             except StaleDefinition:
                 if not tries_left:
                     raise Conflict(f"The schema {pair.schema.slug!r} keeps changing.", hint="Try again.") from None
@@ -276,7 +277,7 @@ class Objects(ObjectReader):
             context = self.write_context(caller, pair)
 
             def write(tx: Transaction) -> T:
-                check_current(tx, pair)
+                check_current(tx, self._database.dialect, pair)
                 existing = find_object(tx, self._access, caller, pair, ref)
                 if existing is None:
                     raise object_not_found(pair, ref)

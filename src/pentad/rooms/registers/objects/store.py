@@ -31,10 +31,11 @@ CHUNK: Final = 500
 
 _INSERT: Final = (
     "INSERT INTO objects (id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at,"
-    " deleted, lock, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " deleted, lock, schema_version, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _UPDATE: Final = (
-    "UPDATE objects SET version = ?, data = ?, slug = ?, updated_at = ?, deleted = ?, lock = ?, hash = ? WHERE id = ?"
+    "UPDATE objects SET version = ?, data = ?, slug = ?, updated_at = ?, deleted = ?, lock = ?, schema_version = ?,"
+    " hash = ? WHERE id = ?"
 )
 _INSERT_CHANGE: Final = (
     "INSERT INTO object_changes (uuid, register, schema, version, action, at, since, before, before_deleted, principal,"
@@ -118,6 +119,21 @@ def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:
             return
         yield [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
         last = found[-1][0]
+
+
+def present_moment(rows: Rows, dialect: Dialect) -> int:
+    """A mark in the history: whatever this unit of work does not see yet comes after it."""
+    if dialect == "postgres":
+        return int(rows.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+    return int(rows.value("SELECT coalesce(max(seq), 0) + 1 FROM object_changes"))
+
+
+def stream_objects_since(rows: Rows, dialect: Dialect, schema: int, moment: int) -> Iterator[list[ExistingObject]]:
+    """The living objects of a schema that changed since a moment, in portions."""
+    place = "xact" if dialect == "postgres" else "seq"
+    sql = f"SELECT DISTINCT uuid FROM object_changes WHERE {place} >= ? AND schema = ?"  # noqa: S608  own names
+    for part in chunks([row[0] for row in rows.all(sql, moment, schema)]):
+        yield [one for one in existing_by_uuid(rows, part).values() if not one.stored.is_deleted]
 
 
 def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
@@ -204,7 +220,7 @@ def _write_rows(
             inserts.append((*now.row, hashed))
         elif pending.action != "purge":
             row = now.row
-            updates.append((now.version, now.text, now.slug, now.updated_at, row[11], row[12], hashed, now.id))
+            updates.append((now.version, now.text, now.slug, now.updated_at, *row[11:], hashed, now.id))
     if inserts:
         tx.run_many(_INSERT, inserts)
     if updates:
@@ -304,11 +320,13 @@ def delete_object(tx: Transaction, dialect: Dialect, stored: StoredObject) -> No
 
 _ROWS_PER_INSERT: Final = 200
 _INSERT_MANY: Final = (
-    "INSERT INTO objects (register, schema, version, owner, organisation, created_at, updated_at, id, uuid, data, slug,"
-    " hash) VALUES "
+    "INSERT INTO objects (register, schema, version, owner, organisation, created_at, updated_at, schema_version, id,"
+    " uuid, data, slug, hash) VALUES "
 )
-_ROW_MARKS: Final = "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?, ?, ?, ?, ?)"
-_shared_columns = attrgetter("register", "schema", "version", "owner", "organisation", "created_at", "updated_at")
+_ROW_MARKS: Final = "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?, ?, ?, ?, ?)"
+_shared_columns = attrgetter(
+    "register", "schema", "version", "owner", "organisation", "created_at", "updated_at", "schema_version"
+)
 _INSERT_CHANGES: Final = (
     "INSERT INTO object_changes (uuid, register, schema, version, action, at, principal, agent, session, call, reason,"
     " plan, hash) SELECT uuid, register, schema, version, 'create', updated_at, ?, ?, ?, ?, ?, ?, hash"
