@@ -6,6 +6,7 @@ a wrong object in. Changes of schemas come one after the other, and writes of ob
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +36,8 @@ from pentad.rooms.registers.catalogue.schema_evolution import CheckedChange, Sch
 from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.indexes import indexes_are_missing
-from pentad.rooms.registers.objects.pending_changes import current_time
+from pentad.rooms.registers.objects.pending_changes import current_time, provenance_of
+from pentad.rooms.registers.objects.purge import PORTION, agree_to_purge, purge_portion, purgeable
 from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.presentation import hidden_in
 from pentad.rooms.registers.schema_locks import SchemaLocks, StaleDefinition, lock_catalogue, lock_schemas
@@ -170,8 +172,10 @@ class Catalogue:
 
         return await self._write(update)
 
-    async def delete_register(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Register:
-        """Delete a register; Conflict while it has objects."""
+    async def delete_register(
+        self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
+    ) -> Register:
+        """Delete a register; Conflict while it has objects. Deleted ones are purged, after the caller agreed."""
 
         def delete(tx: Transaction) -> Register:
             register = self.register_in(tx, caller, ref)
@@ -181,6 +185,7 @@ class Catalogue:
             store.delete_entity(tx, "register", register.id)
             return self._changed(tx, register)
 
+        await self._purge_in(caller, "register", ref, if_version, confirm)
         return await self._write(delete)
 
     # schemas
@@ -313,8 +318,13 @@ class Catalogue:
 
         return await self._database.read(look)
 
-    async def delete_schema(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Schema:
-        """Delete a schema; Conflict while it has objects or other schemas are composed of it."""
+    async def delete_schema(
+        self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
+    ) -> Schema:
+        """Delete a schema; Conflict while it has objects or other schemas are composed of it.
+
+        Deleted objects are purged, after the caller agreed.
+        """
 
         def delete(tx: Transaction) -> Schema:
             schema = self.schema_in(tx, caller, ref)
@@ -334,9 +344,48 @@ class Catalogue:
             store.delete_entity(tx, "schema", schema.id)
             return self._changed(tx, schema)
 
+        await self._purge_in(caller, "schema", ref, if_version, confirm)
         schema = await self._change_schemas(delete)
         await self._indexes.sync([schema.id])
         return schema
+
+    async def _purge_in(
+        self, caller: Caller, kind: store.Kind, ref: Ref, if_version: str | None, confirm: str | None
+    ) -> None:
+        """Purge what a register or schema that is about to be deleted has left of deleted objects."""
+
+        def look(rows: Rows) -> list[str]:
+            entity = self.register_in(rows, caller, ref) if kind == "register" else self.schema_in(rows, caller, ref)
+            self._access.check_define(caller, entity)
+            entries.check_version(entity, if_version)
+            pair_of = self.pairs_in(rows)
+            counted = self._access.is_free(caller)
+            refuse_filled(rows, kind, entity, counted=counted, purgeable=True)
+            found = purgeable(rows, self._access, caller, pair_of, **{kind: entity.id})
+            refuse_filled(rows, kind, entity, counted=counted, purgeable=found is not None)
+            if isinstance(entity, Schema):
+                refuse_composed(entity, self._evolution.dependents(rows, entity), partial(self._access.sees, caller))
+            if not found:
+                return []
+            by_pair = Counter(pair_of(one.register, one.schema).label for one in found)
+            uuids = [one.uuid for one in found]
+            agree_to_purge(confirm, uuids, f"of {kind} {entity.slug!r}", {"deleted": len(uuids), "by_pair": by_pair})
+            return uuids
+
+        await self.purge(caller, await self._database.read(look))
+
+    async def purge(self, caller: Caller, uuids: Sequence[str]) -> int:
+        """Purge objects that the caller may purge, if they are still deleted, in portions; returns their number."""
+        purged = 0
+        for start in range(0, len(uuids), PORTION):
+            portion, now = uuids[start : start + PORTION], current_time(self._clock)
+
+            def work(tx: Transaction, portion: Sequence[str] = portion, now: float = now) -> int:
+                dialect, pair_of = self._database.dialect, self.pairs_in(tx)
+                return purge_portion(tx, dialect, self._access, pair_of, portion, now, provenance_of(caller))
+
+            purged += await self._database.write(work)
+        return purged
 
     # pairs
 

@@ -25,10 +25,14 @@ _PAGING: Final[dict[str, Any]] = {
     "fields": _about(_NAMES, "return only these"),
     "max_tokens": _about(_INT, "cut the answer to fit"),
 }
+_CONFIRM: Final = _about(_TEXT, "token from the answer that asked for it")
 _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
+RARE_OF_ENTITIES: Final = frozenset({"confirm"})
+"""Arguments of `registers` and `schemas` that few conversations need. An answer that needs `confirm` says so."""
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+    "deleted", "confirm",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
@@ -43,7 +47,7 @@ OBJECT_ACTIONS: Final = (
 READING_ACTIONS: Final = frozenset({"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"})
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason",
+    "reason", "confirm",
 })  # fmt: skip
 
 
@@ -66,6 +70,7 @@ REGISTERS: Final = _schema(
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids], authorization"),
     if_version=_about(_TEXT, "fail if it changed since"),
+    confirm=_CONFIRM,
     **_PAGING,
 )
 SCHEMAS: Final = _schema(
@@ -75,6 +80,7 @@ SCHEMAS: Final = _schema(
     data=_about(_OBJECT, "title, properties (JSON Schema 2020-12), required, configuration"),
     migration=_about(_OBJECTS, "steps from preflight that make stored objects fit"),
     if_version=_TEXT,
+    confirm=_CONFIRM,
     **_PAGING,
 )
 OBJECTS: Final = _schema(
@@ -110,6 +116,8 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
+    deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
+    confirm=_CONFIRM,
     **_PAGING,
     **_WHY,
 )

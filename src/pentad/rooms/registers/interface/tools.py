@@ -35,6 +35,7 @@ class EntityArguments(Arguments):
     fields_: Annotated[list[str] | None, Field(alias="fields")] = None
     max_tokens: int | None = None
     if_version: str | None = None
+    confirm: Annotated[str | None, Field(max_length=100)] = None
 
     def ref(self) -> int | str:
         if self.id is None or self.id == "":
@@ -62,6 +63,7 @@ class SchemasArguments(EntityArguments):
     action="read",
     input_schema=tool_schemas.REGISTERS,
     read_schema=tool_schemas.reading(tool_schemas.REGISTERS),
+    rare=tool_schemas.RARE_OF_ENTITIES,
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
@@ -75,6 +77,7 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
     action="read",
     input_schema=tool_schemas.SCHEMAS,
     read_schema=tool_schemas.reading(tool_schemas.SCHEMAS),
+    rare=tool_schemas.RARE_OF_ENTITIES,
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
@@ -110,7 +113,7 @@ async def _act(
         case "update":
             found = await entities.update(caller, arguments.ref(), arguments.content(), if_version=version, **changes)
         case "delete":
-            await entities.delete(caller, arguments.ref(), if_version=version)
+            await entities.delete(caller, arguments.ref(), if_version=version, confirm=arguments.confirm)
             return ToolResult(structured={"deleted": True, "id": arguments.id})
     wire = _wire(found, arguments.fields_)
     return ToolResult(structured=wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens))

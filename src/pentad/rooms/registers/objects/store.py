@@ -136,12 +136,17 @@ def stream_objects_since(rows: Rows, dialect: Dialect, schema: int, moment: int)
         yield [one for one in existing_by_uuid(rows, part).values() if not one.stored.is_deleted]
 
 
-def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
-    """All deleted objects, the last deleted first."""
+def stream_deleted(rows: Rows, register: int | None = None, schema: int | None = None) -> Iterator[StoredObject]:
+    """All deleted objects, or those of a register or schema, the last deleted first."""
     at, key = float("inf"), 0
+    here = "".join(
+        f" AND {name} = {int(value)}"
+        for name, value in (("register", register), ("schema", schema))
+        if value is not None
+    )
     while True:
         found = rows.all(
-            f"SELECT {OBJECT_COLUMNS} FROM objects WHERE deleted IS NOT NULL"  # noqa: S608  own columns
+            f"SELECT {OBJECT_COLUMNS} FROM objects WHERE deleted IS NOT NULL{here}"  # noqa: S608  own columns
             " AND (updated_at < ? OR (updated_at = ? AND id < ?)) ORDER BY updated_at DESC, id DESC LIMIT ?",
             at, at, key, CHUNK,
         )  # fmt: skip
@@ -311,11 +316,11 @@ def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
     return found
 
 
-def delete_object(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
-    """Erase an object; its history is the caller's business."""
-    tx.run("DELETE FROM object_references WHERE source = ?", stored.uuid)
-    WORDS.delete(tx, dialect, [stored.id])
-    tx.run("DELETE FROM objects WHERE id = ?", stored.id)
+def delete_objects(tx: Transaction, dialect: Dialect, objects: Sequence[StoredObject]) -> None:
+    """Erase objects; their history is the caller's business."""
+    tx.run_many("DELETE FROM object_references WHERE source = ?", [(stored.uuid,) for stored in objects])
+    WORDS.delete(tx, dialect, [stored.id for stored in objects])
+    tx.run_many("DELETE FROM objects WHERE id = ?", [(stored.id,) for stored in objects])
 
 
 _ROWS_PER_INSERT: Final = 200

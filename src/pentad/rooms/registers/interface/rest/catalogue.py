@@ -17,7 +17,7 @@ from pentad.rooms.registers.interface.rest.models import (
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
 
 # the same for both
@@ -45,7 +45,7 @@ async def _update(request: RestRequest, entities: Entities[Any], data: dict[str,
 
 async def _delete(request: RestRequest, entities: Entities[Any]) -> Response:
     version = await request.if_match(_version(request, entities))
-    await entities.delete(request.caller, request.path("id"), if_version=version)
+    await entities.delete(request.caller, request.path("id"), if_version=version, confirm=request.text("_confirm"))
     return json_response([])
 
 
@@ -85,7 +85,7 @@ async def patch_register(request: RestRequest) -> Response:
 
 
 async def delete_register(request: RestRequest) -> Response:
-    """Delete a register that has no objects."""
+    """Delete a register that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.registers)
 
 
@@ -165,7 +165,7 @@ async def preflight_schema(request: RestRequest) -> Response:
 
 
 async def delete_schema(request: RestRequest) -> Response:
-    """Delete a schema that has no objects."""
+    """Delete a schema that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.schemas)
 
 
@@ -185,7 +185,7 @@ REGISTER_ROUTES: Final = (
     RestRoute(
         "PATCH", "/registers/{id}", "registers", patch_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
     ),
-    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH]),
+    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH, CONFIRM]),
     RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=PageAnswer),
     RestRoute("GET", "/registers/{id}/oas", "registers", describe_register),
 )
@@ -196,7 +196,7 @@ SCHEMA_ROUTES: Final = (
     RestRoute("POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201),
     RestRoute("PUT", "/schemas/{id}", "schemas", update_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
     RestRoute("PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
-    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH]),
+    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH, CONFIRM]),
     RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema),
     RestRoute("POST", "/schemas/{id}/preflight", "schemas", preflight_schema, body=SchemaData),
 )

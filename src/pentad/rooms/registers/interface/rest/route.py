@@ -29,6 +29,7 @@ PAGING: Final = (
     Parameter("_offset", "How many to skip.", "integer"),
     Parameter("_page", "Which page, from 1; instead of _offset.", "integer"),
 )
+CONFIRM: Final = Parameter("_confirm", "The token of the answer that asked for it, to go ahead.")
 IF_MATCH: Final = Parameter("If-Match", "The ETag of the version you change; 412 if it is not current.", place="header")
 IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is current.", place="header")
 
