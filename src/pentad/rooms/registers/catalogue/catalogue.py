@@ -95,7 +95,7 @@ class Catalogue:
         """Create what the schemas need in the store, if it is missing."""
         if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
             await self._database.write(self._evolution.complete_restored)
-        await self._indexes.finish()
+        await self._indexes.open()
         if await self._database.read(store.schemas_with_old_words):
             await self._database.write(self._evolution.remove_protected_words)
 
@@ -218,8 +218,9 @@ class Catalogue:
             self._evolution.begin(tx, schema)
             return self._changed(tx, schema)
 
-        schema = await self._change_schemas(create)
-        await self._indexes.sync([schema.id])
+        async with self._changing:
+            schema = await self._change_schemas(create)
+            await self._indexes.finish()
         return schema
 
     async def update_schema(
@@ -280,20 +281,13 @@ class Catalogue:
     async def _make_change(
         self, checked: CheckedChange, update: Callable[[Transaction, CheckedChange], Schema]
     ) -> Schema:
-        """Make a change that was checked: its indexes first, then the change, then drop indexes that have no use."""
-        key = checked.current.id
-        await self._indexes.add(key, checked.indexes, discreet=checked.discreet)
+        """Make a change that was checked, and give the schema its indexes."""
         try:
+            if checked.indexes is not None:
+                await self._indexes.add(checked.current.id, checked.indexes, discreet=checked.discreet)
             return await self._change_schemas(lambda tx: update(tx, checked))
         finally:
-            await self._indexes.sync(
-                [
-                    key,
-                    *await self._database.read(
-                        lambda rows: [one.id for one in self._evolution.dependents(rows, checked.current)]
-                    ),
-                ]
-            )
+            await self._indexes.finish()
 
     async def preflight(
         self,
@@ -345,8 +339,9 @@ class Catalogue:
             return self._changed(tx, schema)
 
         await self._purge_in(caller, "schema", ref, if_version, confirm)
-        schema = await self._change_schemas(delete)
-        await self._indexes.sync([schema.id])
+        async with self._changing:
+            schema = await self._change_schemas(delete)
+            await self._indexes.finish()
         return schema
 
     async def _purge_in(

@@ -105,7 +105,8 @@ class SchemaEvolution:
         since = store.present_moment(rows, self._dialect)
         skipped = _Skipped()
         _refuse_misfits(store.stream_objects(rows, current.id), proposed, (old, new), steps, hidden, skipped)
-        return CheckedChange(current, proposed, index_plan(new), since, skipped, discreet=hidden is not None)
+        plan = None if steps or index_plan(old) == index_plan(new) else index_plan(new)
+        return CheckedChange(current, proposed, plan, since, skipped, discreet=hidden is not None)
 
     def apply(
         self,
@@ -131,7 +132,9 @@ class SchemaEvolution:
         catalogue_store.update_schema(tx, proposed)
         newer = store.stream_objects_since(tx, self._dialect, current.id, checked.since)
         _refuse_misfits(newer, proposed, (old, new), steps, hidden, checked.skipped)
-        for user in self.dependents(tx, proposed):
+        users = self.dependents(tx, proposed)  # another slug may have made it the parent of others
+        lock_schemas(tx, self._dialect, [user.id for user in users])
+        for user in users:
             try:
                 self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
             except PentadError:
@@ -141,6 +144,8 @@ class SchemaEvolution:
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
         self._migrate_objects(tx, caller, proposed, (old, new), steps, now)
+        if index_plan(old) != index_plan(new):
+            self._note_indexes(tx, proposed, new, hidden, check=bool(steps))
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""
@@ -171,14 +176,20 @@ class SchemaEvolution:
             allow(user, old, user, compiled, ())
         objects = store.stream_objects(tx, user.id)
         _refuse_misfits(objects, user, (old or compiled, compiled), [], hidden, _Skipped())
-        plan = index_plan(compiled)
-        if old is None or plan != index_plan(old):
-            check_content(tx, self._dialect, user.id, plan, discreet=hidden is not None)
-        begin_indexing(tx, [user.id])
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._migrate_objects(tx, caller, changed, (old, compiled), [], now)
+        if old is None or index_plan(old) != index_plan(compiled):
+            self._note_indexes(tx, user, compiled, hidden, check=True)
+
+    def _note_indexes(
+        self, tx: Transaction, schema: Schema, definition: "CompiledSchema", hidden: Hidden, *, check: bool
+    ) -> None:
+        """Note that a schema needs other indexes; with `check`, refuse those that the objects do not allow."""
+        if check:
+            check_content(tx, self._dialect, schema.id, index_plan(definition), discreet=hidden is not None)
+        begin_indexing(tx, [schema.id])
 
     def _migrate_objects(
         self,
@@ -259,7 +270,8 @@ class CheckedChange:
 
     current: Schema
     proposed: Schema
-    indexes: IndexPlan
+    indexes: IndexPlan | None
+    """The indexes to make before the change; None if there are none, or the objects are to be migrated first."""
     since: int
     """Objects that changed after this moment have to be checked again (`store.present_moment`)."""
     skipped: _Skipped

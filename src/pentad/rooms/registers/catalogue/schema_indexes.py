@@ -1,23 +1,30 @@
 """The indexes of schemas follow their definitions.
 
-They are made before a changed definition is stored, and the old ones dropped after it, so that no write has to wait for
-either. A row in `index_builds` says that this has begun; what a crash interrupts is finished when the room opens.
+They are made and dropped outside the transaction that changes a schema, so that no write waits for either: new ones
+before it, or after it if it migrates objects, and old ones after it. A row in `index_builds` notes the schema; what a
+crash interrupts is finished when the room opens.
 """
 
+import logging
 from collections.abc import Iterable
 from typing import Final
 
-from pentad.kernel.errors import Conflict
+from pentad.kernel.errors import Conflict, PentadError
+from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers import store
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
 from pentad.rooms.registers.objects.indexes import (
+    MOST_INDEXES,
     IndexPlan,
     check_content,
     index_plan,
     missing_indexes,
     obsolete_indexes,
+    schemas_over_limit,
 )
+
+_log: Final = logging.getLogger(__name__)
 
 _BEGIN: Final = "INSERT INTO index_builds (schema) VALUES (?) ON CONFLICT (schema) DO NOTHING"
 _END: Final = "DELETE FROM index_builds WHERE schema = ?"
@@ -57,18 +64,26 @@ class SchemaIndexes:
             await self._database.read(check)  # which can say more, unless the objects have changed again
             raise
 
-    async def sync(self, schemas: Iterable[int]) -> None:
-        """Give schemas exactly the indexes of their stored definitions; one that is gone has none."""
-        for schema in schemas:
-            if await self._database.read(lambda rows, key=schema: self._statements(rows, key)):
-                await self._database.define(lambda rows, key=schema: self._statements(rows, key))
-            await self._database.write(lambda tx, key=schema: tx.run(_END, key))
-
     async def finish(self) -> None:
-        """Finish what was interrupted."""
-        await self.sync(
-            [row[0] for row in await self._database.read(lambda rows: rows.all("SELECT schema FROM index_builds"))]
-        )
+        """Give every schema that was noted exactly the indexes of its stored definition; one that is gone has none."""
+        for (key,) in await self._database.read(lambda rows: rows.all("SELECT schema FROM index_builds")):
+            try:
+                await self._database.define(lambda rows, key=key: self._statements(rows, key))
+            except PentadError as error:
+                log_failure(error, f"Making the indexes of schema {key}")
+            else:
+                await self._database.write(lambda tx, key=key: tx.run(_END, key))
+
+    async def open(self) -> None:
+        """Finish what was interrupted, and warn of schemas that slow down every write."""
+        many = await self._database.read(lambda rows: schemas_over_limit(rows, self._dialect))
+        for schema, count in many.items():
+            _log.warning(
+                "Schema %d has %d indexes, which slows down every write. A schema may have %d: take unique, x-index or"
+                " facetable from some of its properties.",
+                schema, count, MOST_INDEXES,
+            )  # fmt: skip
+        await self.finish()
 
     def _statements(self, rows: Rows, key: int) -> list[str]:
         schema = store.find_schema(rows, key)

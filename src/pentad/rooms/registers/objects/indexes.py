@@ -8,6 +8,7 @@ therefore limited.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -176,6 +177,13 @@ def _present(rows: Rows, dialect: Dialect, schema: int) -> dict[str, bool]:
     """The indexes a schema has, each with whether it is complete."""
     own = (f"ox_{int(schema)}_", f"ux_{int(schema)}_")
     return {name: bool(valid) for name, valid in rows.all(_PRESENT[dialect]) if name.startswith(own)}
+
+
+def schemas_over_limit(rows: Rows, dialect: Dialect) -> dict[int, int]:
+    """The schemas with more indexes than a schema may ask for today, and how many each has."""
+    names = [row[0].split("_") for row in rows.all(_PRESENT[dialect])]
+    counts = Counter(int(name[1]) for name in names if len(name) == 3 and name[0] in ("ox", "ux") and name[1].isdigit())
+    return {schema: count for schema, count in sorted(counts.items()) if count > MOST_INDEXES}
 
 
 def check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, *, discreet: bool) -> None:
