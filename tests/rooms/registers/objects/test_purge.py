@@ -141,6 +141,6 @@ async def test_a_definer_who_may_not_see_all_deleted_objects_learns_no_number(re
     pair = await notes(registers, authorization={**rule, "delete": ["writer"]})
     for row in (await registers.objects.find(ADMIN, pair, Query())).rows:
         await registers.objects.delete(ADMIN, pair, row[1])
-    with pytest.raises(Conflict, match="^The schema 'note' still has objects") as refused:
+    with pytest.raises(Conflict, match=r"^The schema 'note' still has objects") as refused:
         await registers.catalogue.delete_schema(OTHER, "note")
     assert refused.value.details == {}
