@@ -268,9 +268,11 @@ class CompiledSchema:
         except ValueError:
             return False
 
-    def problems(self, data: Any) -> list[Problem]:
-        """Every problem of the object as it is, with suggestions."""
+    def problems(self, data: Any, *, brief: bool = False) -> list[Problem]:
+        """Every problem of the object as it is, with suggestions unless `brief`."""
         failures = self._rules.failures(data)
+        if brief:
+            return read_failures(failures)
         return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
 
     def with_computed(
