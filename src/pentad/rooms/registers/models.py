@@ -135,6 +135,8 @@ class Schema(_Entity):
     changes: int
     created_at: float
     updated_at: float
+    warnings: tuple[dict[str, Any], ...] = ()
+    """Likely mistakes, in the answer to a change; not stored."""
 
     def wire(self) -> dict[str, Any]:
         """Every field of a schema, including empty ones."""

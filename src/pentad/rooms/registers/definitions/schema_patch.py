@@ -1,7 +1,7 @@
 """A schema patch: a list of operations on the properties of a schema, which brings its own data migration.
 
-`add`, `change`, `rename` and `drop` name a property, or a JSON pointer for one inside another (`/address/city`); `reorder`
-lists names. The result is the changed body and the migration steps that make stored objects follow. Pure.
+`add`, `change`, `rename` and `drop` name a property, or a JSON pointer for one inside another (`/address/city`);
+`reorder` lists names. The result is the changed body and the migration steps that make stored objects follow. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,9 @@ class _Operation:
         for name in sorted(needed - self._entry.keys()):
             raise self._error(f"({kind}) needs {name!r}")
         for name in sorted(self._entry.keys() - needed - more - {"op"}):
-            raise self._error(f"({kind}) has no member {name[:80]!r}. {did_you_mean(name, needed | more)}".strip())
+            raise self._error(
+                f"({kind}) has no member {name[:80]!r}. {did_you_mean(name, needed | more) or ''}".strip()
+            )
         if kind != "reorder":
             self._find_owner()
         getattr(self, f"_{kind}")()
