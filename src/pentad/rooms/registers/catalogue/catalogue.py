@@ -310,11 +310,9 @@ class Catalogue:
         """What taking back a change would do; changes nothing."""
         return await self._plan(caller, ref, partial(_undoing, version))
 
-    async def schema_history(
-        self, caller: Caller, ref: Ref, limit: int = 20, before: int | None = None
-    ) -> list[dict[str, Any]]:
+    async def schema_history(self, caller: Caller, ref: Ref, limit: int = 20, offset: int = 0) -> Page[dict[str, Any]]:
         """The changes of a schema, newest first, for callers who may define it."""
-        return await self._with_schema(caller, ref, lambda rows, now: schema_history.history(rows, now, limit, before))
+        return await self._with_schema(caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset))
 
     async def schema_diff(self, caller: Caller, ref: Ref, a: int, b: int | None = None) -> dict[str, Any]:
         """The difference between two versions of a schema, or one and now."""

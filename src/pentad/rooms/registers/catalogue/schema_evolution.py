@@ -350,9 +350,7 @@ def _needs_confirm(rows: Rows, schema: Schema, hidden: Hidden) -> bool:
 
 def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:
     """The unique keys and long texts that no index guards yet, or that the migration writes to."""
-    touched = {
-        step.to if step.kind == "rename" else step.property.strip("/").partition("/")[0] for step in change.touched
-    }
+    touched = set(touched_names(change.touched))
     keys = [key for key in new.unique if key not in old.unique or not touched.isdisjoint(path[0] for path in key.paths)]
     return keys, [path for path in new.texts if path not in old.texts or path[0] in touched]
 

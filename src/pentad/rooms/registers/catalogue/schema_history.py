@@ -21,7 +21,7 @@ from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.rooms.registers.definitions.json_diff import Difference, differences
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
 from pentad.rooms.registers.definitions.schema_patch import touched_names
-from pentad.rooms.registers.models import Caller, Schema, StoredObject
+from pentad.rooms.registers.models import Caller, Page, Schema, StoredObject
 from pentad.rooms.registers.objects.change_log import ERASED
 
 Action = Literal["create", "update", "patch", "undo", "parent"]
@@ -82,17 +82,17 @@ def record(
     )  # fmt: skip
 
 
-def history(rows: Rows, current: Schema, limit: int, before: int | None = None) -> list[dict[str, Any]]:
-    """The changes of a schema, newest first, each with what it changed; `before` is a version to continue from."""
-    newest = current.changes + 1 if before is None else before
-    sql = f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? AND version < ? ORDER BY version DESC LIMIT ?"  # noqa: S608  own columns
-    found = [_version(row) for row in rows.all(sql, current.id, newest, limit)]
+def history(rows: Rows, current: Schema, limit: int, offset: int) -> Page[dict[str, Any]]:
+    """The changes of a schema, newest first, each with what it changed."""
+    sql = f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? ORDER BY version DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
+    found = [_version(row) for row in rows.all(sql, current.id, limit, offset)]
+    total = int(rows.value("SELECT count(*) FROM schema_changes WHERE schema = ?", current.id))
     wires: list[dict[str, Any]] = []
     for one in found:
         new = at_version(rows, current, one.version)
         old = None if one.before is None else _schema(current, one.before, one.version - 1, one.since)
         wires.append(one.wire([] if new is None or old is None else schema_differences(old, new)))
-    return wires
+    return Page(wires, total, limit, offset)
 
 
 def at_version(rows: Rows, current: Schema, version: int) -> Schema | None:

@@ -55,6 +55,64 @@ class SchemaAnswer(SchemaData):
     version: str
 
 
+class SchemaPatchData(BaseModel):
+    """Operations on the properties of a schema; stored objects follow."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=500,
+        description='add, change, rename, drop, reorder: {"op": "rename", "property": "fee", "to": "amount"}.',
+    )
+    migration: list[dict[str, Any]] | None = Field(None, description="More steps, after those of the operations.")
+    confirm: str | None = Field(None, max_length=100, description="The token of an answer that asked for it.")
+    reason: str | None = Field(None, max_length=2000, description="Why, for the history.")
+
+
+class SchemaPlanData(BaseModel):
+    """A patch, or the version of a change to take back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
+    migration: list[dict[str, Any]] | None = None
+    undo: int | None = Field(None, ge=1, lt=2**53)
+
+
+class SchemaUndoData(BaseModel):
+    """Which change of a schema to take back; by default the newest."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int | None = Field(None, ge=1, lt=2**53)
+    confirm: str | None = Field(None, max_length=100)
+    reason: str | None = Field(None, max_length=2000)
+
+
+class SchemaReportAnswer(Open):
+    """What a change of a schema would do."""
+
+    total: int = Field(description="The objects that were looked at.")
+    failing: int = Field(description="Those that would not fit.")
+    counts: dict[str, int] = Field(description="How many objects break which rule.")
+    samples: dict[str, list[dict[str, Any]]]
+    migration: list[dict[str, Any]] = Field(description="Steps that would help.")
+    failing_after_migration: int
+    complete: bool = Field(description="False if there may be objects you cannot read.")
+    confirm: str | None = Field(None, description="The token to send if something would be lost.")
+
+
+class SchemaDiffAnswer(BaseModel):
+    """The difference between two versions of a schema."""
+
+    id: int
+    from_: int = Field(alias="from")
+    to: int
+    patch: list[dict[str, Any]]
+    changes: list[str]
+
+
 class ObjectData(Open):
     """An object's business properties."""
 
