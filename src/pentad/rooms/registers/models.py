@@ -365,6 +365,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     uuid: str | None
     version: int | None
     error: dict[str, Any] | None = None
+    undeclared: tuple[str, ...] = ()
+    """Properties that were stored although the schema does not declare them."""
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):

@@ -2,7 +2,7 @@
 property has. They are reported when a schema is saved, with the nearest known name, and never refused.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +46,7 @@ def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:
     return [problem_json(one) for one in found[:MOST_WARNINGS]]
 
 
-def undeclared_warnings(names: Mapping[str, int] | list[str], known: Collection[str]) -> list[dict[str, Any]]:
+def undeclared_warnings(names: Mapping[str, int] | Sequence[str], known: Collection[str]) -> list[dict[str, Any]]:
     """Warnings about properties that were stored although the schema does not declare them.
 
     With a mapping, each warning says in how many `rows` the name occurs. `known` are the names to suggest.

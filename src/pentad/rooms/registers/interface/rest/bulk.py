@@ -34,7 +34,7 @@ async def _run(request: RestRequest, pair: Pair, operations: list[Operation], at
     outcomes = await request.registers.objects.bulk(
         request.caller, pair, operations, atomic=atomic, idempotency_key=request.idempotency_key
     )
-    return json_response(present_outcomes(outcomes))
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
 async def bulk(request: RestRequest) -> Response:

@@ -187,6 +187,7 @@ def _migration(data: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any
 async def preflight_schema(request: RestRequest) -> Response:
     """Check a change of a schema against the stored objects, without making it."""
     data, migration = _migration(await request.object())
+    _confirm(data)
     catalogue = request.registers.catalogue
     merge = request.flag("merge")
     report = await catalogue.preflight(request.caller, request.path("id"), data, merge=merge, migration=migration)
