@@ -111,6 +111,8 @@ class Platform:
     """The URL the operator set, if any: it also works from other machines."""
     protected: bool = True
     """Whether callers have to log in."""
+    issues_tokens: bool = False
+    """Whether this server is its own authorization server."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _no_health
     """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
@@ -269,6 +271,8 @@ class Parameter:
     name: str
     description: str
     type: str = "string"
+    """A type of JSON. An `object` stands for any number of parameters: `_order[field]` for `_order[price]=desc` and so
+    on, a plain name for parameters of any name."""
     place: Literal["query", "header"] = "query"
     required: bool = False
     minimum: int | None = None

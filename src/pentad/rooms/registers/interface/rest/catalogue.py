@@ -6,6 +6,8 @@ from typing import Any, Final, cast
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
+from pentad.openapi import security_schemes
+from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface.rest.models import (
     NOTHING,
@@ -105,7 +107,11 @@ async def list_register_schemas(request: RestRequest) -> Response:
 async def describe_register(request: RestRequest) -> Response:
     """Describe a register's objects as OpenAPI 3.1."""
     register, pairs = await _pairs(request)
-    return json_response(register_document(register, [pair.schema for pair in pairs]))
+    platform = request.registers.platform
+    schemes: dict[str, Any] = {}
+    if platform.protected:
+        schemes = security_schemes(platform.site, [ROOM], issues_tokens=platform.issues_tokens)
+    return json_response(register_document(register, pairs, request.http.app.routes, platform.site, schemes))
 
 
 async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:

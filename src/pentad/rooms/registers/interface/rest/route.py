@@ -130,7 +130,11 @@ class RestRoute:
     def undeclared(self, request: Request) -> list[str]:
         """The query parameters of a request that this route does not know."""
         declared = self.declared
-        return [name for name in request.query_params if name not in declared and f"_{name}" not in declared]
+        return [
+            name
+            for name in request.query_params
+            if (plain := name.partition("[")[0]) not in declared and f"_{plain}" not in declared
+        ]
 
     @property
     def declared(self) -> list[str]:
