@@ -9,9 +9,9 @@ from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.catalogue import respond, version_of
 from pentad.rooms.registers.interface.rest.models import (
-    PageAnswer,
     SchemaAnswer,
     SchemaDiffAnswer,
+    SchemaHistoryAnswer,
     SchemaPatchData,
     SchemaPlanData,
     SchemaReportAnswer,
@@ -93,9 +93,39 @@ async def _options(request: RestRequest, confirm: str | None) -> dict[str, Any]:
 
 
 ROUTES: Final = (
-    RestRoute("POST", f"{_HERE}/patch", "schemas", patch_schema, [IF_MATCH], SchemaPatchData, SchemaAnswer),
-    RestRoute("POST", f"{_HERE}/plan", "schemas", plan_schema, (), SchemaPlanData, SchemaReportAnswer),
-    RestRoute("GET", f"{_HERE}/history", "schemas", schema_history, PAGING, answer=PageAnswer),
-    RestRoute("GET", f"{_HERE}/diff", "schemas", compare_schema, _VERSIONS, answer=SchemaDiffAnswer),
-    RestRoute("POST", f"{_HERE}/undo", "schemas", undo_schema, [IF_MATCH], SchemaUndoData, SchemaAnswer),
+    RestRoute(
+        "POST",
+        f"{_HERE}/patch",
+        "schemas",
+        patch_schema,
+        [IF_MATCH],
+        body=SchemaPatchData,
+        answer=SchemaAnswer,
+        own=True,
+        etag=True,
+    ),
+    RestRoute(
+        "POST",
+        f"{_HERE}/plan",
+        "schemas",
+        plan_schema,
+        body=SchemaPlanData,
+        answer=SchemaReportAnswer,
+        own=True,
+        reads=True,
+    ),
+    RestRoute("GET", f"{_HERE}/history", "schemas", schema_history, PAGING, answer=SchemaHistoryAnswer, own=True),
+    RestRoute("GET", f"{_HERE}/diff", "schemas", compare_schema, _VERSIONS, answer=SchemaDiffAnswer, own=True),
+    RestRoute(
+        "POST",
+        f"{_HERE}/undo",
+        "schemas",
+        undo_schema,
+        [IF_MATCH],
+        body=SchemaUndoData,
+        answer=SchemaAnswer,
+        own=True,
+        etag=True,
+        body_required=False,
+    ),
 )
