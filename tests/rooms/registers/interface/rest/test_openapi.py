@@ -256,7 +256,9 @@ async def walk(site: Site) -> None:
     """Call every operation with success."""
 
     async def go(method: str, path: str, body: Any = None, **headers: str) -> Any:
-        reply = await site.send(method, f"/api{path}", body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        reply = await site.send(
+            method, f"/api{path}", body, headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
         assert reply.status < 300, (method, path, reply.body)
         return reply.json if reply.headers.get("content-type") == "application/json" else reply.body
 
@@ -276,7 +278,9 @@ async def walk(site: Site) -> None:
     item = f"{pair}/{made['id']}"
     await go("PUT", item, {"name": "Bob", "height": 4})
     await go("PATCH", item, {"height": 5})
-    await go("PATCH", item, [{"op": "replace", "path": "/height", "value": 6}], content_type="application/json-patch+json")
+    await go(
+        "PATCH", item, [{"op": "replace", "path": "/height", "value": 6}], content_type="application/json-patch+json"
+    )
     await go("POST", item, {"height": 7})
     for path in (item, f"{item}?_empty=true", f"{item}?_fields=name", f"{item}?_unset=id,@self", f"{item}/can-delete"):
         await go("GET", path)
@@ -300,7 +304,9 @@ async def walk(site: Site) -> None:
     await go("GET", f"{item}/files/a.txt")
     await go("DELETE", f"{item}/files/a.txt")
     bulk = f"/bulk/{register['id']}/{schema['id']}"
-    await go("POST", bulk, {"operations": [{"data": {"name": "Eve"}}, {"id": "x", "action": "delete"}], "atomic": False})
+    await go(
+        "POST", bulk, {"operations": [{"data": {"name": "Eve"}}, {"id": "x", "action": "delete"}], "atomic": False}
+    )
     saved = await go("POST", f"{bulk}/save", {"objects": [{"name": "Fay"}]})
     await go("POST", f"{bulk}/validate", {"objects": [{"name": "Fay"}, {"name": 5}]})
     await go("POST", f"{bulk}/delete", {"uuids": [saved["results"][0]["id"]]})
