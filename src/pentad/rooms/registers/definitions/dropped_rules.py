@@ -1,7 +1,8 @@
 """What a changed schema no longer says: rules that were removed or switched off, and properties that are gone.
 
-A rule with another value is a change, not a loss: `maximum` 10 that becomes 20, an `enum` with one more value. The
-definitions alone decide, so the answer says nothing about stored objects.
+A rule with another value is a change, not a loss: `maximum` 10 that becomes 20, an `enum` with one more value. Who may
+read and write the whole schema changes only if a caller names `authorization`, so it is not a rule in this sense; that
+of a property is. The definitions alone decide, so the answer says nothing about stored objects.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,7 +70,7 @@ def _of_node(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> Iter
         if keyword in _RULES and _is_rule(keyword, value) and not _is_rule(keyword, new.get(keyword)):
             yield (*path, keyword)
     rights = as_mapping(new.get("authorization"))
-    for right in as_mapping(old.get("authorization")):
+    for right in as_mapping(old.get("authorization")) if path else ():
         if right not in rights:
             yield (*path, "authorization", right)
     if items := as_mapping(old.get("items")):
