@@ -136,6 +136,8 @@ class Schema(_Entity):
     changes: int
     created_at: float
     updated_at: float
+    warnings: tuple[dict[str, Any], ...] = ()
+    """Likely mistakes, in the answer to a change; not stored."""
 
     def wire(self) -> dict[str, Any]:
         """Every field of a schema, including empty ones."""
@@ -370,6 +372,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     uuid: str | None
     version: int | None
     error: dict[str, Any] | None = None
+    undeclared: tuple[str, ...] = ()
+    """Properties that were stored although the schema does not declare them."""
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):

@@ -131,6 +131,21 @@ def has_objects(rows: Rows, register: int, schema: int) -> bool:
     return rows.value(sql, register, schema) is not None
 
 
+def count_pair(rows: Rows, register: int, schema: int) -> int:
+    """The number of objects of a schema in a register."""
+    sql = "SELECT count(*) FROM objects WHERE register = ? AND schema = ? AND deleted IS NULL"
+    return int(rows.value(sql, register, schema))
+
+
+def schema_has_objects(rows: Rows, schema: int) -> bool:
+    """Whether a schema has objects in any register, deleted ones too."""
+    sql = "SELECT 1 FROM objects WHERE register = ? AND schema = ? AND deleted IS NOT NULL LIMIT 1"
+    return any(
+        has_objects(rows, register.id, schema) or rows.value(sql, register.id, schema) is not None
+        for register in all_registers(rows)
+    )
+
+
 def organisations_of(rows: Rows, schema: int) -> set[str]:
     """The organisations that own objects of a schema."""
     sql = "SELECT DISTINCT organisation FROM objects WHERE schema = ? AND deleted IS NULL"

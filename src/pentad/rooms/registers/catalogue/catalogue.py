@@ -7,7 +7,7 @@ a wrong object in. Changes of schemas come one after the other, and writes of ob
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -21,7 +21,7 @@ from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import Right, read_block
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.catalogue import entries
+from pentad.rooms.registers.catalogue import entries, schema_history
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, target
 from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
 from pentad.rooms.registers.catalogue.entries import (
@@ -32,8 +32,9 @@ from pentad.rooms.registers.catalogue.entries import (
     refuse_filled,
     refuse_taken_uuid,
 )
-from pentad.rooms.registers.catalogue.schema_evolution import CheckedChange, SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_evolution import Breaks, CheckedChange, SchemaChange, SchemaEvolution
 from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
+from pentad.rooms.registers.confirmation import confirm_token, require_confirm
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
 from pentad.rooms.registers.objects.indexes import indexes_are_missing
 from pentad.rooms.registers.objects.pending_changes import current_time, provenance_of
@@ -45,10 +46,14 @@ from pentad.rooms.registers.store import Ref
 from pentad.search.index import SearchIndex
 
 if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.evolution import EvolutionReport
 
 E = TypeVar("E", Register, Schema)
 T = TypeVar("T")
+
+ChangeOf = Callable[[Rows, Schema], SchemaChange]
+"""What somebody asks of a schema, worked out for the schema as it is."""
 
 CHANNEL: Final = "registers.catalogue"
 _FRESH_SECONDS: Final = 10.0
@@ -80,6 +85,7 @@ class Catalogue:
         self._evolution = SchemaEvolution(database.dialect, self.definitions, self.vectors)
         self._indexes = SchemaIndexes(database, self.definitions)
         self._checks = DefinitionChecks(access, self.definitions)
+        self._breaks: list[Breaks] = [self._broken_references]
         self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
         self._epoch = 0
         self._read_at = 0.0
@@ -144,9 +150,19 @@ class Catalogue:
         return await self._write(create)
 
     async def update_register(
-        self, caller: Caller, ref: Ref, data: Mapping[str, Any], *, if_version: str | None = None, merge: bool = False
+        self,
+        caller: Caller,
+        ref: Ref,
+        data: Mapping[str, Any],
+        *,
+        if_version: str | None = None,
+        merge: bool = False,
+        confirm: str | None = None,
     ) -> Register:
-        """Set the given fields; the others stay. With `merge`, merge objects among them member by member."""
+        """Set the given fields; the others stay. With `merge`, merge objects among them and add to `schemas`.
+
+        ConfirmNeeded if a schema with objects would be detached and `confirm` is not the token of this change.
+        """
         fields = entries.check_fields("register", data)
         now = current_time(self._clock)
 
@@ -157,9 +173,8 @@ class Catalogue:
             entries.check_version(current, if_version)
             proposed = entries.apply_fields(current, fields, merge=merge)
             proposed = self._checks.with_slug_and_organisation(tx, caller, "register", proposed, current, data)
-            if fields.get("schemas") is not None:
-                unseen = set(current.schemas).difference(view.with_visible_schemas(current).schemas)
-                proposed = replace(proposed, schemas=(*_schema_ids(view, fields["schemas"]), *sorted(unseen)))
+            proposed = replace(proposed, schemas=_changed_schemas(view, current, fields, merge=merge))
+            self._confirm_detached(tx, caller, current, proposed, confirm)
             if proposed == current:
                 return view.with_visible_schemas(current)
             read_block(proposed.body.get("authorization"), "authorization")
@@ -171,6 +186,25 @@ class Catalogue:
             return view.with_visible_schemas(self._changed(tx, proposed, current))
 
         return await self._write(update)
+
+    def _confirm_detached(
+        self, rows: Rows, caller: Caller, current: Register, proposed: Register, confirm: str | None
+    ) -> None:
+        """ConfirmNeeded if schemas with objects leave the register; how many objects is for administrators only."""
+        gone = [key for key in current.schemas if key not in proposed.schemas]
+        if not gone:
+            return
+        free, report = self._access.is_free(caller), list[dict[str, Any]]()
+        for schema in filter(None, (store.find_schema(rows, key) for key in gone)):
+            count = store.count_pair(rows, current.id, schema.id) if free else None
+            if count != 0:
+                report.append({"schema": schema.slug, "id": schema.id, **({} if count is None else {"objects": count})})
+        if report:
+            names = ", ".join(
+                f"{one['schema']!r}" + (f" with {one['objects']} objects" if "objects" in one else "") for one in report
+            )
+            token = confirm_token("register", current.id, current.version, gone)
+            require_confirm(confirm, token, f"from the register the schemas {names}", {"detached": report})
 
     async def delete_register(
         self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
@@ -215,8 +249,7 @@ class Catalogue:
             schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
             self._checks.refuse_unseen(tx, caller, schema, ())
             schema = store.insert_schema(tx, schema)
-            self._evolution.begin(tx, schema)
-            return self._changed(tx, schema)
+            return self._changed(tx, self._evolution.begin(tx, caller, schema))
 
         async with self._changing:
             schema = await self._change_schemas(create)
@@ -232,62 +265,38 @@ class Catalogue:
         if_version: str | None = None,
         merge: bool = False,
         migration: Sequence[Mapping[str, Any]] | None = None,
+        confirm: str | None = None,
     ) -> Schema:
-        """Set the given fields; Conflict if stored objects would no longer fit, unless `migration` makes them fit."""
-        fields = entries.check_fields("schema", data)
-        now = current_time(self._clock)
+        """Set the given fields; Conflict if stored objects would no longer fit, unless `migration` makes them fit.
 
-        def propose(rows: Rows) -> tuple[Schema, Schema]:
-            """The schema as it is, and as it would be."""
-            current = self.schema_in(rows, caller, ref)
-            self._access.check_define(caller, current)
-            entries.check_version(current, if_version)
-            proposed = entries.apply_fields(current, fields, merge=merge)
-            proposed = self._checks.with_slug_and_organisation(rows, caller, "schema", proposed, current, data)
-            if proposed == current:
-                return current, current
-            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
-            if proposed.version == current.version:
-                proposed = replace(proposed, version=entries.next_version(current.version))
-            return current, replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+        ConfirmNeeded if values or rules would be lost and `confirm` is not the token of this change.
+        """
+        return await self._change_schema(caller, ref, self._update(caller, data, merge, migration), if_version, confirm)
 
-        def check(rows: Rows) -> CheckedChange | Schema:
-            current, proposed = propose(rows)
-            if proposed is current:
-                return current
-            hidden = hidden_in(self._access, caller, self.pairs_in(rows, current))
-            allow = self._checks.guard(rows, caller)
-            return self._evolution.check(rows, current, proposed, migration, hidden, allow)
-
-        def update(tx: Transaction, checked: CheckedChange) -> Schema:
-            current, proposed = propose(tx)
-            if (current, proposed) != (checked.current, checked.proposed):
-                raise StaleDefinition
-            hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
-            allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
-            self._evolution.apply(tx, caller, checked, migration, now, hidden, allow, seen)
-            return self._changed(tx, proposed, current)
-
-        async with self._changing:
-            while True:
-                checked = await self._database.read(check)
-                if isinstance(checked, Schema):
-                    return checked
-                try:
-                    return await self._make_change(checked, update)
-                except StaleDefinition:
-                    continue
-
-    async def _make_change(
-        self, checked: CheckedChange, update: Callable[[Transaction, CheckedChange], Schema]
+    async def patch_schema(
+        self,
+        caller: Caller,
+        ref: Ref,
+        operations: Sequence[Any],
+        *,
+        if_version: str | None = None,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+        confirm: str | None = None,
     ) -> Schema:
-        """Make a change that was checked, and give the schema its indexes."""
-        try:
-            if checked.indexes is not None:
-                await self._indexes.add(checked.current.id, checked.indexes, discreet=checked.discreet)
-            return await self._change_schemas(lambda tx: update(tx, checked))
-        finally:
-            await self._indexes.finish()
+        """Carry out operations on the properties; stored objects follow. Refused as `update_schema` is."""
+        return await self._change_schema(caller, ref, _patching(operations, migration), if_version, confirm)
+
+    async def undo_schema(
+        self,
+        caller: Caller,
+        ref: Ref,
+        version: int | None = None,
+        *,
+        if_version: str | None = None,
+        confirm: str | None = None,
+    ) -> Schema:
+        """Take back a change, by default the newest, with what it did to objects. Refused as `update_schema` is."""
+        return await self._change_schema(caller, ref, partial(_undoing, version), if_version, confirm)
 
     async def preflight(
         self,
@@ -298,19 +307,158 @@ class Catalogue:
         merge: bool = False,
         migration: Sequence[Mapping[str, Any]] | None = None,
     ) -> "EvolutionReport":
-        """What an update of a schema would mean for the stored objects; changes nothing."""
-        fields = entries.check_fields("schema", data)
+        """What an update of a schema would do; changes nothing."""
+        return await self._plan(caller, ref, self._update(caller, data, merge, migration))
 
+    async def plan_schema(
+        self,
+        caller: Caller,
+        ref: Ref,
+        operations: Sequence[Any],
+        *,
+        migration: Sequence[Mapping[str, Any]] | None = None,
+    ) -> "EvolutionReport":
+        """What a patch of a schema would do; changes nothing."""
+        return await self._plan(caller, ref, _patching(operations, migration))
+
+    async def plan_undo(self, caller: Caller, ref: Ref, version: int | None = None) -> "EvolutionReport":
+        """What taking back a change would do; changes nothing."""
+        return await self._plan(caller, ref, partial(_undoing, version))
+
+    async def schema_history(self, caller: Caller, ref: Ref, limit: int = 20, offset: int = 0) -> Page[dict[str, Any]]:
+        """The changes of a schema, newest first, for callers who may define it."""
+        return await self._with_schema(caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset))
+
+    async def schema_diff(self, caller: Caller, ref: Ref, a: int, b: int | None = None) -> dict[str, Any]:
+        """The difference between two versions of a schema, or one and now."""
+        return await self._with_schema(caller, ref, lambda rows, now: schema_history.schema_diff(rows, now, a, b))
+
+    async def schema_as_of(
+        self, caller: Caller, ref: Ref, *, at: float | None = None, version: int | None = None
+    ) -> Schema:
+        """A schema as it was at a time, or at one of its versions."""
+
+        def look(rows: Rows, now: Schema) -> Schema:
+            if version is not None:
+                return schema_history.version_of(rows, now, version)
+            return now if at is None else schema_history.at_time(rows, now, at)
+
+        return await self._with_schema(caller, ref, look)
+
+    def _broken_references(
+        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+    ) -> Iterator[dict[str, Any]]:
+        """References of other schemas to properties that are gone (`inversedBy`), and schemas composed of this one."""
+        gone = old.properties.keys() - new.properties.keys()
+        for other in store.all_schemas(rows) if gone else ():
+            if other.id == schema.id or not self._access.sees(caller, other):
+                continue
+            for one in self.definitions.of(rows, other).references:
+                found = target(rows, one.target, other.organisation) if one.inversed_by in gone else None
+                if found is not None and found.id == schema.id:
+                    because = f"{'.'.join(one.path)} is filled from {one.inversed_by!r}, which would be gone"
+                    yield {"kind": "schema", "id": other.id, "title": other.title, "because": because}
+
+    def name_broken(self, breaks: Breaks) -> None:
+        """Let plans of schema changes name what would no longer work."""
+        self._breaks.append(breaks)
+
+    async def _change_schema(
+        self, caller: Caller, ref: Ref, change_of: ChangeOf, if_version: str | None, confirm: str | None
+    ) -> Schema:
+        """Change a schema, in whichever way it was asked for: check, then lock, then change."""
+        now = current_time(self._clock)
+
+        def propose(rows: Rows) -> SchemaChange:
+            current = self.schema_in(rows, caller, ref)
+            self._access.check_define(caller, current)
+            entries.check_version(current, if_version)
+            wanted = change_of(rows, current)
+            proposed = wanted.proposed
+            if proposed == current and not wanted.migrates:
+                return wanted
+            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
+            if proposed.version == current.version:
+                proposed = replace(proposed, version=entries.next_version(current.version))
+            changed = replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            return replace(wanted, proposed=changed)
+
+        def check(rows: Rows) -> CheckedChange | Schema:
+            wanted = propose(rows)
+            if wanted.proposed == wanted.current:
+                return replace(wanted.current, warnings=wanted.warnings)
+            hidden = hidden_in(self._access, caller, self.pairs_in(rows, wanted.current))
+            return self._evolution.check(rows, wanted, hidden, self._checks.guard(rows, caller), confirm)
+
+        def change(tx: Transaction, checked: CheckedChange) -> Schema:
+            wanted = propose(tx)
+            if (wanted.current, wanted.proposed) != (checked.current, checked.proposed):
+                raise StaleDefinition
+            hidden = hidden_in(self._access, caller, self.pairs_in(tx, wanted.current))
+            allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
+            done = self._evolution.apply(tx, caller, wanted, checked, now, hidden, allow, seen, confirm)
+            return self._changed(tx, done, wanted.current)
+
+        async with self._changing:
+            while True:
+                checked = await self._database.read(check)
+                if isinstance(checked, Schema):
+                    return checked
+                try:
+                    return await self._make_change(checked, change)
+                except StaleDefinition:
+                    continue
+
+    async def _make_change(
+        self, checked: CheckedChange, change: Callable[[Transaction, CheckedChange], Schema]
+    ) -> Schema:
+        """Make a change that was checked, and give the schema its indexes."""
+        try:
+            if checked.indexes is not None:
+                await self._indexes.add(checked.current.id, checked.indexes, discreet=checked.discreet)
+            return await self._change_schemas(lambda tx: change(tx, checked))
+        finally:
+            await self._indexes.finish()
+
+    async def _plan(self, caller: Caller, ref: Ref, change_of: ChangeOf) -> "EvolutionReport":
         def look(rows: Rows) -> "EvolutionReport":
             current = self.schema_in(rows, caller, ref)
             self._access.check_define(caller, current)
-            proposed = entries.apply_fields(current, fields, merge=merge)
-            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
+            change = change_of(rows, current)
+            self._checks.refuse_unseen(rows, caller, change.proposed, composed(current))
             hidden = hidden_in(self._access, caller, self.pairs_in(rows))
             allow = self._checks.guard(rows, caller)
-            return self._evolution.report(rows, current, proposed, migration, hidden, allow)
+            return self._evolution.report(rows, caller, change, hidden, allow, self._breaks)
 
         return await self._database.read(look)
+
+    def _update(
+        self, caller: Caller, data: Mapping[str, Any], merge: bool, migration: Sequence[Mapping[str, Any]] | None
+    ) -> ChangeOf:
+        """An update: the given fields, merged with those there are or instead of them."""
+        fields = entries.check_fields("schema", data)
+
+        def change(rows: Rows, current: Schema) -> SchemaChange:
+            from pentad.rooms.registers.definitions.migration import read_steps
+
+            proposed = entries.apply_fields(current, fields, merge=merge)
+            proposed = self._checks.with_slug_and_organisation(rows, caller, "schema", proposed, current, data)
+            steps = read_steps(migration or ())
+            details = {"migration": [step.as_json() for step in steps]}
+            warnings = entries.kept_required(current, proposed, fields) if merge else ()
+            return SchemaChange(current, proposed, steps, "update", details, warnings=warnings)
+
+        return change
+
+    async def _with_schema(self, caller: Caller, ref: Ref, look: Callable[[Rows, Schema], T]) -> T:
+        """Look into the past of a schema that the caller may define: it may have been another's to see."""
+
+        def read(rows: Rows) -> T:
+            current = self.schema_in(rows, caller, ref)
+            self._access.check_define(caller, current)
+            return look(rows, current)
+
+        return await self._database.read(read)
 
     async def delete_schema(
         self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
@@ -364,7 +512,9 @@ class Catalogue:
                 return []
             by_pair = Counter(pair_of(one.register, one.schema).label for one in found)
             uuids = [one.uuid for one in found]
-            agree_to_purge(confirm, uuids, f"of {kind} {entity.slug!r}", {"deleted": len(uuids), "by_pair": by_pair})
+            agree_to_purge(
+                confirm, uuids, f"of {kind} {entity.slug!r}", {"deleted": len(uuids), "by_pair": dict(by_pair)}
+            )
             return uuids
 
         await self.purge(caller, await self._database.read(look))
@@ -529,6 +679,48 @@ def _means_the_same(place: tuple[str, Ref, Ref], pair: Pair) -> bool:
     organisation, *refs = place
     own = pair.register.organisation == pair.schema.organisation == organisation
     return own or all(store.is_id_or_uuid(ref) for ref in refs)
+
+
+def _changed_schemas(
+    view: CatalogueView, current: Register, fields: Mapping[str, Any], *, merge: bool
+) -> tuple[int, ...]:
+    """The schemas of a register after a change. A merge adds, `detach` removes; what the caller cannot see stays."""
+    kept = list(current.schemas)
+    if fields.get("schemas") is not None:
+        given = _schema_ids(view, fields["schemas"])
+        unseen = set(current.schemas).difference(view.with_visible_schemas(current).schemas)
+        kept = list(dict.fromkeys([*kept, *given])) if merge else [*given, *sorted(unseen)]
+    gone = _schema_ids(view, fields.get("detach") or ())
+    return tuple(key for key in kept if key not in gone)
+
+
+def _patching(operations: Sequence[Any], migration: Sequence[Mapping[str, Any]] | None) -> ChangeOf:
+    """A patch: operations on the properties, and more steps if they do not suffice."""
+
+    def change(_rows: Rows, current: Schema) -> SchemaChange:
+        from pentad.rooms.registers.definitions.migration import read_steps
+        from pentad.rooms.registers.definitions.schema_patch import apply_operations
+
+        patch = apply_operations(current.body, operations)
+        steps = [*patch.steps, *read_steps(migration or ())]
+        details = {"operations": list(operations), "migration": [step.as_json() for step in steps]}
+        return SchemaChange(current, replace(current, body=patch.body), steps, "patch", details)
+
+    return change
+
+
+def _undoing(version: int | None, rows: Rows, current: Schema) -> SchemaChange:
+    """The way back from a change. Slug, owner and organisation are not part of a definition, so they stay."""
+    undo = schema_history.Undo(rows, current, version)
+    own = {name: current.body[name] for name in ("owner", "organisation") if name in current.body}
+    earlier = undo.earlier
+    proposed = replace(current, title=earlier.title, body={**earlier.body, **own})
+    details: dict[str, Any] = {
+        "undoes": undo.taken.version,
+        "migration": [step.as_json() for step in undo.steps],
+        "restored": sorted(undo.names),
+    }
+    return SchemaChange(current, proposed, undo.steps, "undo", details, undo)
 
 
 def _schema_ids(view: CatalogueView, refs: Sequence[Any]) -> list[int]:

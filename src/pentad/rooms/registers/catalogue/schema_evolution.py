@@ -11,39 +11,93 @@ matter to them is refused in any case.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import Conflict, Forbidden, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import store as catalogue_store
+from pentad.rooms.registers.catalogue import schema_history
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
 from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
+from pentad.rooms.registers.confirmation import confirm_token, require_confirm
+from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
-from pentad.rooms.registers.objects import integrity, store
+from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.indexes import (
     IndexPlan,
+    UniqueKey,
     check_content,
     check_index_count,
     index_plan,
     indexes_are_missing,
 )
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
-from pentad.rooms.registers.objects.prepare import check_indexed_texts
+from pentad.rooms.registers.objects.prepare import check_indexed_texts, too_long_to_index
 from pentad.rooms.registers.objects.vectors import ObjectVectors
+from pentad.rooms.registers.query.models import Path
 from pentad.rooms.registers.schema_locks import lock_schemas
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-    from pentad.rooms.registers.definitions.evolution import EvolutionReport
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport, ReadableObject
     from pentad.rooms.registers.definitions.migration import MigrationStep
 
 _RESTORE_LOCK: Final = 0x50454E545258
-Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """The properties of an object that a report must not mention, or None to leave the object out; None for no limit."""
 Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[MigrationStep]"], None]
 """Refuses a change of a schema, with its migration, if the caller may not make it."""
+Breaks = Callable[[Rows, Caller, Schema, "CompiledSchema", "CompiledSchema"], Iterable[Mapping[str, Any]]]
+"""What depends on a schema and would no longer work with the new definition, as far as the caller may know of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What a change of a schema means: the definition before and after, and what happens to its objects.
+
+    `SchemaEvolution` carries it out. An `undo` takes values from the history of the objects besides running the steps.
+    """
+
+    current: Schema
+    proposed: Schema
+    steps: "Sequence[MigrationStep]" = ()
+    action: schema_history.Action = "update"
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    undo: schema_history.Undo | None = None
+    warnings: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def migrates(self) -> bool:
+        return bool(self.steps or (self.undo is not None and self.undo.names))
+
+    @property
+    def touched(self) -> "list[MigrationStep]":
+        """Steps that name every property the change may write, for the checks of rights."""
+        from pentad.rooms.registers.definitions.migration import MigrationStep
+
+        restored = () if self.undo is None else sorted(self.undo.names)
+        return [*self.steps, *(MigrationStep("drop", name) for name in restored)]
+
+    @property
+    def token(self) -> str:
+        """The token that confirms exactly this change of exactly this version."""
+        proposed = self.proposed
+        body = {name: value for name, value in proposed.body.items() if value != self.current.body.get(name)}
+        gone = sorted(name for name in self.current.body if name not in proposed.body)
+        steps = [step.as_json() for step in self.steps]
+        return confirm_token(
+            self.current.id, self.current.changes, proposed.slug, proposed.title, body, gone, steps, self.action
+        )
+
+    def migrate(self, rows: Rows, stored: StoredObject, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an object after the change."""
+        from pentad.rooms.registers.definitions.migration import migrate
+
+        if self.undo is not None:
+            return self.undo.migrate(rows, stored, data)
+        return migrate(data, self.steps) if self.steps else dict(data)
 
 
 class SchemaEvolution:
@@ -54,14 +108,17 @@ class SchemaEvolution:
         self._definitions = definitions
         self._vectors = vectors
 
-    def begin(self, tx: Transaction, schema: Schema) -> None:
-        """Check a new schema."""
+    def begin(self, tx: Transaction, caller: Caller, schema: Schema) -> Schema:
+        """Check a new schema and begin its history; returns it with warnings."""
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
+        from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
         definition = self._definitions.try_out(tx, schema)
         check_before_saving(definition)
         check_index_count(definition)
+        schema_history.record(tx, caller, None, schema, "create", {})
         begin_indexing(tx, [schema.id])
+        return replace(schema, warnings=tuple(schema_warnings(definition)))
 
     def complete_restored(self, tx: Transaction) -> None:
         """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
@@ -84,54 +141,75 @@ class SchemaEvolution:
             catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
-        self, rows: Rows, current: Schema, proposed: Schema, migration: Migration, hidden: Hidden, allow: Allow
+        self, rows: Rows, caller: Caller, change: SchemaChange, hidden: Hidden, allow: Allow, breaks: Iterable[Breaks]
     ) -> "EvolutionReport":
-        """What a change would mean for the stored objects, after the migration if there is one."""
-        steps, new = _steps(migration), self._definitions.try_out(rows, proposed)
-        allow(current, self._definitions.of(rows, current), proposed, new, steps)
-        return _preflight(store.stream_objects(rows, proposed.id), new, steps, hidden, _Skipped())
+        """What a change would mean: for the stored objects, for indexes, and for what depends on the schema."""
+        from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
+
+        current, proposed = change.current, change.proposed
+        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        allow(current, old, proposed, new, change.touched)
+        report = self._preflight(rows, change, (old, new), hidden, _Skipped(), with_indexes=True)
+        made, dropped = _index_labels(index_plan(new)), _index_labels(index_plan(old))
+        report.more = {
+            "changes": [one.sentence() for one in schema_history.schema_differences(current, proposed)],
+            "indexes": {
+                name: sorted(found) for name, found in (("made", made - dropped), ("dropped", dropped - made)) if found
+            },
+            "breaks": [dict(one) for find in breaks for one in find(rows, caller, current, old, new)],
+            "warnings": [*change.warnings, *schema_warnings(new)],
+        }
+        if change.undo is not None and change.undo.kept:
+            report.more["not_restored"] = change.undo.kept
+        if report.losses() and _needs_confirm(rows, current, hidden):
+            report.more["confirm"] = change.token
+        return report
 
     def check(
-        self, rows: Rows, current: Schema, proposed: Schema, migration: Migration, hidden: Hidden, allow: Allow
+        self, rows: Rows, change: SchemaChange, hidden: Hidden, allow: Allow, confirm: str | None
     ) -> "CheckedChange":
-        """Check a change against the stored objects, before it takes its locks."""
+        """Check a change against the stored objects, before it takes its locks.
+
+        A change that would lose values or rules needs its token in `confirm`.
+        """
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
 
-        steps = _steps(migration)
+        current, proposed = change.current, change.proposed
         old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
         check_before_saving(new)
         check_index_count(new, old)
-        allow(current, old, proposed, new, steps)
-        since = store.present_moment(rows, self._dialect)
-        skipped = _Skipped()
-        _refuse_misfits(store.stream_objects(rows, current.id), proposed, (old, new), steps, hidden, skipped)
-        plan = None if steps or index_plan(old) == index_plan(new) else index_plan(new)
+        allow(current, old, proposed, new, change.touched)
+        since, skipped = store.present_moment(rows, self._dialect), _Skipped()
+        self._refuse_unfit(rows, change, (old, new), hidden, skipped, confirm)
+        plan = None if change.migrates or index_plan(old) == index_plan(new) else index_plan(new)
         return CheckedChange(current, proposed, plan, since, skipped, discreet=hidden is not None)
 
     def apply(
         self,
         tx: Transaction,
         caller: Caller,
+        change: SchemaChange,
         checked: "CheckedChange",
-        migration: Migration,
         now: float,
         hidden: Hidden,
         allow: Allow,
         seen: Callable[[Schema], bool],
-    ) -> None:
-        """Store a changed schema and everything that follows from it.
+        confirm: str | None = None,
+    ) -> Schema:
+        """Store a changed schema and everything that follows from it; returns it with warnings.
 
         A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
-        current, proposed, steps = checked.current, checked.proposed, _steps(migration)
+        from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
+
+        current, proposed = change.current, change.proposed
         users = self.dependents(tx, current)
         lock_schemas(tx, self._dialect, [current.id, *(user.id for user in users)])
         old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
-        allow(current, old, proposed, new, steps)
+        allow(current, old, proposed, new, change.touched)
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         catalogue_store.update_schema(tx, proposed)
-        newer = store.stream_objects_since(tx, self._dialect, current.id, checked.since)
-        _refuse_misfits(newer, proposed, (old, new), steps, hidden, checked.skipped)
+        self._refuse_unfit(tx, change, (old, new), hidden, checked.skipped, confirm, since=checked.since)
         users = self.dependents(tx, proposed)  # another slug may have made it the parent of others
         lock_schemas(tx, self._dialect, [user.id for user in users])
         for user in users:
@@ -143,9 +221,11 @@ class SchemaEvolution:
                 raise Conflict(
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
-        self._migrate_objects(tx, caller, proposed, (old, new), steps, now)
+        self._migrate_objects(tx, caller, change, (old, new), now)
+        schema_history.record(tx, caller, current, proposed, change.action, change.details)
         if index_plan(old) != index_plan(new):
-            self._note_indexes(tx, proposed, new, hidden, check=bool(steps))
+            self._note_indexes(tx, proposed, new, hidden, check=change.migrates)
+        return replace(proposed, warnings=(*change.warnings, *schema_warnings(new)))
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""
@@ -174,12 +254,13 @@ class SchemaEvolution:
         check_index_count(compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
-        objects = store.stream_objects(tx, user.id)
-        _refuse_misfits(objects, user, (old or compiled, compiled), [], hidden, _Skipped())
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
+        change = SchemaChange(user, changed, action="parent")
+        self._refuse_misfits(tx, change, (old or compiled, compiled), hidden, _Skipped())
         catalogue_store.update_schema(tx, changed)
         if old is not None:
-            self._migrate_objects(tx, caller, changed, (old, compiled), [], now)
+            self._migrate_objects(tx, caller, change, (old, compiled), now)
+        schema_history.record(tx, caller, user, changed, change.action, change.details)
         if old is None or index_plan(old) != index_plan(compiled):
             self._note_indexes(tx, user, compiled, hidden, check=True)
 
@@ -195,25 +276,23 @@ class SchemaEvolution:
         self,
         tx: Transaction,
         caller: Caller,
-        schema: Schema,
-        change: "tuple[CompiledSchema, CompiledSchema]",
-        steps: "list[MigrationStep]",
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
         now: float,
     ) -> None:
         """Migrate every object and index its references, words and meaning again."""
-        from pentad.rooms.registers.definitions.migration import migrate
-
-        old, new = change
+        old, new = definitions
+        schema = change.proposed
         if old.hybrid and not new.hybrid:
             self._vectors.drop(tx, schema.id)
-        if not steps and not _needs_reindexing(old, new):
+        if not change.migrates and not _needs_reindexing(old, new):
             return
-        who = provenance_of(caller)
+        who = provenance_of(caller, schema_history.plan_of(schema.id, schema.changes))
         long = index_plan(new).texts
         for portion in store.stream_objects(tx, schema.id):
             drafts: list[PendingChange] = []
             for held in portion:
-                data = migrate(held.stored.data, steps) if steps else held.stored.data
+                data = change.migrate(tx, held.stored, held.stored.data) if change.migrates else held.stored.data
                 check_indexed_texts(long, data)
                 drafts.append(_migrated(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
@@ -221,6 +300,137 @@ class SchemaEvolution:
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
             if new.hybrid:
                 self._vectors.update(tx, schema.id, drafts, old.texts if old.hybrid else None)
+
+    def _preflight(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
+        hidden: Hidden,
+        skipped: "_Skipped",
+        *,
+        since: int | None = None,
+        with_indexes: bool = False,
+    ) -> "EvolutionReport":
+        """What would not fit of what the caller may read; what it may not read is noted in `skipped`.
+
+        Looks at all objects, or at those that changed `since` a moment. `with_indexes` also checks what new indexes
+        demand; a real change leaves that to the store, which checks when it makes them.
+        """
+        from pentad.rooms.registers.definitions.evolution import DefinitionChange, ReadableObject, preflight
+
+        old, new = definitions
+
+        def objects() -> "Iterator[ReadableObject]":
+            if change.undo is not None:
+                change.undo.kept = 0
+            key = change.current.id
+            portions = store.stream_objects(rows, key)
+            if since is not None:
+                portions = store.stream_objects_since(rows, self._dialect, key, since)
+            for portion in portions:
+                for held in portion:
+                    stored = held.stored
+                    without = frozenset[str]() if hidden is None else hidden(stored)
+                    if without is None:
+                        skipped.objects = True
+                        continue
+                    data = stored.data
+                    if without:
+                        skipped.properties |= without
+                        data = {name: value for name, value in data.items() if name not in without}
+                    after = change.migrate(rows, stored, data) if change.migrates else data
+                    yield ReadableObject(stored.uuid, data, after, without, (stored.register, stored.organisation))
+
+        rules = partial(_index_rules, *_new_indexes(index_plan(old), index_plan(new), change)) if with_indexes else None
+        expected = catalogue_store.count_objects(rows, "schema", change.current.id)[0] if with_indexes else 0
+        report = preflight(DefinitionChange(old, new, change.steps), objects, store_rules=rules, expected=expected)
+        report.complete = hidden is None
+        return report
+
+    def _refuse_unfit(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
+        hidden: Hidden,
+        skipped: "_Skipped",
+        confirm: str | None,
+        *,
+        since: int | None = None,
+    ) -> None:
+        """Refuse a change that objects do not fit, or that would lose something and is not confirmed."""
+        report = self._refuse_misfits(rows, change, definitions, hidden, skipped, since=since)
+        if (losses := report.losses()) and _needs_confirm(rows, change.current, hidden):
+            require_confirm(confirm, change.token, losses, report.as_json())
+
+    def _refuse_misfits(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
+        hidden: Hidden,
+        skipped: "_Skipped",
+        *,
+        since: int | None = None,
+    ) -> "EvolutionReport":
+        """What the change does, if every object fits. Conflict if objects would not; Forbidden if the caller may not
+        know whether they fit.
+
+        A change that cannot matter to any object, such as another description, reads none.
+        """
+        from pentad.rooms.registers.definitions.evolution import DefinitionChange, EvolutionReport, cannot_affect
+
+        old, new = definitions
+        difference = DefinitionChange(old, new, change.steps)
+        same_indexes = index_plan(old) == index_plan(new)
+        harmless = same_indexes and not change.migrates and cannot_affect(old, new, None)
+        if (harmless or (new.soft and (hidden is None or same_indexes))) and not difference.moves_values:
+            report = EvolutionReport(complete=hidden is None)
+            difference.describe(report)
+            return report
+        report = self._preflight(rows, change, definitions, hidden, skipped, since=since)
+        if not new.soft:
+            _refuse_failing(change.proposed, report, migrated=change.migrates)
+        if skipped.may_matter(old, new):
+            raise Forbidden(
+                f"Some data of {change.proposed.slug!r} is not visible to you, and the change may not fit it.",
+                hint="Change only what concerns properties you can read, or ask an administrator.",
+                details={"rule": "evolution", "schema": change.proposed.id},
+            )
+        return report
+
+
+def _needs_confirm(rows: Rows, schema: Schema, hidden: Hidden) -> bool:
+    """Whether a loss has to be confirmed: not for a schema without objects.
+
+    Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
+    """
+    return hidden is not None or catalogue_store.schema_has_objects(rows, schema.id)
+
+
+def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:
+    """The unique keys and long texts that no index guards yet, or that the migration writes to."""
+    touched = set(touched_names(change.touched))
+    keys = [key for key in new.unique if key not in old.unique or not touched.isdisjoint(path[0] for path in key.paths)]
+    return keys, [path for path in new.texts if path not in old.texts or path[0] in touched]
+
+
+def _index_rules(
+    keys: Sequence[UniqueKey], texts: Sequence[Path], checked: "ReadableObject"
+) -> Iterator[tuple[str, bytes | None]]:
+    for key in keys:
+        if (claim := uniqueness.claim_digest(key, checked.scope, checked.data)) is not None:
+            yield "+".join(key.names), claim
+    for path in texts:
+        if too_long_to_index(path, checked.data):
+            yield ".".join(map(str, path)), None
+
+
+def _index_labels(plan: IndexPlan) -> set[str]:
+    """The indexes of a plan in words."""
+    unique = {f"unique {' + '.join(key.names)}" for key in plan.unique}
+    return unique | {".".join(map(str, path)) for path, _ in plan.plain}
 
 
 def _migrated(
@@ -238,12 +448,6 @@ def _migrated(
             version=old.version + 1, text=text, slug=slug, updated_at=at, schema_version=version, data=data
         )
     return PendingChange("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
-
-
-def _steps(migration: Migration) -> "list[MigrationStep]":
-    from pentad.rooms.registers.definitions.migration import read_steps
-
-    return read_steps(migration or ())
 
 
 @dataclass(slots=True)
@@ -277,65 +481,6 @@ class CheckedChange:
     skipped: _Skipped
     discreet: bool
     """Whether errors may not name objects, as the caller may not see all of them."""
-
-
-def _preflight(
-    portions: Iterable[list[ExistingObject]],
-    definition: "CompiledSchema",
-    steps: "Sequence[MigrationStep]",
-    hidden: Hidden,
-    skipped: _Skipped,
-) -> "EvolutionReport":
-    """What would not fit of what the caller may read; what it may not read is noted in `skipped`."""
-    from pentad.rooms.registers.definitions.evolution import ReadableObject, preflight
-    from pentad.rooms.registers.definitions.migration import migrate
-
-    def objects() -> "Iterator[ReadableObject]":
-        for portion in portions:
-            for held in portion:
-                without = frozenset[str]() if hidden is None else hidden(held.stored)
-                if without is None:
-                    skipped.objects = True
-                    continue
-                data = held.stored.data
-                if without:
-                    skipped.properties |= without
-                    data = {name: value for name, value in data.items() if name not in without}
-                yield ReadableObject(migrate(data, steps) if steps else data, without)
-
-    report = preflight(definition, objects())
-    report.complete = hidden is None
-    return report
-
-
-def _refuse_misfits(
-    portions: Iterable[list[ExistingObject]],
-    schema: Schema,
-    change: "tuple[CompiledSchema, CompiledSchema]",
-    steps: "Sequence[MigrationStep]",
-    hidden: Hidden,
-    skipped: _Skipped,
-) -> None:
-    """Conflict if objects would not fit; Forbidden if the caller may not know whether they fit.
-
-    A change that cannot matter to any object, such as another description, reads none.
-    """
-    from pentad.rooms.registers.definitions.evolution import cannot_affect
-
-    old, new = change
-    if new.soft and (hidden is None or index_plan(old) == index_plan(new)):
-        return
-    if not steps and cannot_affect(old, new, None) and index_plan(old) == index_plan(new):
-        return
-    report = _preflight(portions, new, steps, hidden, skipped)
-    if not new.soft:
-        _refuse_failing(schema, report, migrated=bool(steps))
-    if skipped.may_matter(old, new):
-        raise Forbidden(
-            f"Some data of {schema.slug!r} is not visible to you, and the change may not fit it.",
-            hint="Change only what concerns properties you can read, or ask an administrator.",
-            details={"rule": "evolution", "schema": schema.id},
-        )
 
 
 def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:

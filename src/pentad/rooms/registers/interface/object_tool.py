@@ -27,6 +27,7 @@ from pentad.rooms.registers.presentation import (
     query_of,
     refuse_metadata,
     visible_schema,
+    with_warnings,
     without_metadata,
     without_own_id,
 )
@@ -281,7 +282,7 @@ class ObjectActions:
         stored = await self._registers.objects.create(
             self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
         )
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _update(self, pair: Pair) -> Answer:
         given = self._given
@@ -293,7 +294,7 @@ class ObjectActions:
             if_version=given.if_version,
             idempotency_key=given.idempotency_key,
         )
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _patch(self, pair: Pair) -> Answer:
         given, objects = self._given, self._registers.objects
@@ -303,7 +304,7 @@ class ObjectActions:
             stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
         else:
             stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _delete(self, pair: Pair) -> Answer:
         given = self._given
@@ -317,7 +318,7 @@ class ObjectActions:
         outcomes = await self._registers.objects.bulk(
             self._caller, pair, given.rows(pair), atomic=given.atomic, idempotency_key=given.idempotency_key
         )
-        body = present_outcomes(outcomes)
+        body = present_outcomes(self._registers.access, self._caller, pair, outcomes)
         if given.max_tokens is None:
             return body
 
@@ -377,10 +378,12 @@ class ObjectActions:
     def _present(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
         return present(self._registers.access, self._caller, pair, stored, fields=fields)
 
-    async def _one(self, pair: Pair, stored: StoredObject) -> Answer:
-        """One object within the budget."""
+    async def _one(self, pair: Pair, stored: StoredObject, *, written: bool = False) -> Answer:
+        """One object within the budget; with warnings if it was just written."""
         fields = self._given.fields_
         wire = self._present(pair, stored, tuple(fields) if fields is not None else None)
+        if written:
+            wire = with_warnings(self._registers.access, self._caller, pair, stored, wire)
         return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
 
     def _planned(self, plan: Plan) -> Answer:

@@ -268,14 +268,19 @@ def may_exceed_index(text: str) -> bool:
 def check_indexed_texts(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
     """Raise InvalidInput if a text in an indexed property does not fit into the index."""
     for path in paths:
-        values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
-        for value in values:
-            if isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT:
-                where = "/" + "/".join(map(str, path))
-                raise InvalidInput(
-                    f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
-                    hint="Shorten it, or leave x-index, facetable and unique out of the property.",
-                    details={
-                        "problems": [{"path": where, "rule": "maxLength", "message": "is too long to be indexed"}]
-                    },
-                )
+        if too_long_to_index(path, data):
+            where = "/" + "/".join(map(str, path))
+            raise InvalidInput(
+                f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
+                hint="Shorten it, or leave x-index, facetable and unique out of the property.",
+                details={"problems": [{"path": where, "rule": "maxLength", "message": "is too long to be indexed"}]},
+            )
+
+
+def too_long_to_index(path: Path, data: Mapping[str, Any]) -> bool:
+    """Whether a text at a path does not fit into an index."""
+    values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
+    return any(
+        isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT
+        for value in values
+    )

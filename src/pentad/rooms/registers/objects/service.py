@@ -113,7 +113,7 @@ class Objects(ObjectReader):
             )
 
         def answer(steps: Sequence[WriteStep]) -> list[Outcome]:
-            return [step.outcome() for step in steps]
+            return [step.outcome(pair.definition) for step in steps]
 
         outcomes = await self._write_all(caller, pair, operations, atomic, idempotency_key, answer)
         return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # stored as plain JSON
