@@ -358,7 +358,8 @@ class ObjectActions:
     async def _restore(self, pair: Pair) -> Answer:
         if self._given.id is None and self._given.filter is not None:
             outcomes = await self._registers.objects.restore_all(self._caller, pair, self._deleted(pair))
-            return fit_lists(present_outcomes(outcomes), ("results",), self._given.max_tokens)
+            body = present_outcomes(self._registers.access, self._caller, pair, outcomes)
+            return fit_lists(body, ("results",), self._given.max_tokens)
         return await self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
 
     async def _purge(self, pair: Pair) -> Answer:

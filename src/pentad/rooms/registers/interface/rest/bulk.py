@@ -86,7 +86,8 @@ async def restore(request: RestRequest) -> Response:
     """Restore deleted objects by a filter, or all of them."""
     pair = await request.pair("delete")
     query = _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
-    return json_response(present_outcomes(await request.registers.objects.restore_all(request.caller, pair, query)))
+    outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
 def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
