@@ -15,17 +15,21 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers import store
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
 from pentad.rooms.registers.objects.indexes import (
+    MANY_INDEXES,
     MOST_INDEXES,
     IndexPlan,
     check_content,
+    count_indexes,
     index_plan,
     missing_indexes,
     obsolete_indexes,
-    schemas_over_limit,
 )
 
 _log: Final = logging.getLogger(__name__)
 
+_ADVICE: Final = (
+    "Every index slows down all writes: take unique, x-index or facetable from properties that filters seldom use."
+)
 _BEGIN: Final = "INSERT INTO index_builds (schema) VALUES (?) ON CONFLICT (schema) DO NOTHING"
 _END: Final = "DELETE FROM index_builds WHERE schema = ?"
 
@@ -76,13 +80,18 @@ class SchemaIndexes:
 
     async def open(self) -> None:
         """Finish what was interrupted, and warn of schemas that slow down every write."""
-        many = await self._database.read(lambda rows: schemas_over_limit(rows, self._dialect))
-        for schema, count in many.items():
-            _log.warning(
-                "Schema %d has %d indexes, which slows down every write. A schema may have %d: take unique, x-index or"
-                " facetable from some of its properties.",
-                schema, count, MOST_INDEXES,
-            )  # fmt: skip
+        counts = await self._database.read(lambda rows: count_indexes(rows, self._dialect))
+        for schema, count in sorted(counts.items()):
+            if count > MOST_INDEXES:
+                _log.warning(
+                    "Schema %d has %d indexes, and %d is the most for new ones. %s",
+                    schema,
+                    count,
+                    MOST_INDEXES,
+                    _ADVICE,
+                )
+        if counts.total() > MANY_INDEXES:
+            _log.warning("The schemas have %d indexes together. %s", counts.total(), _ADVICE)
         await self.finish()
 
     def _statements(self, rows: Rows, key: int) -> list[str]:

@@ -260,12 +260,11 @@ def _assign_ids(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) 
 
 def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange]) -> None:
     gone = [
-        (pending.after.uuid,)
+        pending.after.uuid
         for pending in pending_changes
         if pending.before is not None and pending.references is not None
     ]
-    if gone:
-        tx.run_many("DELETE FROM object_references WHERE source = ?", gone)
+    _delete_references(tx, gone)
     made = [
         (pending.after.uuid, reference.path, reference.target, pending.after.schema)
         for pending in pending_changes
@@ -274,6 +273,11 @@ def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange])
     ]
     if made:
         tx.run_many("INSERT INTO object_references (source, path, target, schema) VALUES (?, ?, ?, ?)", made)
+
+
+def _delete_references(tx: Transaction, sources: Sequence[str]) -> None:
+    for part in chunks(sources):
+        tx.run(f"DELETE FROM object_references WHERE source IN ({marks(len(part))})", *part)  # noqa: S608  only marks
 
 
 def _write_words(tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange]) -> None:
@@ -318,9 +322,10 @@ def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
 
 def delete_objects(tx: Transaction, dialect: Dialect, objects: Sequence[StoredObject]) -> None:
     """Erase objects; their history is the caller's business."""
-    tx.run_many("DELETE FROM object_references WHERE source = ?", [(stored.uuid,) for stored in objects])
+    _delete_references(tx, [stored.uuid for stored in objects])
     WORDS.delete(tx, dialect, [stored.id for stored in objects])
-    tx.run_many("DELETE FROM objects WHERE id = ?", [(stored.id,) for stored in objects])
+    for part in chunks([stored.id for stored in objects]):
+        tx.run(f"DELETE FROM objects WHERE id IN ({marks(len(part))})", *part)  # noqa: S608  only marks
 
 
 _ROWS_PER_INSERT: Final = 200
