@@ -192,7 +192,9 @@ class Catalogue:
                 report.append({"schema": schema.slug, "id": schema.id, **({} if count is None else {"objects": count})})
         if report:
             names = ", ".join(
-                f"{one['schema']!r}" + (f" with {one['objects']} objects" if "objects" in one else "") for one in report
+                f"{one['schema']!r}"
+                + (f" with {one['objects']} object{'' if one['objects'] == 1 else 's'}" if "objects" in one else "")
+                for one in report
             )
             token = confirm_token("register", current.id, current.version, gone)
             require_confirm(confirm, token, f"from the register the schemas {names}", {"detached": report})
