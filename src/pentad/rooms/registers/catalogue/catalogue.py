@@ -314,7 +314,10 @@ class Catalogue:
 
     async def schema_history(self, caller: Caller, ref: Ref, limit: int = 20, offset: int = 0) -> Page[dict[str, Any]]:
         """The changes of a schema, newest first, for callers who may define it."""
-        return await self._with_schema(caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset))
+        discreet = not self._access.is_free(caller)
+        return await self._with_schema(
+            caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset, discreet=discreet)
+        )
 
     async def schema_diff(self, caller: Caller, ref: Ref, a: int, b: int | None = None) -> dict[str, Any]:
         """The difference between two versions of a schema, or one and now."""
@@ -383,8 +386,8 @@ class Catalogue:
             change = change_of(rows, current)
             self._checks.refuse_unseen(rows, caller, change.proposed, composed(current))
             hidden = hidden_in(self._access, caller, self.pairs_in(rows))
-            allow = self._checks.guard(rows, caller)
-            return self._evolution.report(rows, caller, change, hidden, allow, self._breaks)
+            allow, seen = self._checks.guard(rows, caller), partial(self._access.sees, caller)
+            return self._evolution.report(rows, caller, change, hidden, allow, seen, self._breaks)
 
         return await self._database.read(look)
 

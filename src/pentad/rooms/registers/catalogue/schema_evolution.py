@@ -136,7 +136,14 @@ class SchemaEvolution:
             catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
-        self, rows: Rows, caller: Caller, change: SchemaChange, hidden: Hidden, allow: Allow, breaks: Iterable[Breaks]
+        self,
+        rows: Rows,
+        caller: Caller,
+        change: SchemaChange,
+        hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
+        breaks: Iterable[Breaks],
     ) -> "EvolutionReport":
         """What a change would mean: for the stored objects, for indexes, and for what depends on the schema."""
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
@@ -156,7 +163,15 @@ class SchemaEvolution:
         }
         if change.undo is not None and change.undo.kept:
             report.more["not_restored"] = change.undo.kept
-        if report.losses() and _needs_confirm(rows, current, hidden):
+        lost = [_losses(rows, current, report, hidden)]
+        for user in self.dependents(rows, current):
+            if seen(user):
+                before, after = self._definitions.of(rows, user), self._definitions.try_out(rows, user, proposed)
+                found, _ = self._preflight(rows, SchemaChange(user, user), (before, after), hidden)
+                lost.append(_losses(rows, user, found, hidden))
+                if found.failing or lost[-1]:
+                    report.more.setdefault("dependents", {})[user.slug] = found.as_json()
+        if any(lost):
             report.more["confirm"] = change.token
         return report
 
@@ -187,17 +202,21 @@ class SchemaEvolution:
         old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
         catalogue_store.update_schema(tx, proposed)
         report = self._refuse_misfits(tx, change, (old, new), hidden)
-        if (losses := report.losses()) and _needs_confirm(tx, current, hidden):
-            require_confirm(confirm, change.token, losses, report.as_json())
+        lost = [_losses(tx, current, report, hidden)]
         for user in self.dependents(tx, proposed):
             try:
-                self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                found = self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                if seen(user) and (losses := _losses(tx, user, found, hidden)):
+                    lost.append(f"in {user.slug!r} {losses}")
+                    report.more.setdefault("dependents", {})[user.slug] = found.as_json()
             except PentadError:
                 if seen(user):
                     raise
                 raise Conflict(
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
+        if any(lost):
+            require_confirm(confirm, change.token, "; ".join(filter(None, lost)), report.as_json())
         self._migrate_objects(tx, caller, change, (old, new), now)
         schema_history.record(tx, caller, current, proposed, change.action, change.details)
         sync_indexes(tx, self._dialect, proposed.id, index_plan(new), discreet=hidden is not None)
@@ -224,19 +243,20 @@ class SchemaEvolution:
         now: float,
         hidden: Hidden,
         allow: Allow,
-    ) -> None:
-        """Apply a change to a schema that is composed of the changed one."""
+    ) -> "EvolutionReport":
+        """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
         compiled = self._definitions.try_out(tx, user)
         if old is not None:
             allow(user, old, user, compiled, ())
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         change = SchemaChange(user, changed, action="parent")
-        self._refuse_misfits(tx, change, (old or compiled, compiled), hidden)
+        report = self._refuse_misfits(tx, change, (old or compiled, compiled), hidden)
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._migrate_objects(tx, caller, change, (old, compiled), now)
         schema_history.record(tx, caller, user, changed, change.action, change.details)
         sync_indexes(tx, self._dialect, user.id, index_plan(compiled), discreet=hidden is not None)
+        return report
 
     def _migrate_objects(
         self,
@@ -340,12 +360,13 @@ class SchemaEvolution:
         return report
 
 
-def _needs_confirm(rows: Rows, schema: Schema, hidden: Hidden) -> bool:
-    """Whether a loss has to be confirmed: not for a schema without objects.
+def _losses(rows: Rows, schema: Schema, report: "EvolutionReport", hidden: Hidden) -> str:
+    """The losses that have to be confirmed, in words: none for a schema without objects.
 
     Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
     """
-    return hidden is not None or catalogue_store.schema_has_objects(rows, schema.id)
+    losses = report.losses()
+    return losses if losses and (hidden is not None or catalogue_store.schema_has_objects(rows, schema.id)) else ""
 
 
 def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:
