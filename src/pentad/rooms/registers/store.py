@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.rooms.registers.models import DEFAULT_ORGANISATION, Register, Schema
 
 Kind = Literal["register", "schema"]
@@ -93,6 +93,12 @@ def update_schema(tx: Transaction, schema: Schema) -> None:
         "UPDATE schemas SET slug = ?, organisation = ?, body = ?, changes = ?, updated_at = ? WHERE id = ?",
         schema.slug, schema.organisation, _schema_text(schema), schema.changes, schema.updated_at, schema.id,
     )  # fmt: skip
+
+
+def lock_registers(tx: Transaction, dialect: Dialect) -> None:
+    """Let nobody else change a register until the transaction ends; reading goes on."""
+    if dialect == "postgres":
+        tx.run("LOCK TABLE registers IN SHARE ROW EXCLUSIVE MODE")
 
 
 def delete_entity(tx: Transaction, kind: Kind, key: int) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,25 @@ def test_an_import_warns_of_columns_that_the_schema_does_not_have(home: Path) ->
     done = bring(home, '{"number": "T-1", "hieght": 4}\n', name="trees.jsonl")
     assert done.returncode == 0
     assert "Did you mean 'height'? (1 rows)" in done.stderr
+
+
+@pytest.mark.requirement("registers:deleted:purge")
+def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\nT-3,6\n")
+    place = {"register": "city", "schema": "tree"}
+    for row in (json.loads(line) for line in take(home, "--format", "jsonl").stdout.splitlines()):
+        arguments = json.dumps({"action": "delete", **place, "id": row["@self"]["id"]})
+        assert run("call", "objects", "--args", "-", home=home, stdin=arguments).returncode == 0
+
+    def token_in(refused: Any) -> str:
+        assert refused.returncode != 0
+        return re.findall(r'confirm "(\w+)"', refused.stderr)[0]
+
+    few = ("registers", "purge", "-r", "city", "-s", "tree", "--filter", '{"height": 4}')
+    asked = run(*few, home=home)
+    assert "1 deleted object of city/tree" in asked.stderr
+    assert run(*few, "--confirm", token_in(asked), home=home).stderr == "1 deleted objects were purged.\n"
+    asked = run("registers", "delete", "city", home=home)
+    assert "2 deleted objects of register 'city'" in asked.stderr
+    done = run("registers", "delete", "city", "--confirm", token_in(asked), home=home)
+    assert (done.returncode, done.stderr) == (0, "The register city is deleted.\n")

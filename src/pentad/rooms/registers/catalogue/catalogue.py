@@ -2,9 +2,11 @@
 
 Pairs are cached until any process signals a change, and never for long: a signal can be lost while a connection is
 down. A write looks the schema up again inside its own transaction, so a stale cache can cost a second try but never let
-a wrong object in.
+a wrong object in. Changes of schemas come one after the other, and writes of objects wait for them (`schema_locks.py`).
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,13 +32,16 @@ from pentad.rooms.registers.catalogue.entries import (
     refuse_filled,
     refuse_taken_uuid,
 )
-from pentad.rooms.registers.catalogue.schema_evolution import Breaks, SchemaChange, SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_evolution import Breaks, CheckedChange, SchemaChange, SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
 from pentad.rooms.registers.confirmation import confirm_token, require_confirm
 from pentad.rooms.registers.models import Caller, Page, Pair, Register, Schema
-from pentad.rooms.registers.objects.indexes import indexes_are_missing, sync_indexes
-from pentad.rooms.registers.objects.pending_changes import current_time
+from pentad.rooms.registers.objects.indexes import indexes_are_missing
+from pentad.rooms.registers.objects.pending_changes import current_time, provenance_of
+from pentad.rooms.registers.objects.purge import PORTION, agree_to_purge, purge_portion, purgeable
 from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.presentation import hidden_in
+from pentad.rooms.registers.schema_locks import SchemaLocks, StaleDefinition, lock_catalogue, lock_schemas
 from pentad.rooms.registers.store import Ref
 from pentad.search.index import SearchIndex
 
@@ -75,7 +80,10 @@ class Catalogue:
         self._database = database
         self._clock = clock
         self._access = access
+        self.locks = SchemaLocks(database)
+        self._changing = asyncio.Lock()
         self._evolution = SchemaEvolution(database.dialect, self.definitions, self.vectors)
+        self._indexes = SchemaIndexes(database, self.definitions)
         self._checks = DefinitionChecks(access, self.definitions)
         self._breaks: list[Breaks] = [self._broken_references]
         self._pairs: dict[tuple[str, Ref, Ref], Pair] = {}
@@ -92,7 +100,8 @@ class Catalogue:
     async def open(self) -> None:
         """Create what the schemas need in the store, if it is missing."""
         if await self._database.read(lambda rows: indexes_are_missing(rows, self._database.dialect)):
-            await self._database.write(self._evolution.rebuild_indexes)
+            await self._database.write(self._evolution.complete_restored)
+        await self._indexes.open()
         if await self._database.read(store.schemas_with_old_words):
             await self._database.write(self._evolution.remove_protected_words)
 
@@ -199,8 +208,10 @@ class Catalogue:
             token = confirm_token("register", current.id, current.version, gone)
             require_confirm(confirm, token, f"from the register the schemas {names}", {"detached": report})
 
-    async def delete_register(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Register:
-        """Delete a register; Conflict while it has objects."""
+    async def delete_register(
+        self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
+    ) -> Register:
+        """Delete a register; Conflict while it has objects. Deleted ones are purged, after the caller agreed."""
 
         def delete(tx: Transaction) -> Register:
             register = self.register_in(tx, caller, ref)
@@ -210,6 +221,7 @@ class Catalogue:
             store.delete_entity(tx, "register", register.id)
             return self._changed(tx, register)
 
+        await self._purge_in(caller, "register", ref, if_version, confirm)
         return await self._write(delete)
 
     # schemas
@@ -241,7 +253,10 @@ class Catalogue:
             schema = store.insert_schema(tx, schema)
             return self._changed(tx, self._evolution.begin(tx, caller, schema))
 
-        return await self._write(create)
+        async with self._changing:
+            schema = await self._change_schemas(create)
+            await self._indexes.finish()
+        return schema
 
     async def update_schema(
         self,
@@ -356,28 +371,60 @@ class Catalogue:
     async def _change_schema(
         self, caller: Caller, ref: Ref, change_of: ChangeOf, if_version: str | None, confirm: str | None
     ) -> Schema:
-        """Change a schema, in whichever way it was asked for."""
+        """Change a schema, in whichever way it was asked for: check, then lock, then change."""
         now = current_time(self._clock)
 
-        def change(tx: Transaction) -> Schema:
-            current = self.schema_in(tx, caller, ref)
+        def propose(rows: Rows) -> SchemaChange:
+            current = self.schema_in(rows, caller, ref)
             self._access.check_define(caller, current)
             entries.check_version(current, if_version)
-            wanted = change_of(tx, current)
+            wanted = change_of(rows, current)
             proposed = wanted.proposed
             if proposed == current and not wanted.migrates:
-                return replace(current, warnings=wanted.warnings)
-            self._checks.refuse_unseen(tx, caller, proposed, composed(current))
+                return wanted
+            self._checks.refuse_unseen(rows, caller, proposed, composed(current))
             if proposed.version == current.version:
                 proposed = replace(proposed, version=entries.next_version(current.version))
-            proposed = replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
-            hidden = hidden_in(self._access, caller, self.pairs_in(tx, current))
-            allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
-            wanted = replace(wanted, proposed=proposed)
-            done = self._evolution.apply(tx, caller, wanted, now, hidden, allow, seen, confirm)
-            return self._changed(tx, done, current)
+            changed = replace(proposed, changes=current.changes + 1, updated_at=max(now, current.updated_at))
+            return replace(wanted, proposed=changed)
 
-        return await self._write(change)
+        def check(rows: Rows) -> CheckedChange | Schema:
+            wanted = propose(rows)
+            if wanted.proposed == wanted.current:
+                return replace(wanted.current, warnings=wanted.warnings)
+            hidden = hidden_in(self._access, caller, self.pairs_in(rows, wanted.current))
+            allow, seen = self._checks.guard(rows, caller), partial(self._access.sees, caller)
+            return self._evolution.check(rows, wanted, hidden, allow, seen, confirm)
+
+        def change(tx: Transaction, checked: CheckedChange) -> Schema:
+            wanted = propose(tx)
+            if (wanted.current, wanted.proposed) != (checked.current, checked.proposed):
+                raise StaleDefinition
+            hidden = hidden_in(self._access, caller, self.pairs_in(tx, wanted.current))
+            allow, seen = self._checks.guard(tx, caller), partial(self._access.sees, caller)
+            done = self._evolution.apply(tx, caller, wanted, checked, now, hidden, allow, seen, confirm)
+            return self._changed(tx, done, wanted.current)
+
+        async with self._changing:
+            while True:
+                checked = await self._database.read(check)
+                if isinstance(checked, Schema):
+                    return checked
+                try:
+                    return await self._make_change(checked, change)
+                except StaleDefinition:
+                    continue
+
+    async def _make_change(
+        self, checked: CheckedChange, change: Callable[[Transaction, CheckedChange], Schema]
+    ) -> Schema:
+        """Make a change that was checked, and give the schema its indexes."""
+        try:
+            if checked.indexes is not None:
+                await self._indexes.add(checked.current.id, checked.indexes, discreet=checked.discreet)
+            return await self._change_schemas(lambda tx: change(tx, checked))
+        finally:
+            await self._indexes.finish()
 
     async def _plan(self, caller: Caller, ref: Ref, change_of: ChangeOf) -> "EvolutionReport":
         def look(rows: Rows) -> "EvolutionReport":
@@ -419,26 +466,77 @@ class Catalogue:
 
         return await self._database.read(read)
 
-    async def delete_schema(self, caller: Caller, ref: Ref, *, if_version: str | None = None) -> Schema:
-        """Delete a schema; Conflict while it has objects or other schemas are composed of it."""
+    async def delete_schema(
+        self, caller: Caller, ref: Ref, *, if_version: str | None = None, confirm: str | None = None
+    ) -> Schema:
+        """Delete a schema; Conflict while it has objects or other schemas are composed of it.
+
+        Deleted objects are purged, after the caller agreed.
+        """
 
         def delete(tx: Transaction) -> Schema:
             schema = self.schema_in(tx, caller, ref)
             self._access.check_define(caller, schema)
             entries.check_version(schema, if_version)
+            lock_schemas(tx, self._database.dialect, [schema.id])
             refuse_filled(tx, "schema", schema, counted=self._access.is_free(caller))
             refuse_composed(schema, self._evolution.dependents(tx, schema), partial(self._access.sees, caller))
+            store.lock_registers(tx, self._database.dialect)
             for register in store.all_registers(tx):
                 if schema.id in register.schemas:
                     rest = tuple(key for key in register.schemas if key != schema.id)
                     version = store.next_version(register.version)
                     store.update_register(tx, replace(register, schemas=rest, version=version))
-            sync_indexes(tx, self._database.dialect, schema.id, None)
+            begin_indexing(tx, [schema.id])
             self.vectors.drop(tx, schema.id)
             store.delete_entity(tx, "schema", schema.id)
             return self._changed(tx, schema)
 
-        return await self._write(delete)
+        await self._purge_in(caller, "schema", ref, if_version, confirm)
+        async with self._changing:
+            schema = await self._change_schemas(delete)
+            await self._indexes.finish()
+        return schema
+
+    async def _purge_in(
+        self, caller: Caller, kind: store.Kind, ref: Ref, if_version: str | None, confirm: str | None
+    ) -> None:
+        """Purge what a register or schema that is about to be deleted has left of deleted objects."""
+
+        def look(rows: Rows) -> list[str]:
+            entity = self.register_in(rows, caller, ref) if kind == "register" else self.schema_in(rows, caller, ref)
+            self._access.check_define(caller, entity)
+            entries.check_version(entity, if_version)
+            pair_of = self.pairs_in(rows)
+            counted = self._access.is_free(caller)
+            refuse_filled(rows, kind, entity, counted=counted, purgeable=True)
+            found = purgeable(rows, self._access, caller, pair_of, **{kind: entity.id})
+            refuse_filled(rows, kind, entity, counted=counted, purgeable=found is not None)
+            if isinstance(entity, Schema):
+                refuse_composed(entity, self._evolution.dependents(rows, entity), partial(self._access.sees, caller))
+            if not found:
+                return []
+            by_pair = Counter(pair_of(one.register, one.schema).label for one in found)
+            uuids = [one.uuid for one in found]
+            agree_to_purge(
+                confirm, uuids, f"of {kind} {entity.slug!r}", {"deleted": len(uuids), "by_pair": dict(by_pair)}
+            )
+            return uuids
+
+        await self.purge(caller, await self._database.read(look))
+
+    async def purge(self, caller: Caller, uuids: Sequence[str]) -> int:
+        """Purge objects that the caller may purge, if they are still deleted, in portions; returns their number."""
+        purged = 0
+        for start in range(0, len(uuids), PORTION):
+            portion, now = uuids[start : start + PORTION], current_time(self._clock)
+
+            def work(tx: Transaction, portion: Sequence[str] = portion, now: float = now) -> int:
+                dialect, pair_of = self._database.dialect, self.pairs_in(tx)
+                return purge_portion(tx, dialect, self._access, pair_of, portion, now, provenance_of(caller))
+
+            purged += await self._database.write(work)
+        return purged
 
     # pairs
 
@@ -553,6 +651,18 @@ class Catalogue:
     async def _write(self, work: Callable[[Transaction], T]) -> T:
         try:
             return await self._database.write(work)
+        finally:
+            self.forget()
+
+    async def _change_schemas(self, work: Callable[[Transaction], Schema]) -> Schema:
+        """Run a unit of work that writes schemas, one at a time."""
+
+        def locked(tx: Transaction) -> Schema:
+            lock_catalogue(tx, self._database.dialect)
+            return work(tx)
+
+        try:
+            return await self._database.write(locked, locking=True)
         finally:
             self.forget()
 

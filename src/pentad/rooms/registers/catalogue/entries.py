@@ -261,18 +261,24 @@ def refuse_taken_uuid(rows: Rows, kind: Kind, uuid: str | None) -> None:
         raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
 
 
-def refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema, *, counted: bool) -> None:
-    """Conflict while there are objects; their number is only for callers who may see all of them (`counted`)."""
+def refuse_filled(
+    rows: Rows, kind: Kind, entity: Register | Schema, *, counted: bool, purgeable: bool = False
+) -> None:  # fmt: skip
+    """Conflict while there are objects; their number is only for callers who may see all of them (`counted`).
+
+    Deleted ones do not matter if they are `purgeable`: they are purged with the register or schema.
+    """
     living, deleted = store.count_objects(rows, kind, entity.id)
-    if (living or deleted) and not counted:
+    if not living and (purgeable or not deleted):
+        return
+    if not counted:
         raise Conflict(f"The {kind} {entity.slug!r} still has objects.", hint="Delete and purge them first.")
-    if living or deleted:
-        also = f" and {deleted} deleted ones that are not purged" if deleted else ""
-        raise Conflict(
-            f"The {kind} {entity.slug!r} still has {living} objects{also}.",
-            hint="Delete and purge them first.",
-            details={"objects": living, "deleted": deleted},
-        )
+    also = f" and {deleted} deleted ones that are not purged" if deleted else ""
+    raise Conflict(
+        f"The {kind} {entity.slug!r} still has {living} objects{also}.",
+        hint="Delete those that are not deleted; then this call shows how to purge them all.",
+        details={"objects": living, "deleted": deleted},
+    )
 
 
 def refuse_composed(schema: Schema, users: Sequence[Schema], seen: Callable[[Schema], bool]) -> None:

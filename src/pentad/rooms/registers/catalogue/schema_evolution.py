@@ -1,8 +1,10 @@
-"""Changes of schemas: the definition compiles, indexes follow, and stored objects still fit.
+"""Changes of schemas: the definition compiles, and stored objects still fit.
 
-A change is first checked against every stored object, including those of schemas composed of this one. Objects that do
-not fit are migrated by the steps the caller agreed to, or stop the change. Everything happens in the caller's
-transaction. Nothing compiled here is cached: the transaction may still fail.
+A change is first checked against every stored object, while others write (`check`). It is then stored in one
+transaction (`apply`), which keeps others from writing objects of the schema, checks what they wrote in between, and
+migrates objects by the steps the caller agreed to. The rules about who may read what are part of a schema, so at no
+moment may objects of the new form be read by the old rules, or the other way round. Nothing compiled here is cached:
+the transaction may still fail.
 
 Objects and properties that the caller may not read are never tried: the result would reveal them. A change that could
 matter to them is refused in any case.
@@ -18,6 +20,7 @@ from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue import schema_history
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
+from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
 from pentad.rooms.registers.confirmation import confirm_token, require_confirm
 from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
@@ -25,14 +28,16 @@ from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.indexes import (
     IndexPlan,
     UniqueKey,
+    check_content,
+    check_index_count,
     index_plan,
     indexes_are_missing,
-    sync_indexes,
 )
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
 from pentad.rooms.registers.objects.prepare import check_indexed_texts, too_long_to_index
 from pentad.rooms.registers.objects.vectors import ObjectVectors
 from pentad.rooms.registers.query.models import Path
+from pentad.rooms.registers.schema_locks import lock_schemas
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
@@ -96,7 +101,7 @@ class SchemaChange:
 
 
 class SchemaEvolution:
-    """Creates and changes schemas together with their indexes and objects."""
+    """Creates and changes schemas together with their objects."""
 
     def __init__(self, dialect: Dialect, definitions: Definitions, vectors: ObjectVectors) -> None:
         self._dialect: Dialect = dialect
@@ -104,24 +109,24 @@ class SchemaEvolution:
         self._vectors = vectors
 
     def begin(self, tx: Transaction, caller: Caller, schema: Schema) -> Schema:
-        """Check a new schema, create its indexes and begin its history; returns it with warnings."""
+        """Check a new schema and begin its history; returns it with warnings."""
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
         definition = self._definitions.try_out(tx, schema)
         check_before_saving(definition)
+        check_index_count(definition)
         schema_history.record(tx, caller, None, schema, "create", {})
-        sync_indexes(tx, self._dialect, schema.id, index_plan(definition))
+        begin_indexing(tx, [schema.id])
         return replace(schema, warnings=tuple(schema_warnings(definition)))
 
-    def rebuild_indexes(self, tx: Transaction) -> None:
+    def complete_restored(self, tx: Transaction) -> None:
         """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
         tx.run("SELECT pg_advisory_xact_lock(?)", _RESTORE_LOCK)
-        if not indexes_are_missing(tx, self._dialect):
+        if not indexes_are_missing(tx, self._dialect) or tx.value("SELECT count(*) FROM index_builds"):
             return
         tx.run("UPDATE object_changes SET xact = 0")
-        for schema in catalogue_store.all_schemas(tx):
-            sync_indexes(tx, self._dialect, schema.id, index_plan(self._definitions.try_out(tx, schema)))
+        begin_indexing(tx, [schema.id for schema in catalogue_store.all_schemas(tx)])
 
     def remove_protected_words(self, tx: Transaction) -> None:
         """Remove words and slugs derived from protected properties from a store of an older version."""
@@ -129,7 +134,7 @@ class SchemaEvolution:
             definition = self._definitions.try_out(tx, schema)
             if definition.derived or definition.slug_is_protected:
                 for portion in store.stream_objects(tx, schema.id):
-                    drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
+                    drafts = [_migrated(definition, held, held.stored.data, 0.0, schema.version) for held in portion]
                     store.reindex(tx, self._dialect, drafts)
                     if definition.hybrid:
                         self._vectors.update(tx, schema.id, drafts, None)
@@ -151,7 +156,7 @@ class SchemaEvolution:
         current, proposed = change.current, change.proposed
         old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
         allow(current, old, proposed, new, change.touched)
-        report, _ = self._preflight(rows, change, (old, new), hidden, with_indexes=True)
+        report = self._preflight(rows, change, (old, new), hidden, _Skipped(), with_indexes=True)
         made, dropped = _index_labels(index_plan(new)), _index_labels(index_plan(old))
         report.more = {
             "changes": [one.sentence() for one in schema_history.schema_differences(current, proposed)],
@@ -163,23 +168,47 @@ class SchemaEvolution:
         }
         if change.undo is not None and change.undo.kept:
             report.more["not_restored"] = change.undo.kept
-        lost = [_losses(rows, current, report, hidden)]
-        for user in self.dependents(rows, current):
-            if seen(user):
-                before, after = self._definitions.of(rows, user), self._definitions.try_out(rows, user, proposed)
-                found, _ = self._preflight(rows, SchemaChange(user, user), (before, after), hidden)
-                lost.append(_losses(rows, user, found, hidden))
-                if found.failing or lost[-1]:
-                    report.more.setdefault("dependents", {})[user.slug] = found.as_json()
-        if any(lost):
+        of_users = self._reports_of_dependents(rows, change, hidden, seen)
+        report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.matters}
+        if self._losses(rows, change, report, of_users):
             report.more["confirm"] = change.token
         return report
+
+    def check(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
+        confirm: str | None,
+    ) -> "CheckedChange":
+        """Check a change against the stored objects, before it takes its locks.
+
+        A change that would lose values or rules needs its token in `confirm`.
+        """
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
+
+        current, proposed = change.current, change.proposed
+        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        check_before_saving(new)
+        check_index_count(new, old)
+        allow(current, old, proposed, new, change.touched)
+        since, skipped = store.present_moment(rows, self._dialect), _Skipped()
+        report = self._refuse_misfits(rows, change, (old, new), hidden, skipped)
+        is_less = bool(report.removed or report.dropped)
+        self._confirm(
+            rows, change, report, self._reports_of_dependents(rows, change, hidden, seen) if is_less else {}, confirm
+        )
+        plan = None if change.migrates or index_plan(old) == index_plan(new) else index_plan(new)
+        return CheckedChange(current, proposed, plan, since, skipped, discreet=hidden is not None)
 
     def apply(
         self,
         tx: Transaction,
         caller: Caller,
         change: SchemaChange,
+        checked: "CheckedChange",
         now: float,
         hidden: Hidden,
         allow: Allow,
@@ -188,38 +217,37 @@ class SchemaEvolution:
     ) -> Schema:
         """Store a changed schema and everything that follows from it; returns it with warnings.
 
-        A change that would lose values or rules needs its token in `confirm`. A problem in a dependent schema is only
-        described if the caller may see that schema (`seen`).
+        A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
-        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
         current, proposed = change.current, change.proposed
-        old = self._definitions.of(tx, current)
-        new = self._definitions.try_out(tx, proposed)
-        check_before_saving(new)
+        users = self.dependents(tx, current)
+        lock_schemas(tx, self._dialect, [current.id, *(user.id for user in users)])
+        old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
         allow(current, old, proposed, new, change.touched)
-        old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
+        old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         catalogue_store.update_schema(tx, proposed)
-        report = self._refuse_misfits(tx, change, (old, new), hidden)
-        lost = [_losses(tx, current, report, hidden)]
-        for user in self.dependents(tx, proposed):
+        report = self._refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
+        of_users: dict[str, EvolutionReport] = {}
+        users = self.dependents(tx, proposed)  # another slug may have made it the parent of others
+        lock_schemas(tx, self._dialect, [user.id for user in users])
+        for user in users:
             try:
                 found = self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
-                if seen(user) and (losses := _losses(tx, user, found, hidden)):
-                    lost.append(f"in {user.slug!r} {losses}")
-                    report.more.setdefault("dependents", {})[user.slug] = found.as_json()
+                if seen(user):
+                    of_users[user.slug] = found
             except PentadError:
                 if seen(user):
                     raise
                 raise Conflict(
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
-        if any(lost):
-            require_confirm(confirm, change.token, "; ".join(filter(None, lost)), report.as_json())
+        self._confirm(tx, change, report, of_users, confirm)
         self._migrate_objects(tx, caller, change, (old, new), now)
         schema_history.record(tx, caller, current, proposed, change.action, change.details)
-        sync_indexes(tx, self._dialect, proposed.id, index_plan(new), discreet=hidden is not None)
+        if index_plan(old) != index_plan(new):
+            self._note_indexes(tx, proposed, new, hidden, check=change.migrates)
         return replace(proposed, warnings=(*change.warnings, *schema_warnings(new)))
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
@@ -246,17 +274,27 @@ class SchemaEvolution:
     ) -> "EvolutionReport":
         """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
         compiled = self._definitions.try_out(tx, user)
+        check_index_count(compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         change = SchemaChange(user, changed, action="parent")
-        report = self._refuse_misfits(tx, change, (old or compiled, compiled), hidden)
+        report = self._refuse_misfits(tx, change, (old or compiled, compiled), hidden, _Skipped())
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._migrate_objects(tx, caller, change, (old, compiled), now)
         schema_history.record(tx, caller, user, changed, change.action, change.details)
-        sync_indexes(tx, self._dialect, user.id, index_plan(compiled), discreet=hidden is not None)
+        if old is None or index_plan(old) != index_plan(compiled):
+            self._note_indexes(tx, user, compiled, hidden, check=True)
         return report
+
+    def _note_indexes(
+        self, tx: Transaction, schema: Schema, definition: "CompiledSchema", hidden: Hidden, *, check: bool
+    ) -> None:
+        """Note that a schema needs other indexes; with `check`, refuse those that the objects do not allow."""
+        if check:
+            check_content(tx, self._dialect, schema.id, index_plan(definition), discreet=hidden is not None)
+        begin_indexing(tx, [schema.id])
 
     def _migrate_objects(
         self,
@@ -280,7 +318,7 @@ class SchemaEvolution:
             for held in portion:
                 data = change.migrate(tx, held.stored, held.stored.data) if change.migrates else held.stored.data
                 check_indexed_texts(long, data)
-                drafts.append(_migrated(new, held, data, now))
+                drafts.append(_migrated(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
             store.write_changes(tx, self._dialect, changed, who)
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
@@ -293,23 +331,28 @@ class SchemaEvolution:
         change: SchemaChange,
         definitions: "tuple[CompiledSchema, CompiledSchema]",
         hidden: Hidden,
+        skipped: "_Skipped",
         *,
+        since: int | None = None,
         with_indexes: bool = False,
-    ) -> "tuple[EvolutionReport, _Skipped]":
-        """What would not fit of what the caller may read, and what was skipped.
+    ) -> "EvolutionReport":
+        """What would not fit of what the caller may read; what it may not read is noted in `skipped`.
 
-        `with_indexes` also checks what new indexes demand. A real change leaves that to the store, which checks when it
-        makes them.
+        Looks at all objects, or at those that changed `since` a moment. `with_indexes` also checks what new indexes
+        demand; a real change leaves that to the store, which checks when it makes them.
         """
         from pentad.rooms.registers.definitions.evolution import DefinitionChange, ReadableObject, preflight
 
-        skipped = _Skipped()
         old, new = definitions
 
         def objects() -> "Iterator[ReadableObject]":
             if change.undo is not None:
                 change.undo.kept = 0
-            for portion in store.stream_objects(rows, change.current.id):
+            key = change.current.id
+            portions = store.stream_objects(rows, key)
+            if since is not None:
+                portions = store.stream_objects_since(rows, self._dialect, key, since)
+            for portion in portions:
                 for held in portion:
                     stored = held.stored
                     without = frozenset[str]() if hidden is None else hidden(stored)
@@ -327,7 +370,47 @@ class SchemaEvolution:
         expected = catalogue_store.count_objects(rows, "schema", change.current.id)[0] if with_indexes else 0
         report = preflight(DefinitionChange(old, new, change.steps), objects, store_rules=rules, expected=expected)
         report.complete = hidden is None
-        return report, skipped
+        return report
+
+    def _reports_of_dependents(
+        self, rows: Rows, change: SchemaChange, hidden: Hidden, seen: Callable[[Schema], bool]
+    ) -> "dict[str, EvolutionReport]":
+        """What a change means for the objects of schemas composed of this one, as far as the caller may see those."""
+        found: dict[str, EvolutionReport] = {}
+        for user in filter(seen, self.dependents(rows, change.current)):
+            old, new = self._definitions.of(rows, user), self._definitions.try_out(rows, user, change.proposed)
+            found[user.slug] = self._preflight(rows, SchemaChange(user, user), (old, new), hidden, _Skipped())
+        return found
+
+    def _confirm(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        report: "EvolutionReport",
+        of_users: "Mapping[str, EvolutionReport]",
+        confirm: str | None,
+    ) -> None:
+        """ConfirmNeeded if the change would lose something here or in schemas composed of this one."""
+        if losses := self._losses(rows, change, report, of_users):
+            report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.losses()}
+            require_confirm(confirm, change.token, losses, report.as_json())
+
+    def _losses(
+        self, rows: Rows, change: SchemaChange, report: "EvolutionReport", of_users: "Mapping[str, EvolutionReport]"
+    ) -> str:
+        """The losses that have to be confirmed, in words: rules count only where there are objects to keep to them.
+
+        Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
+        """
+        lost: list[str] = []
+        if (losses := report.losses()) and (
+            not report.complete or catalogue_store.schema_has_objects(rows, change.current.id)
+        ):
+            lost.append(losses)
+        for slug, found in of_users.items():
+            if (losses := found.losses()) and (not found.complete or found.total):
+                lost.append(f"in {slug!r} {losses}")
+        return "; ".join(lost)
 
     def _refuse_misfits(
         self,
@@ -335,20 +418,26 @@ class SchemaEvolution:
         change: SchemaChange,
         definitions: "tuple[CompiledSchema, CompiledSchema]",
         hidden: Hidden,
+        skipped: "_Skipped",
+        *,
+        since: int | None = None,
     ) -> "EvolutionReport":
         """What the change does, if every object fits. Conflict if objects would not; Forbidden if the caller may not
         know whether they fit.
+
+        A change that cannot matter to any object, such as another description, reads none.
         """
-        from pentad.rooms.registers.definitions.evolution import DefinitionChange, EvolutionReport
+        from pentad.rooms.registers.definitions.evolution import DefinitionChange, EvolutionReport, cannot_affect
 
         old, new = definitions
         difference = DefinitionChange(old, new, change.steps)
         same_indexes = index_plan(old) == index_plan(new)
-        if new.soft and (hidden is None or same_indexes) and not difference.moves_values:
+        harmless = same_indexes and not change.migrates and cannot_affect(old, new, None)
+        if (harmless or (new.soft and (hidden is None or same_indexes))) and not difference.moves_values:
             report = EvolutionReport(complete=hidden is None)
             difference.describe(report)
             return report
-        report, skipped = self._preflight(rows, change, definitions, hidden)
+        report = self._preflight(rows, change, definitions, hidden, skipped, since=since)
         if not new.soft:
             _refuse_failing(change.proposed, report, migrated=change.migrates)
         if skipped.may_matter(old, new):
@@ -358,15 +447,6 @@ class SchemaEvolution:
                 details={"rule": "evolution", "schema": change.proposed.id},
             )
         return report
-
-
-def _losses(rows: Rows, schema: Schema, report: "EvolutionReport", hidden: Hidden) -> str:
-    """The losses that have to be confirmed, in words: none for a schema without objects.
-
-    Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
-    """
-    losses = report.losses()
-    return losses if losses and (hidden is not None or catalogue_store.schema_has_objects(rows, schema.id)) else ""
 
 
 def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:
@@ -393,7 +473,9 @@ def _index_labels(plan: IndexPlan) -> set[str]:
     return unique | {".".join(map(str, path)) for path, _ in plan.plain}
 
 
-def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float) -> PendingChange:
+def _migrated(
+    definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float, version: str
+) -> PendingChange:
     from pentad.rooms.registers.definitions.object_validation import json_text
 
     old = held.stored
@@ -402,7 +484,9 @@ def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str
     else:
         text, at = json_text(data)[0], change_time(old.updated_at, now)
         slug = definition.slug_of(data)
-        stored = old.altered(version=old.version + 1, text=text, slug=slug, updated_at=at, data=data)
+        stored = old.altered(
+            version=old.version + 1, text=text, slug=slug, updated_at=at, schema_version=version, data=data
+        )
     return PendingChange("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
 
 
@@ -422,6 +506,21 @@ class _Skipped:
         if new.soft:
             return index_plan(old) != index_plan(new)
         return not cannot_affect(old, new, None if self.objects else self.properties)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedChange:
+    """A change that fitted all stored objects up to some moment."""
+
+    current: Schema
+    proposed: Schema
+    indexes: IndexPlan | None
+    """The indexes to make before the change; None if there are none, or the objects are to be migrated first."""
+    since: int
+    """Objects that changed after this moment have to be checked again (`store.present_moment`)."""
+    skipped: _Skipped
+    discreet: bool
+    """Whether errors may not name objects, as the caller may not see all of them."""
 
 
 def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:

@@ -137,6 +137,38 @@ def export_file(
     say(f"Saved {out} ({out.stat().st_size:,} bytes).")
 
 
+@registers.command("purge")
+@click.option("--register", "-r", "register", required=True, metavar="REF", help="The register: id, uuid or slug.")
+@click.option("--schema", "-s", "schema", required=True, metavar="REF", help="The schema: id, uuid or slug.")
+@click.option("--filter", "filters", metavar="JSON", help='Which deleted objects: {"status": "old"}.  [default: all]')
+@click.option("--confirm", metavar="TOKEN", help="The token that the first run shows.")
+@json_option
+@server_options()
+def purge_objects(
+    register: str, schema: str, filters: str | None, confirm: str | None, as_json: bool, target: "Target"
+) -> None:  # fmt: skip
+    """Erase deleted objects for good. The first run says how many there are and gives the token for --confirm."""
+    given = {"filter": None if filters is None else _parse_json(filters), "confirm": confirm}
+    arguments = {"action": "purge", "register": register, "schema": schema}
+    arguments |= {name: value for name, value in given.items() if value is not None}
+    answer = target.run(lambda client: client.call_tool("objects", arguments), "registers")
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"{answer['purged']} deleted objects were purged.")
+
+
+@registers.command("delete")
+@click.argument("register", metavar="REF")
+@click.option("--confirm", metavar="TOKEN", help="The token that the first run shows if there are deleted objects.")
+@server_options()
+def delete_register(register: str, confirm: str | None, target: "Target") -> None:
+    """Delete the register REF (id, uuid or slug) if it has no objects; deleted ones are purged with it."""
+    arguments = {"action": "delete", "id": register} | ({} if confirm is None else {"confirm": confirm})
+    target.run(lambda client: client.call_tool("registers", arguments), "registers")
+    say(f"The register {register} is deleted.")
+
+
 @registers.group()
 def schema() -> None:
     """Change schemas that have objects: patch, plan, history, diff, undo."""

@@ -32,6 +32,7 @@ RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of"
 """Arguments of `registers` and `schemas` that few conversations need. An answer that needs `confirm` says so."""
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+    "deleted", "confirm",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
@@ -124,6 +125,8 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
+    deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
+    confirm=_CONFIRM,
     **_PAGING,
     **_WHY,
 )

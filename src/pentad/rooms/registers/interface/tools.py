@@ -173,7 +173,7 @@ async def _act(
             changes = {**changes, "if_version": version, "confirm": arguments.confirm, "merge": True}
             found = await entities.update(caller, arguments.ref(), arguments.content(), **changes)
         case "delete":
-            await entities.delete(caller, arguments.ref(), if_version=version)
+            await entities.delete(caller, arguments.ref(), if_version=version, confirm=arguments.confirm)
             return ToolResult(structured={"deleted": True, "id": arguments.id})
     return await _one(found, arguments)
 

@@ -143,7 +143,8 @@ class CreatePreparer:
             check_indexed_texts(self._long, data)
         stored = StoredObject(
             0, fresh if operation.uuid is None else parse_uuid(operation.uuid), pair.register.id, pair.schema.id, 1,
-            text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None, data,
+            text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None,
+            pair.schema.version, data,
         )  # fmt: skip
         references = integrity.references_of(definition, data) if definition.references else None
         linked = chain_hash(NO_HASH, stored.uuid, self._shared, state_digest(text))
@@ -204,6 +205,7 @@ class UpdatePreparer:
             slug=definition.slug_of(data),
             updated_at=change_time(old.updated_at, context.now),
             deleted=None,
+            schema_version=context.pair.schema.version,
             data=data,
         )
         self._refuse_long(context.pair, stored)

@@ -28,7 +28,7 @@ from pentad.rooms.registers.interface.rest.models import (
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
 from pentad.rooms.registers.query.datetimes import parse_time
 
@@ -74,7 +74,7 @@ def _confirm(data: dict[str, Any]) -> str | None:
 
 async def _delete(request: RestRequest, entities: Entities[Any]) -> Response:
     version = await request.if_match(version_of(request, entities))
-    await entities.delete(request.caller, request.path("id"), if_version=version)
+    await entities.delete(request.caller, request.path("id"), if_version=version, confirm=request.text("_confirm"))
     return json_response([])
 
 
@@ -114,7 +114,7 @@ async def patch_register(request: RestRequest) -> Response:
 
 
 async def delete_register(request: RestRequest) -> Response:
-    """Delete a register that has no objects."""
+    """Delete a register that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.registers)
 
 
@@ -208,7 +208,7 @@ async def preflight_schema(request: RestRequest) -> Response:
 
 
 async def delete_schema(request: RestRequest) -> Response:
-    """Delete a schema that has no objects."""
+    """Delete a schema that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.schemas)
 
 
@@ -251,7 +251,7 @@ REGISTER_ROUTES: Final = (
         answer=RegisterAnswer,
         etag=True,
     ),
-    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH], answer=NOTHING),
+    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH, CONFIRM], answer=NOTHING),
     RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=SchemasAnswer),
     RestRoute("GET", "/registers/{id}/oas", "registers", describe_register, answer=OpenApiAnswer),
 )
@@ -277,7 +277,7 @@ SCHEMA_ROUTES: Final = (
     RestRoute(
         "PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True
     ),
-    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH], answer=NOTHING),
+    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH, CONFIRM], answer=NOTHING),
     RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema, answer=JsonSchemaAnswer),
     RestRoute(
         "POST",

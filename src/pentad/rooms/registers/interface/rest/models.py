@@ -488,6 +488,24 @@ class UuidsData(BaseModel):
     atomic: bool = True
 
 
+class RestoreData(BaseModel):
+    """Deleted objects by a filter; all of them without one."""
+
+    filter: dict[str, Any] | None = None
+
+
+class PurgeData(RestoreData):
+    """Deleted objects to purge, and the token that agrees to it."""
+
+    confirm: str | None = Field(default=None, max_length=100)
+
+
+class PurgedAnswer(BaseModel):
+    """How many objects were purged."""
+
+    purged: int
+
+
 class OutcomeAnswer(BaseModel):
     """The result of one row."""
 
