@@ -311,6 +311,20 @@ async def test_changes_are_taken_back_newest_first(registers: Registers):
         await catalogue.undo_schema(ADMIN, "permit", 77)
 
 
+@pytest.mark.requirement("registers:schema-change:confirm")
+async def test_values_of_composed_schemas_count_as_well(registers: Registers):
+    await pair_of(registers, "animal", {"name": {"type": "string"}, "age": {"type": "integer"}})
+    dogs = await pair_of(registers, "dog", {"breed": {"type": "string"}}, allOf=[{"$ref": "animal"}])
+    made = await registers.objects.create(ADMIN, dogs, {"name": "Rex", "age": 3})
+    gone = {"properties": {"age": None}}
+    report = (await registers.catalogue.preflight(ADMIN, "animal", gone, merge=True)).as_json()
+    assert report["dependents"]["dog"]["orphaned"]["age"]["samples"] == [made.uuid]
+    with pytest.raises(ConfirmNeeded, match="in 'dog' the values of 'age' in 1 object") as needed:
+        await registers.catalogue.update_schema(ADMIN, "animal", gone, merge=True)
+    assert needed.value.details["confirm"] == report["confirm"]
+    await registers.catalogue.update_schema(ADMIN, "animal", gone, merge=True, confirm=report["confirm"])
+
+
 async def test_a_parent_leaves_a_trace_in_the_history_of_its_children(registers: Registers):
     await pair_of(registers, "animal", {"name": {"type": "string"}})
     await pair_of(registers, "dog", {"breed": {"type": "string"}}, allOf=[{"$ref": "animal"}])
@@ -403,6 +417,29 @@ async def test_an_undo_does_not_open_what_is_kept_from_its_author(registers: Reg
     for work in (registers.catalogue.plan_undo, registers.catalogue.undo_schema):
         with pytest.raises(Forbidden):
             await work(WRITER, "person")
+
+
+@pytest.mark.requirement("registers:schema-change:discreet")
+async def test_an_undo_beside_a_hidden_property_does_not_try_its_values(registers: Registers):
+    pair = await people(registers)
+    made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5})
+    await registers.catalogue.patch_schema(WRITER, "person", [{"op": "rename", "property": "name", "to": "title"}])
+    plan = await registers.catalogue.plan_undo(WRITER, "person")
+    assert "salary" not in repr(plan.migrated.samples)
+    await registers.catalogue.undo_schema(WRITER, "person")
+    pair = await registers.catalogue.pair(ADMIN, "library", "person")
+    assert (await registers.objects.get(ADMIN, pair, made.uuid)).data == {"name": "Ada", "salary": 5}
+
+
+@pytest.mark.requirement("registers:schema-change:discreet")
+async def test_the_history_repeats_no_stored_values_to_a_definer(registers: Registers):
+    pair = await people(registers)
+    await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 4711})
+    steps = [{"step": "enum_map", "property": "salary", "values": [[4711, 4712]]}]
+    await registers.catalogue.update_schema(ADMIN, "person", {"description": "x"}, merge=True, migration=steps)
+    history = registers.catalogue.schema_history
+    assert "4711" not in repr(await history(WRITER, "person"))
+    assert "4711" in repr(await history(ADMIN, "person"))
 
 
 @pytest.mark.requirement("registers:schema-change:discreet")

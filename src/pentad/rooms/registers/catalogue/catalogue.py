@@ -201,7 +201,9 @@ class Catalogue:
                 report.append({"schema": schema.slug, "id": schema.id, **({} if count is None else {"objects": count})})
         if report:
             names = ", ".join(
-                f"{one['schema']!r}" + (f" with {one['objects']} objects" if "objects" in one else "") for one in report
+                f"{one['schema']!r}"
+                + (f" with {one['objects']} object{'' if one['objects'] == 1 else 's'}" if "objects" in one else "")
+                for one in report
             )
             token = confirm_token("register", current.id, current.version, gone)
             require_confirm(confirm, token, f"from the register the schemas {names}", {"detached": report})
@@ -327,7 +329,10 @@ class Catalogue:
 
     async def schema_history(self, caller: Caller, ref: Ref, limit: int = 20, offset: int = 0) -> Page[dict[str, Any]]:
         """The changes of a schema, newest first, for callers who may define it."""
-        return await self._with_schema(caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset))
+        discreet = not self._access.is_free(caller)
+        return await self._with_schema(
+            caller, ref, lambda rows, now: schema_history.history(rows, now, limit, offset, discreet=discreet)
+        )
 
     async def schema_diff(self, caller: Caller, ref: Ref, a: int, b: int | None = None) -> dict[str, Any]:
         """The difference between two versions of a schema, or one and now."""
@@ -388,7 +393,8 @@ class Catalogue:
             if wanted.proposed == wanted.current:
                 return replace(wanted.current, warnings=wanted.warnings)
             hidden = hidden_in(self._access, caller, self.pairs_in(rows, wanted.current))
-            return self._evolution.check(rows, wanted, hidden, self._checks.guard(rows, caller), confirm)
+            allow, seen = self._checks.guard(rows, caller), partial(self._access.sees, caller)
+            return self._evolution.check(rows, wanted, hidden, allow, seen, confirm)
 
         def change(tx: Transaction, checked: CheckedChange) -> Schema:
             wanted = propose(tx)
@@ -427,8 +433,8 @@ class Catalogue:
             change = change_of(rows, current)
             self._checks.refuse_unseen(rows, caller, change.proposed, composed(current))
             hidden = hidden_in(self._access, caller, self.pairs_in(rows))
-            allow = self._checks.guard(rows, caller)
-            return self._evolution.report(rows, caller, change, hidden, allow, self._breaks)
+            allow, seen = self._checks.guard(rows, caller), partial(self._access.sees, caller)
+            return self._evolution.report(rows, caller, change, hidden, allow, seen, self._breaks)
 
         return await self._database.read(look)
 

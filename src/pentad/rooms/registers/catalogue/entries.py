@@ -208,8 +208,9 @@ def _required(old: Mapping[str, Any], new: Mapping[str, Any], *, merged: bool) -
     before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
     names = [*as_list(old.get("required")), *new["required"]] if merged else new["required"]
     kept = [name for name in names if not isinstance(name, str) or name not in before or name in after]
-    optional = {name for name, one in after.items() if as_mapping(one).get("required") is False} if merged else set()
-    return [name for name in _distinct(kept) if not isinstance(name, str) or name not in optional]
+    if merged:
+        kept = [name for name in kept if as_mapping(after.get(str(name))).get("required") is not False]
+    return _distinct(kept)
 
 
 def _distinct(values: list[Any]) -> list[Any]:

@@ -141,7 +141,14 @@ class SchemaEvolution:
             catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
-        self, rows: Rows, caller: Caller, change: SchemaChange, hidden: Hidden, allow: Allow, breaks: Iterable[Breaks]
+        self,
+        rows: Rows,
+        caller: Caller,
+        change: SchemaChange,
+        hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
+        breaks: Iterable[Breaks],
     ) -> "EvolutionReport":
         """What a change would mean: for the stored objects, for indexes, and for what depends on the schema."""
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
@@ -161,12 +168,20 @@ class SchemaEvolution:
         }
         if change.undo is not None and change.undo.kept:
             report.more["not_restored"] = change.undo.kept
-        if report.losses() and _needs_confirm(rows, current, hidden):
+        of_users = self._reports_of_dependents(rows, change, hidden, seen)
+        report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.matters}
+        if self._losses(rows, change, report, of_users):
             report.more["confirm"] = change.token
         return report
 
     def check(
-        self, rows: Rows, change: SchemaChange, hidden: Hidden, allow: Allow, confirm: str | None
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
+        confirm: str | None,
     ) -> "CheckedChange":
         """Check a change against the stored objects, before it takes its locks.
 
@@ -180,7 +195,11 @@ class SchemaEvolution:
         check_index_count(new, old)
         allow(current, old, proposed, new, change.touched)
         since, skipped = store.present_moment(rows, self._dialect), _Skipped()
-        self._refuse_unfit(rows, change, (old, new), hidden, skipped, confirm)
+        report = self._refuse_misfits(rows, change, (old, new), hidden, skipped)
+        is_less = bool(report.removed or report.dropped)
+        self._confirm(
+            rows, change, report, self._reports_of_dependents(rows, change, hidden, seen) if is_less else {}, confirm
+        )
         plan = None if change.migrates or index_plan(old) == index_plan(new) else index_plan(new)
         return CheckedChange(current, proposed, plan, since, skipped, discreet=hidden is not None)
 
@@ -209,18 +228,22 @@ class SchemaEvolution:
         allow(current, old, proposed, new, change.touched)
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         catalogue_store.update_schema(tx, proposed)
-        self._refuse_unfit(tx, change, (old, new), hidden, checked.skipped, confirm, since=checked.since)
+        report = self._refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
+        of_users: dict[str, EvolutionReport] = {}
         users = self.dependents(tx, proposed)  # another slug may have made it the parent of others
         lock_schemas(tx, self._dialect, [user.id for user in users])
         for user in users:
             try:
-                self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                found = self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                if seen(user):
+                    of_users[user.slug] = found
             except PentadError:
                 if seen(user):
                     raise
                 raise Conflict(
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
+        self._confirm(tx, change, report, of_users, confirm)
         self._migrate_objects(tx, caller, change, (old, new), now)
         schema_history.record(tx, caller, current, proposed, change.action, change.details)
         if index_plan(old) != index_plan(new):
@@ -248,21 +271,22 @@ class SchemaEvolution:
         now: float,
         hidden: Hidden,
         allow: Allow,
-    ) -> None:
-        """Apply a change to a schema that is composed of the changed one."""
+    ) -> "EvolutionReport":
+        """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
         compiled = self._definitions.try_out(tx, user)
         check_index_count(compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
         change = SchemaChange(user, changed, action="parent")
-        self._refuse_misfits(tx, change, (old or compiled, compiled), hidden, _Skipped())
+        report = self._refuse_misfits(tx, change, (old or compiled, compiled), hidden, _Skipped())
         catalogue_store.update_schema(tx, changed)
         if old is not None:
             self._migrate_objects(tx, caller, change, (old, compiled), now)
         schema_history.record(tx, caller, user, changed, change.action, change.details)
         if old is None or index_plan(old) != index_plan(compiled):
             self._note_indexes(tx, user, compiled, hidden, check=True)
+        return report
 
     def _note_indexes(
         self, tx: Transaction, schema: Schema, definition: "CompiledSchema", hidden: Hidden, *, check: bool
@@ -348,21 +372,45 @@ class SchemaEvolution:
         report.complete = hidden is None
         return report
 
-    def _refuse_unfit(
+    def _reports_of_dependents(
+        self, rows: Rows, change: SchemaChange, hidden: Hidden, seen: Callable[[Schema], bool]
+    ) -> "dict[str, EvolutionReport]":
+        """What a change means for the objects of schemas composed of this one, as far as the caller may see those."""
+        found: dict[str, EvolutionReport] = {}
+        for user in filter(seen, self.dependents(rows, change.current)):
+            old, new = self._definitions.of(rows, user), self._definitions.try_out(rows, user, change.proposed)
+            found[user.slug] = self._preflight(rows, SchemaChange(user, user), (old, new), hidden, _Skipped())
+        return found
+
+    def _confirm(
         self,
         rows: Rows,
         change: SchemaChange,
-        definitions: "tuple[CompiledSchema, CompiledSchema]",
-        hidden: Hidden,
-        skipped: "_Skipped",
+        report: "EvolutionReport",
+        of_users: "Mapping[str, EvolutionReport]",
         confirm: str | None,
-        *,
-        since: int | None = None,
     ) -> None:
-        """Refuse a change that objects do not fit, or that would lose something and is not confirmed."""
-        report = self._refuse_misfits(rows, change, definitions, hidden, skipped, since=since)
-        if (losses := report.losses()) and _needs_confirm(rows, change.current, hidden):
+        """ConfirmNeeded if the change would lose something here or in schemas composed of this one."""
+        if losses := self._losses(rows, change, report, of_users):
+            report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.losses()}
             require_confirm(confirm, change.token, losses, report.as_json())
+
+    def _losses(
+        self, rows: Rows, change: SchemaChange, report: "EvolutionReport", of_users: "Mapping[str, EvolutionReport]"
+    ) -> str:
+        """The losses that have to be confirmed, in words: rules count only where there are objects to keep to them.
+
+        Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
+        """
+        lost: list[str] = []
+        if (losses := report.losses()) and (
+            not report.complete or catalogue_store.schema_has_objects(rows, change.current.id)
+        ):
+            lost.append(losses)
+        for slug, found in of_users.items():
+            if (losses := found.losses()) and (not found.complete or found.total):
+                lost.append(f"in {slug!r} {losses}")
+        return "; ".join(lost)
 
     def _refuse_misfits(
         self,
@@ -399,14 +447,6 @@ class SchemaEvolution:
                 details={"rule": "evolution", "schema": change.proposed.id},
             )
         return report
-
-
-def _needs_confirm(rows: Rows, schema: Schema, hidden: Hidden) -> bool:
-    """Whether a loss has to be confirmed: not for a schema without objects.
-
-    Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
-    """
-    return hidden is not None or catalogue_store.schema_has_objects(rows, schema.id)
 
 
 def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:

@@ -19,6 +19,7 @@ from pentad.kernel.errors import Conflict, NotFound
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.rooms.registers.definitions.json_diff import Difference, differences
+from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
 from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Caller, Page, Schema, StoredObject
@@ -51,11 +52,12 @@ class SchemaVersion:
     call: str | None
     reason: str | None
 
-    def wire(self, changes: Sequence[Difference]) -> dict[str, Any]:
-        """Who did what and when, without nulls."""
+    def wire(self, changes: Sequence[Difference], *, discreet: bool) -> dict[str, Any]:
+        """Who did what and when. If `discreet`, without the values in steps: they may repeat stored ones."""
+        details = _without_values(self.details) if discreet else self.details
         wire: dict[str, Any] = {
             "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
-            "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, **self.details,
+            "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, **details,
             "changes": [one.sentence() for one in changes],
         }  # fmt: skip
         return {name: value for name, value in wire.items() if value is not None}
@@ -63,6 +65,14 @@ class SchemaVersion:
     @property
     def steps(self) -> list[MigrationStep]:
         return read_steps(self.details.get("migration") or ())
+
+
+def _without_values(details: Mapping[str, Any]) -> dict[str, Any]:
+    def bare(entry: Any) -> Any:
+        return {name: value for name, value in as_mapping(entry).items() if name not in ("value", "values")}
+
+    lists = ("operations", "migration")
+    return {name: [bare(one) for one in value] if name in lists else value for name, value in details.items()}
 
 
 def plan_of(schema: int, version: int) -> str:
@@ -82,8 +92,8 @@ def record(
     )  # fmt: skip
 
 
-def history(rows: Rows, current: Schema, limit: int, offset: int) -> Page[dict[str, Any]]:
-    """The changes of a schema, newest first, each with what it changed."""
+def history(rows: Rows, current: Schema, limit: int, offset: int, *, discreet: bool) -> Page[dict[str, Any]]:
+    """The changes of a schema, newest first, each with what it changed; `discreet` for all but administrators."""
     sql = f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? ORDER BY version DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
     found = [_version(row) for row in rows.all(sql, current.id, limit, offset)]
     total = int(rows.value("SELECT count(*) FROM schema_changes WHERE schema = ?", current.id))
@@ -91,7 +101,8 @@ def history(rows: Rows, current: Schema, limit: int, offset: int) -> Page[dict[s
     for one in found:
         new = at_version(rows, current, one.version)
         old = None if one.before is None else _schema(current, one.before, one.version - 1, one.since)
-        wires.append(one.wire([] if new is None or old is None else schema_differences(old, new)))
+        changes = [] if new is None or old is None else schema_differences(old, new)
+        wires.append(one.wire(changes, discreet=discreet))
     return Page(wires, total, limit, offset)
 
 
@@ -187,8 +198,8 @@ class Undo:
         if row is None or row[1] is None or row[1].startswith(ERASED):
             return renamed
         before: dict[str, Any] = msgspec.json.decode(row[1])
-        if row[0] == stored.version:
-            return before
+        if row[0] == stored.version:  # `data` may lack what the caller may not read, and it must not come back here
+            return {name: value for name, value in before.items() if name in self.names or name in data}
         led_to = rows.value(
             "SELECT before FROM object_changes WHERE uuid = ? AND version = ? AND before IS NOT NULL",
             stored.uuid, row[0] + 1,

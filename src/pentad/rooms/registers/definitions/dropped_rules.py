@@ -21,7 +21,7 @@ _RULES: Final = frozenset({
     "writeBack", "allowedTypes", "maxSize", "allowedTags", "unique", "immutable", "additionalProperties",
     "unevaluatedProperties", "unevaluatedItems",
 })  # fmt: skip
-_NO_RULE: Final = (None, [], {}, "")
+_NO_RULE: Final[tuple[Any, ...]] = (None, [], {}, "")
 
 
 def dropped_rules(old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mapping[str, str]) -> list[str]:

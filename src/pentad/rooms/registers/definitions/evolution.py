@@ -107,6 +107,11 @@ class EvolutionReport:
             **why,
         }
 
+    @property
+    def matters(self) -> bool:
+        """Whether objects would fail or lose something."""
+        return bool(self.failing or self.losses())
+
     def losses(self) -> str:
         """What would be lost, in words; empty if nothing would be.
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import quote
 
 import click
@@ -270,7 +270,7 @@ def _operations(text: str) -> Any:
         except OSError as error:
             raise click.BadParameter(f"cannot be read: {error.strerror}.", param_hint="OPERATIONS") from None
     found = _parse_json(text, "OPERATIONS", '[{"op": "drop", "property": "note"}]')
-    return found if isinstance(found, list) else [found]
+    return cast("list[Any]", found) if isinstance(found, list) else [found]
 
 
 def _print_schema(changed: dict[str, Any], as_json: bool) -> None:

@@ -110,8 +110,7 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
-    """List and manage schemas, which describe objects. preflight (for update) and plan (for patch) tell what a change
-    does to stored objects; patch migrates them; every change can be undone."""
+    """List and change schemas, which describe objects. preflight and plan tell what a change would do; undo reverts."""
     catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
     _check_budget(given)
     options: dict[str, Any] = {"if_version": given.if_version, "confirm": given.confirm}
