@@ -8,12 +8,14 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput
-from pentad.platform import Parameter, is_yes
+from pentad.platform import Parameter
 from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.interface.rest.models import ImportAnswer, OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.query.filters import read_bool
 from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, format_named
 from pentad.rooms.registers.transfer.imports import ImportOptions
 
@@ -84,7 +86,8 @@ async def _import(
     pair = await _pair(request, "create", option("schema") or None)
     kind = format_named(option("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in option("key").split(",") if part.strip())
-    options = ImportOptions(key=key, partial=is_yes(option("partial")), dry_run=is_yes(option("dry_run")))
+    partial, dry_run = (read_bool(option(name) or "false", name) for name in ("partial", "dry_run"))
+    options = ImportOptions(key=key, partial=partial, dry_run=dry_run)
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)
@@ -99,7 +102,7 @@ def _kind_of(media_type: str, name: str) -> str:
     raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
 
 
-_FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
+_FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
 _SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
 _FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
 ROUTES: Final = (
@@ -112,8 +115,14 @@ ROUTES: Final = (
             _SCHEMA,
             _FORMAT,
             Parameter("_filter", "Only these, as JSON."),
+            Parameter("_search", "Only those with these words."),
+            Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
             Parameter("_fields", "Only these properties."),
+            Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
         ),
+        answer=list[dict[str, Any]],
+        produces=_FILE_TYPES,
+        exact=True,
     ),
     RestRoute(
         "POST",
@@ -127,6 +136,8 @@ ROUTES: Final = (
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
         ),
-        uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
+        answer=ImportAnswer,
+        errors={400: OpenRegisterError | ImportAnswer},
+        uploads=("multipart/form-data", "application/octet-stream", "application/json", *_FILE_TYPES),
     ),
 )
