@@ -93,17 +93,20 @@ class CapabilityDetailsAnswer(BaseModel):
     endpoints: list[dict[str, Any]]
 
 
-class RegisterChange(Open):
-    """The fields of a register to change."""
-
-    title: str | None = Field(None, description="A name for people.")
+class RegisterFields(Open):
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
     schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
     authorization: dict[str, Any] | None = None
 
 
-class RegisterData(RegisterChange):
+class RegisterChange(RegisterFields):
+    """The fields of a register to change."""
+
+    title: str | None = Field(None, description="A name for people.")
+
+
+class RegisterData(RegisterFields):
     """A register as a caller writes it."""
 
     title: str = Field(description="A name for people.")
@@ -129,31 +132,28 @@ class RegisterAnswer(EntityAnswer):
     schemas: list[int] = Field(default_factory=list[int])
 
 
-class SchemaChange(Open):
-    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
-
-    title: str | None = None
+class SchemaFields(Open):
     slug: str | None = None
     description: str | None = None
     properties: dict[str, Any] | None = None
     required: list[str] | None = None
     configuration: dict[str, Any] | None = None
     authorization: dict[str, Any] | None = None
+
+
+class SchemaChange(SchemaFields):
+    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str | None = None
     migration: list[dict[str, Any]] | None = Field(
         None, description="Steps that make the stored objects fit, as the preflight suggests them."
     )
 
 
-class SchemaData(Open):
+class SchemaData(SchemaFields):
     """A schema as a caller writes it: properties in JSON Schema 2020-12, with the room's additions."""
 
     title: str
-    slug: str | None = None
-    description: str | None = None
-    properties: dict[str, Any] | None = None
-    required: list[str] | None = None
-    configuration: dict[str, Any] | None = None
-    authorization: dict[str, Any] | None = None
 
 
 class JsonSchemaData(Open):
