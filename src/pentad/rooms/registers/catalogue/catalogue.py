@@ -403,8 +403,7 @@ class Catalogue:
 
     def _changed(self, tx: Transaction, entity: E, before: E | None = None) -> E:
         self.announce(tx, entity, before or entity)
-        uri = f"openregister://{type(entity).__name__.lower()}s/{entity.id}"
-        resource_updated(tx, uri, self._audience(tx, entity))
+        resource_updated(tx, entity.uri, self._audience(tx, entity))
         return entity
 
 

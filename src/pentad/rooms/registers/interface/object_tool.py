@@ -22,13 +22,12 @@ from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
     aggregate_of,
+    operation_of,
     present,
     present_outcomes,
     query_of,
     refuse_metadata,
     visible_schema,
-    without_metadata,
-    without_own_id,
 )
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.parser import parse_fields
@@ -39,7 +38,7 @@ _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of"
 _HISTORY_LIMIT: Final = 20
 _IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
 Action = Literal[
-    "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
+    "list", "get", "create", "update", "delete", "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff",
     "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete",
 ]  # fmt: skip
 
@@ -54,8 +53,7 @@ class Row(Arguments):
     if_version: int | None = None
 
     def operation(self, pair: Pair) -> Operation:
-        data = None if self.data is None else without_own_id(pair, self.id, without_metadata(self.data))
-        return Operation(self.action, data, self.id, tuple(self.key), self.if_version)
+        return operation_of(pair, self.action, self.data, self.id, key=tuple(self.key), if_version=self.if_version)
 
 
 class ObjectsArguments(Arguments):
@@ -80,6 +78,7 @@ class ObjectsArguments(Arguments):
     json_patch: list[dict[str, Any]] | None = None
     operations: Annotated[list[Row] | None, Field(min_length=1, max_length=10_000)] = None
     atomic: bool = True
+    key: list[str] | None = None
     plan: Annotated[str | None, Field(max_length=100)] = None
     version: int | None = None
     to_version: int | None = None
@@ -104,10 +103,12 @@ class ObjectsArguments(Arguments):
             raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
         return self.id
 
-    def content(self, pair: Pair) -> dict[str, Any]:
+    def operation(self, pair: Pair, action: Literal["create", "update", "patch", "upsert"]) -> Operation:
+        """The write of one object."""
         if self.data is None:
             raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
-        return without_own_id(pair, self.id, without_metadata(self.data))
+        key = tuple(self.key or ())
+        return operation_of(pair, action, self.data, self.id, key=key, if_version=self.if_version)
 
     def patch(self) -> list[dict[str, Any]] | None:
         """The JSON Patch; None for a merge patch, which is the data."""
@@ -141,6 +142,7 @@ class ObjectActions:
             "create": self._create,
             "update": self._update,
             "patch": self._patch,
+            "upsert": self._upsert,
             "delete": self._delete,
             "bulk": self._bulk,
             "plan": self._plan,
@@ -273,32 +275,27 @@ class ObjectActions:
     # writing
 
     async def _create(self, pair: Pair) -> Answer:
-        stored = await self._registers.objects.create(
-            self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
-        )
-        return await self._one(pair, stored)
+        return await self._write(pair, self._given.operation(pair, "create"))
 
     async def _update(self, pair: Pair) -> Answer:
-        given = self._given
-        stored = await self._registers.objects.replace(
-            self._caller,
-            pair,
-            given.ref(),
-            given.content(pair),
-            if_version=given.if_version,
-            idempotency_key=given.idempotency_key,
-        )
-        return await self._one(pair, stored)
+        self._given.ref()
+        return await self._write(pair, self._given.operation(pair, "update"))
+
+    async def _upsert(self, pair: Pair) -> Answer:
+        return await self._write(pair, self._given.operation(pair, "upsert"))
+
+    async def _write(self, pair: Pair, operation: Operation) -> Answer:
+        key = self._given.idempotency_key
+        return await self._one(pair, await self._registers.objects.write(self._caller, pair, operation, key))
 
     async def _patch(self, pair: Pair) -> Answer:
-        given, objects = self._given, self._registers.objects
-        options: dict[str, Any] = {"if_version": given.if_version, "idempotency_key": given.idempotency_key}
-        if (patch := given.patch()) is not None:
-            refuse_metadata(patch)
-            stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
-        else:
-            stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
-        return await self._one(pair, stored)
+        given = self._given
+        ref = given.ref()
+        if (patch := given.patch()) is None:
+            return await self._write(pair, given.operation(pair, "patch"))
+        refuse_metadata(pair, patch)
+        operation = Operation("json_patch", None, ref, if_version=given.if_version, patch=tuple(patch))
+        return await self._write(pair, operation)
 
     async def _delete(self, pair: Pair) -> Answer:
         given = self._given

@@ -14,7 +14,7 @@ from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.presentation import present, without_metadata, without_own_id
+from pentad.rooms.registers.presentation import present, split_id
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ class _Tools:
         if action == "list":
             return await self._list_objects(pair)
         if action == "create":
-            stored = await objects.create(caller, pair, without_metadata(self._required("data")))
+            data, named = split_id(pair, self._required("data"))
+            stored = await objects.create(caller, pair, data, uuid=None if named is None else str(named))
             return present(self._registers.access, caller, pair, stored), None
         ref = self._required("id")
         if action == "delete":
@@ -194,9 +195,7 @@ class _Tools:
         if action == "get":
             stored = await objects.get(caller, pair, ref)
         else:
-            stored = await objects.replace(
-                caller, pair, ref, without_own_id(pair, ref, without_metadata(self._required("data")))
-            )
+            stored = await objects.replace(caller, pair, ref, split_id(pair, self._required("data"))[0])
         return present(self._registers.access, caller, pair, stored), None
 
     async def _list_objects(self, pair: Any) -> Answered:

@@ -29,21 +29,22 @@ _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+    "key",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
 OBJECT_ACTIONS: Final = (
-    *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
-    "unlock", "restore", "purge", "can_delete",
+    *ACTIONS, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
+    "lock", "unlock", "restore", "purge", "can_delete",
 )  # fmt: skip
 
 
 READING_ACTIONS: Final = frozenset({"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"})
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason",
+    "reason", "key",
 })  # fmt: skip
 
 
@@ -106,6 +107,7 @@ OBJECTS: Final = _schema(
         _OBJECTS, "with bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key: [names], if_version}]"
     ),
     atomic=_about({"type": "boolean"}, "all or nothing (default)"),
+    key=_about(_NAMES, "with upsert: properties that find the object; else its unique one"),
     plan=_about(_TEXT, "plan id, with commit, undo"),
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,

@@ -88,6 +88,12 @@ class Objects(ObjectReader):
         """Soft-delete the object, with cascades; it can be restored."""
         return await self._update(caller, pair, Operation("delete", None, ref), options)
 
+    async def write(
+        self, caller: Caller, pair: Pair, operation: Operation, idempotency_key: str | None = None
+    ) -> StoredObject:
+        """Carry out one operation."""
+        return await self._write_one(caller, pair, operation, idempotency_key)
+
     async def _update(
         self, caller: Caller, pair: Pair, operation: Operation, options: WriteOptions
     ) -> StoredObject:  # fmt: skip

@@ -34,6 +34,7 @@ from pentad.rooms.registers.objects.pending_changes import (
 from pentad.rooms.registers.objects.prepare import (
     CreatePreparer,
     UpdatePreparer,
+    check_same_id,
     current_transient_values,
     split_transient_values,
     uuid_taken,
@@ -155,6 +156,7 @@ class ObjectWriter(UpdatePreparer):
             step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
             return
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
+        check_same_id(operation.uuid, existing.stored.uuid)
         if self._definitions.facts(context.pair.definition).transient:
             self._update_with_transients(rows, context, step, existing)
             return
