@@ -353,8 +353,8 @@ Action = Literal["create", "update", "patch", "json_patch", "upsert", "delete"]
 class Operation(msgspec.Struct, frozen=True):
     """One row of a bulk write or of a plan; one request may have thousands.
 
-    `ref` names the object, except for create and upsert; an upsert looks it up by the properties in `key`. A new object
-    gets the `uuid`; an existing one must have it. `patch` holds the operations of a JSON Patch.
+    `ref` names the object, except for create and upsert; an upsert looks it up by the properties in `key`, or else by
+    `named`. A new object gets the `uuid`. `patch` holds the operations of a JSON Patch.
     """
 
     action: Action
@@ -364,6 +364,8 @@ class Operation(msgspec.Struct, frozen=True):
     if_version: int | None = None
     uuid: str | None = None
     patch: tuple[dict[str, Any], ...] = ()
+    named: str | None = None
+    """The `id` in the data: an existing object must have it."""
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):

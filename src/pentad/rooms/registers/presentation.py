@@ -90,9 +90,9 @@ def operation_of(
     """One write as a caller asks for it. An `id` in the data names the object, as `ref` does."""
     rest, named = (None, None) if data is None else split_id(pair, data)
     if action in ("create", "upsert"):
-        named, ref = ref if named is None else named, None
-    uuid = None if named is None or named == ref else str(named)
-    return Operation(action, rest, ref, uuid=uuid, **options)
+        uuid = None if (given := ref if named is None else named) is None else str(given)
+        return Operation(action, rest, uuid=uuid, named=uuid, **options)
+    return Operation(action, rest, ref, named=None if named is None or named == ref else str(named), **options)
 
 
 def refuse_metadata(pair: Pair, operations: Sequence[Mapping[str, Any]]) -> None:

@@ -214,6 +214,8 @@ def _single_problem(failure: Failure) -> Problem:
         return problem(failure.path, rule, f"must be one of {listed}", failure.received, values)
     if rule == "const":
         return problem(failure.path, rule, f"must be {quoted(expected)}", failure.received, expected)
+    if rule == "pattern" and expected is None:  # the library gave up; then it does not name the pattern
+        return problem(failure.path, rule, "cannot be compared with its pattern in reasonable time", failure.received)
     if rule in _MESSAGES:
         message = _MESSAGES[rule].format(quoted(expected))
         return problem(failure.path, rule, message, failure.received, None if rule == "not" else expected)

@@ -17,8 +17,10 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_facets,
     fit_lists,
     fit_one,
+    more_to_read,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
     aggregate_of,
@@ -195,7 +197,7 @@ class ObjectActions:
             if fitted.rows_cut and found.cursor_after is not None:
                 cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
-                body["cursor"] = cursor
+                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), found.total, "this cursor")}
             if facets:
                 body["facets"] = facets
             if left_out:
@@ -218,7 +220,12 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if found.more or fitted.rows_cut:
-                body |= {"more": True, "cursor": str(query.offset + len(fitted.rows))}
+                cursor = str(query.offset + len(fitted.rows))
+                body |= {
+                    "more": True,
+                    "cursor": cursor,
+                    **more_to_read(len(fitted.rows), None, "this cursor", "groups"),
+                }
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
         return await build_response(found.groups, given.max_tokens, build)
@@ -237,10 +244,11 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                body["cursor"] = str(fitted.rows[-1]["id"])
+                cursor = str(fitted.rows[-1]["id"])
+                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "changes")}
             return body
 
-        return await build_response([change.wire() for change in changes], given.max_tokens, build)
+        return await build_response([_change_row(change) for change in changes], given.max_tokens, build)
 
     async def _diff(self, pair: Pair) -> Answer:
         given = self._given
@@ -259,11 +267,14 @@ class ObjectActions:
         changes, cursor = await self._registers.history.feed(
             self._caller, given.cursor, register=pair.register.id, schema=pair.schema.id, limit=limit
         )
-        rows = [change.wire() for change in changes]
+        rows = [_change_row(change) for change in changes]
 
         async def build(fitted: Fitted) -> Answer:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
-            return {"results": fitted.rows, "cursor": ends_at}
+            body: Answer = {"results": fitted.rows, "cursor": ends_at}
+            if fitted.rows and (fitted.rows_cut or len(changes) == limit):
+                body |= more_to_read(len(fitted.rows), None, "this cursor", "changes")
+            return body
 
         return await build_response(rows, given.max_tokens, build)
 
@@ -314,7 +325,8 @@ class ObjectActions:
             return body
 
         async def build(fitted: Fitted) -> Answer:
-            return {**body, "results": fitted.rows}
+            said = {"note": "Rows that succeeded are left out first."} if fitted.rows_cut else {}
+            return {**body, "results": fitted.rows, **said}
 
         failed_first = sorted(body["results"], key=lambda row: row["status"] != "failed")
         return await build_response(failed_first, given.max_tokens, build)
@@ -398,7 +410,14 @@ async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolRes
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 
 
+def _change_row(change: Change) -> Answer:
+    """A change without its hash, which `verify` checks and few read."""
+    row = change.wire()
+    row.pop("hash", None)
+    return row
+
+
 def _number(cursor: str) -> int:
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
     return int(cursor)

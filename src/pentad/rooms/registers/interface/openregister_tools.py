@@ -13,6 +13,7 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.catalogue.catalogue import Entities
+from pentad.rooms.registers.interface.response_budget import more_to_read
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.presentation import present, split_id
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
@@ -90,8 +91,11 @@ async def call_tool(registers: "Registers", caller: Caller, params: Mapping[str,
         raise
     except Exception as error:  # noqa: BLE001  a failure inside a tool is a result that names only an incident number
         return _failure(internal_error(error, f"tool {name!r}"))
-    answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
-    return {**answer, "_meta": meta} if meta else answer
+    if not meta:
+        return {"content": [_text(result)], "isError": False}
+    # a second block, so that clients of OpenRegister still find the bare list in the first
+    note = more_to_read(len(result), meta["pentad/total"], f"offset={meta['pentad/next_offset']}")["note"]
+    return {"content": [_text(result), {"type": "text", "text": note}], "isError": False, "_meta": meta}
 
 
 def _text(value: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import msgspec
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ResourcePage, resource
+from pentad.rooms.registers.interface.response_budget import more_to_read
 from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.datetimes import parse_as_of
@@ -73,7 +74,7 @@ def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isdigit() or len(cursor) > 9:
-        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
     return int(cursor)
 
 
@@ -112,7 +113,9 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
     found = await registers.objects.find(caller, pair, Query(limit=_PAGE_SIZE, as_of=as_of))
     rows = [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
     body: dict[str, Any] = {"results": rows, "total": found.total}
-    return _text({**body, "cursor": found.cursor} if found.cursor else body)
+    if found.cursor:
+        body |= {"cursor": found.cursor, **more_to_read(len(rows), found.total, "the tool objects and this cursor")}
+    return _text(body)
 
 
 @resource(f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}", name="Object", mime_type=_JSON)

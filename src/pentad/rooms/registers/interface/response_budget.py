@@ -17,6 +17,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 FEWEST_TOKENS: Final = 60
 _FRAME: Final = 120
 """Characters that the rest of the answer usually takes: totals, the cursor, the note of what was left out."""
+_RAISE: Final = "Raise max_tokens to see the rest."
 _SMALL_STEP: Final = 16
 _MOST_NAMED: Final = 20
 _NEVER_CUT: Final = frozenset({"id", "uuid"})
@@ -69,6 +70,12 @@ def check_budget(max_tokens: int) -> None:
         raise InvalidInput(
             f"max_tokens is {max_tokens}; the least is {FEWEST_TOKENS}.", hint="Give more, or leave it out."
         )
+
+
+def more_to_read(shown: int, total: int | None, how: str, what: str = "rows") -> dict[str, str]:
+    """The sentence that tells a model that a list goes on, and how to get the rest."""
+    of = "" if total is None else f" of {total:,}"
+    return {"note": f"This answer has {shown:,}{of} {what}; there are more. To go on, repeat the call with {how}."}
 
 
 def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FRAME) -> Fitted:
@@ -154,6 +161,7 @@ def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None
     while True:
         missing = {f"{name}_left_out": len(body[name]) - len(kept[name]) for name in kept}
         cut = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
+        cut["hint"] = _RAISE
         shortened = {name: dict(one) if isinstance(body[name], dict) else one for name, one in kept.items()}
         answer = {**body, **shortened, "cut": cut}
         over = json_size(answer) - max_tokens * CHARACTERS_PER_TOKEN
@@ -172,6 +180,7 @@ def _terse(body: dict[str, Any], max_tokens: int) -> dict[str, Any]:
     """Shorten the note of what was left out: nothing else in the answer can still be cut."""
     cut: dict[str, Any] = body.get("cut", {})
     cut.pop("hint", None)
+    body.pop("note", None)
     for name in [name for name in cut if isinstance(cut[name], list)]:
         while cut[name] and json_size(body) > max_tokens * CHARACTERS_PER_TOKEN:
             cut[name] = cut[name][:-1]

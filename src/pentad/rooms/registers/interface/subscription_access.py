@@ -69,7 +69,7 @@ async def _saved_query(registers: Registers, principal: Principal, at: Variables
             lambda rows: registers.platform.owner_now(rows, saved.saved_owner)
         )
         if owner is not None and not _sees_as_much(registers.access, caller, Caller(owner), pair):
-            raise NotFound("The answer that changed is not the one you see.")
+            raise NotFound("What changed in this query's result is not visible to you.")
     return saved.uri
 
 

@@ -118,6 +118,6 @@ OBJECTS: Final = _schema(
 
 LIST_ANSWER: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT},
+    "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT, "note": _TEXT},
 }
 """The output schema: a list has `results`, every other answer is an object."""

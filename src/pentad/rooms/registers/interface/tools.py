@@ -15,7 +15,14 @@ from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
 from pentad.rooms.registers.interface.object_tool import objects
-from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_lists, fit_one
+from pentad.rooms.registers.interface.response_budget import (
+    Fitted,
+    build_response,
+    check_budget,
+    fit_lists,
+    fit_one,
+    more_to_read,
+)
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.service import Registers
 
@@ -131,7 +138,10 @@ async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments)
     async def build(fitted: Fitted) -> dict[str, Any]:
         body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
         following = page.offset + len(fitted.rows)
-        return {**body, "next_offset": following} if following < page.total and fitted.rows else body
+        if following >= page.total or not fitted.rows:
+            return body
+        said = more_to_read(len(fitted.rows), page.total, f"offset={following}")
+        return {**body, "next_offset": following, **said}
 
     rows = [_wire(one, arguments.fields_) for one in page.items]
     return ToolResult(structured=await build_response(rows, arguments.max_tokens, build))

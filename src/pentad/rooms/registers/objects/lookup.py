@@ -85,8 +85,8 @@ def find_targets(
     for place, step in enumerate(steps):
         operation = step.operation
         if operation.action == "upsert":
-            if not operation.key and operation.uuid is not None:
-                uuids[place] = as_uuid(operation.uuid)
+            if not operation.key and operation.named is not None:
+                uuids[place] = as_uuid(operation.named)
             elif _has_key(pair, step, hidden):
                 by_key.setdefault(step.operation.key, []).append(place)
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
@@ -117,7 +117,7 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
             mark = existing.stored.uuid
         elif step.operation.action == "upsert":
             data = step.operation.data or {}
-            mark = tuple(repr(data.get(name)) for name in step.operation.key) or step.operation.uuid
+            mark = tuple(repr(data.get(name)) for name in step.operation.key) or step.operation.named
         if mark is not None:
             if mark in seen:
                 return place

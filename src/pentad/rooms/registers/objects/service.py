@@ -300,7 +300,7 @@ class Objects(ObjectReader):
 
 def _stored(step: WriteStep) -> StoredObject:
     if step.stored is None:
-        raise InvalidInput("The operation did nothing.")
+        raise InvalidInput("The operation wrote nothing.")
     return step.stored
 
 

@@ -156,7 +156,7 @@ class ObjectWriter(UpdatePreparer):
             step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
             return
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
-        check_same_id(operation.uuid, existing.stored.uuid)
+        check_same_id(operation.named, existing.stored.uuid)
         if self._definitions.facts(context.pair.definition).transient:
             self._update_with_transients(rows, context, step, existing)
             return
@@ -353,7 +353,7 @@ def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]
     if operation.action == "json_patch":
         requested = json_patch(old, operation.patch)
         if not isinstance(requested, dict):
-            raise InvalidInput("The patch leaves something that is not an object.")
+            raise InvalidInput("The result of the patch is not an object.")
         return cast("dict[str, Any]", requested)
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')

@@ -146,7 +146,8 @@ async def upsert_object(request: RestRequest) -> Response:
     pair = await request.pair("update")
     body = await request.object()
     key = tuple(name.strip() for name in (request.text("_key") or "").split(",") if name.strip())
-    operation = Operation("upsert", business(pair, body), key=key, uuid=named_uuid(pair, body))
+    named = named_uuid(pair, body)
+    operation = Operation("upsert", business(pair, body), key=key, uuid=named, named=named)
     stored = await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
     return respond(request, pair, stored)
 
