@@ -339,6 +339,7 @@ class Plans:
             try:
                 pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
                 context = self._objects.write_context(caller, pair, plan)
+                self._objects.writer.natural_keys.resolve(tx, caller, pair, [step])
                 self._objects.writer.prepare_creates(context, [step])
                 self._objects.writer.write(tx, context, [step], notifications)
             except PentadError as error:

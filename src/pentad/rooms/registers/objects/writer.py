@@ -24,6 +24,7 @@ from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
 from pentad.rooms.registers.objects.lookup import Visibility, count_distinct, find_targets, visibility_of
+from pentad.rooms.registers.objects.natural_keys import NaturalKeys
 from pentad.rooms.registers.objects.pending_changes import (
     ExistingObject,
     PendingChange,
@@ -59,12 +60,13 @@ class ObjectWriter(UpdatePreparer):
         self._dialect: Dialect = dialect
         self._vectors = catalogue.vectors
         self.deletion = Deletion(dialect, catalogue, access)
+        self.natural_keys = NaturalKeys(dialect, catalogue, access)
 
     def prepare_creates(self, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         """Before the transaction: prepare the new objects, or record why that fails."""
         new = self._create_preparer(context)
         for step, uuid in zip(steps, new_uuids(context.now, len(steps)), strict=True):
-            if step.operation.action == "create":
+            if step.operation.action == "create" and step.error is None:
                 try:
                     step.pending = new.prepare(step.operation, uuid)
                 except PentadError as error:
