@@ -13,7 +13,7 @@ from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present, query_of
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.formats import Format
-from pentad.rooms.registers.transfer.tables import IDENTITY, VERSION, Column, columns_of
+from pentad.rooms.registers.transfer.tables import Column, columns_of, identity_headers
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -76,7 +76,7 @@ class _Sheet:
         if kind in ("csv", "xlsx"):
             known = [column for column in columns_of(pair.definition.body) if column.path[0] not in hidden]
             self._columns = [column for column in known if _is_selected(column, fields)]
-            headers = [IDENTITY, VERSION, *(column.header for column in self._columns)]
+            headers = [*identity_headers(pair.definition.body), *(column.header for column in self._columns)]
         else:
             headers = []
         self.writer: Writer = _writer(kind, headers, pair.schema.slug)

@@ -1,5 +1,7 @@
 """Import: read the whole file, check every row, then write all rows in one transaction, or none.
 
+Rows that mean the same object, by id or by key, are refused: which of them should win is not for the importer to say.
+
 Reading and checking happen before the transaction and off the event loop, with the rows on disk rather than in memory.
 What only the store can check (unique values, references, versions) is checked while writing; a row that fails then
 rolls everything back. `partial` writes the good rows, some at a time.
@@ -7,8 +9,8 @@ rolls everything back. `partial` writes the good rows, some at a time.
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from types import TracebackType
@@ -18,15 +20,21 @@ import msgspec
 
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.ids import uuid7
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
+from pentad.rooms.registers.definitions.json_diff import quoted
+from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import unique_key
 from pentad.rooms.registers.objects.lookup import visibility_of
 from pentad.rooms.registers.objects.pending_changes import WriteContext, write_steps
 from pentad.rooms.registers.objects.writer import ChangeNotifications
+from pentad.rooms.registers.transfer.cells import Schema
 from pentad.rooms.registers.transfer.formats import Format, Problem, RawRow, reader_of
+from pentad.rooms.registers.transfer.tables import with_natural_keys
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -41,15 +49,20 @@ MOST_PROBLEMS: Final = 200
 MOST_BYTES: Final = 2048 * MIB
 _IN_MEMORY: Final = 8 * MIB
 _CHUNK_ROWS: Final = 500
+_NEW_IDS: Final = "To copy it here, import with new ids (--new-ids, or new_ids=true)."
 _STILL_CHECKED: Final = 20_000
 """A file with bad rows is still tried against the store up to this many rows, so that the report is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """`key` names the properties that identify the existing object of a row."""
+    """`key` names the properties that identify the existing object of a row.
+
+    With `new_ids` the ids in the file count only for references between its rows: every object gets a new one.
+    """
 
     key: tuple[str, ...] = ()
+    new_ids: bool = False
     partial: bool = False
     dry_run: bool = False
     encoding: str | None = None
@@ -133,7 +146,7 @@ class Spool:
         self._file.close()
 
     def add(self, row: RawRow) -> None:
-        line = msgspec.json.encode((row.number, row.uuid, row.version, row.data)) + b"\n"
+        line = msgspec.json.encode((row.number, row.uuid, row.version, row.whole, row.data)) + b"\n"
         self._bytes += len(line)
         self.rows += 1
         if self._bytes > MOST_BYTES:
@@ -145,10 +158,10 @@ class Spool:
         self._file.seek(0)
         chunk: list[RawRow] = []
         for line in self._file:
-            number, uuid, version, data = msgspec.json.decode(
-                line, type=tuple[int, str | None, int | None, dict[str, Any]]
+            number, uuid, version, whole, data = msgspec.json.decode(
+                line, type=tuple[int, str | None, int | None, bool, dict[str, Any]]
             )
-            chunk.append(RawRow(number, data, uuid, version))
+            chunk.append(RawRow(number, data, uuid, version, whole=whole))
             if len(chunk) == size:
                 yield chunk
                 chunk = []
@@ -179,9 +192,12 @@ class Importer:
         self._access.check(caller, pair, "create")
         _check_key(pair, options.key, self._access.hidden(caller, pair))
         report = ImportReport(mode="dry run" if options.dry_run else "partial" if options.partial else "all or nothing")
+        keys = self.objects.writer.natural_keys
+        available = await self._database.read(lambda rows: keys.available(rows, caller, pair))
+        own = await self._database.read(lambda rows: self_references(rows, pair))
         with Spool() as spool:
-            run = _Run(self, caller, pair, kind, options, report, spool, progress)
-            await run.read(source)
+            run = _Run(self, caller, pair, kind, options, report, spool, progress, own)
+            await run.read(source, with_natural_keys(pair.definition.body, available))
             if spool.rows and (options.partial or not report.failed or spool.rows <= _STILL_CHECKED):
                 await run.write()
         report.problems.sort(key=lambda problem: problem.row)
@@ -192,13 +208,20 @@ class Importer:
     ) -> list[str | None]:
         """The uuid of the existing object of each row: the one it names, else the one with the same key.
 
-        Objects that the caller may not see do not count.
+        Objects that the caller may not see do not count. A row that names an object elsewhere gets a problem.
         """
         named_uuids = [row.uuid for row in found if row.uuid is not None]
-        named = set(store.live_objects(rows, named_uuids))
+        named = store.places_of(rows, named_uuids)
         visible = visibility_of(rows, self._access, write_context.caller, self.objects.pairs_in(rows))
         if visible is not None:
-            named.intersection_update(visible.objects(named_uuids))
+            seen = visible.objects(named_uuids)
+            named = {uuid: place for uuid, place in named.items() if uuid in seen}
+        here = (write_context.pair.register.id, write_context.pair.schema.id)
+        pair_of = self.objects.pairs_in(rows)
+        for row in found:
+            if row.uuid is not None and named.get(row.uuid, here) != here:
+                other = pair_of(*named[row.uuid]).label
+                row.problems.append(Problem(row.number, "id", f"The object {row.uuid} is in {other}. {_NEW_IDS}"))
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
             by_key = uniqueness.find_by_key(
@@ -220,10 +243,15 @@ class _Run:
     report: ImportReport
     spool: Spool
     progress: Progress
+    own: Sequence[tuple[str, ...]]
+    """The paths of references to objects of the same schema."""
+    first_rows: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """The first row with each id and key."""
+    new_ids: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def read(self, source: BinaryIO) -> None:
+    async def read(self, source: BinaryIO, schema: Schema) -> None:
         """Put good rows into the spool and the problems of the others into the report."""
-        rows = reader_of(self.kind)(source, self.pair.definition.body, self.options.encoding)
+        rows = reader_of(self.kind)(source, schema, self.options.encoding)
         while await asyncio.to_thread(self._read_some, rows):
             self.progress("reading", self.report.rows, None)
 
@@ -234,14 +262,47 @@ class _Run:
         for row in found:
             if row.problems:
                 self.report.fail(row.problems)
-        fresh = [row for row in sound if not self.options.key and row.uuid is None]
-        refused = self._refused(fresh)
+        refused = self._refused([row for row in sound if self._is_complete(row)])
         for row in sound:
             if row.number in refused:
                 self.report.fail(refused[row.number])
+            elif (problem := self._repetition(row)) is not None:
+                self.report.fail([problem])
             else:
-                self.spool.add(row)
+                self.spool.add(self._with_new_id(row) if self.options.new_ids else row)
         return bool(found)
+
+    def _is_complete(self, row: RawRow) -> bool:
+        """Whether a row is a new object that can be checked without the store."""
+        new = not self.options.key and (row.uuid is None or self.options.new_ids)
+        natural_keys = self.importer.objects.writer.natural_keys
+        return new and not natural_keys.occur_in(self.pair, [Operation("create", row.data)])
+
+    def _repetition(self, row: RawRow) -> Problem | None:
+        """The problem of a row that means the same object as an earlier one."""
+        names = self.options.key
+        if names and (claim := uniqueness.claim_of(unique_key(self.pair.definition, names), "", row.data)) is not None:
+            said = ", ".join(f"{name} = {quoted(row.data[name])}" for name in names)
+            if (first := self.first_rows.setdefault(claim, row.number)) != row.number:
+                return Problem(row.number, names[0], f"Row {first} has {said} too.{self._kept(first)}")
+        if row.uuid is not None and (first := self.first_rows.setdefault(row.uuid, row.number)) != row.number:
+            return Problem(row.number, "id", f"Row {first} has the id {row.uuid[:80]} too.{self._kept(first)}")
+        return None
+
+    def _kept(self, first: int) -> str:
+        return f" Only row {first} is imported." if self.options.partial else ""
+
+    def _with_new_id(self, row: RawRow) -> RawRow:
+        """The row as a new object. Its uuid has to be known early only if other rows may refer to it."""
+        uuid = None
+        if self.own and row.uuid is not None:
+            uuid = self.new_ids[row.uuid] = str(uuid7())
+        return replace(row, uuid=uuid, version=None, whole=True)
+
+    @property
+    def _chunk_rows(self) -> int:
+        """Rows that refer to one another are written together, as far as memory allows."""
+        return max(_CHUNK_ROWS, min(self.spool.rows, _STILL_CHECKED)) if self.own else _CHUNK_ROWS
 
     def _refused(self, fresh: Sequence[RawRow]) -> dict[int, list[Problem]]:
         """The schema's problems with new objects. Rows of existing objects are complete only in the store."""
@@ -256,7 +317,7 @@ class _Run:
     async def write(self) -> None:
         objects, report = self.importer.objects, self.report
         if self.options.partial and not self.options.dry_run:
-            for rows in self.spool.chunks(_CHUNK_ROWS):
+            for rows in self.spool.chunks(self._chunk_rows):
                 report.add(await objects.write_with_retry(self.caller, self.pair, partial(self._some, rows)))
                 report.written = bool(report.created or report.updated)
                 self.progress("writing", report.done, report.rows)
@@ -280,7 +341,7 @@ class _Run:
         whole = Tally()
         news = ChangeNotifications()
         done = 0
-        for chunk in self.spool.chunks(_CHUNK_ROWS):
+        for chunk in self.spool.chunks(self._chunk_rows):
             whole.add(self._write_some(tx, pair, chunk, news))
             done += len(chunk)
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
@@ -296,6 +357,10 @@ class _Run:
         write_context = objects.write_context(self.caller, pair)
         holders = self.importer.holders(tx, write_context, self.options.key, rows)
         steps = write_steps([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
+        for row, step in zip(rows, steps, strict=True):
+            if row.problems:
+                step.fail(InvalidInput(row.problems[0].problem))
+        objects.writer.natural_keys.resolve(tx, self.caller, pair, steps)
         objects.writer.prepare_creates(write_context, steps)
         objects.writer.write(tx, write_context, steps, news)
         tally = Tally()
@@ -304,14 +369,38 @@ class _Run:
         return tally
 
     def _operation(self, row: RawRow, holder: str | None) -> Operation:
-        """The row of a table changes only the columns that the file has; JSON replaces the whole object."""
+        data = row.data
+        for path in self.own if self.new_ids else ():
+            data = _replaced(data, path, self.new_ids)
         if holder is not None:
             version = row.version if holder == row.uuid else None
-            whole = self.kind in ("json", "jsonl")
-            return Operation("update" if whole else "patch", row.data, holder, if_version=version)
+            whole = row.whole and self.kind in ("json", "jsonl")
+            return Operation("update" if whole else "patch", data, holder, if_version=version)
         if self.options.key:
-            return Operation("upsert", row.data, key=self.options.key, uuid=row.uuid)
-        return Operation("create", row.data, uuid=row.uuid)
+            return Operation("upsert", data, key=self.options.key, uuid=row.uuid)
+        return Operation("create", data, uuid=row.uuid)
+
+
+def self_references(rows: Rows, pair: Pair) -> list[tuple[str, ...]]:
+    """The paths of the references of a schema to objects of the same schema."""
+    found: list[tuple[str, ...]] = []
+    for facts in pair.definition.references:
+        schema = find_target(rows, facts.target, pair.definition.organisation)
+        if schema is not None and schema.id == pair.schema.id:
+            found.append(facts.path)
+    return found
+
+
+def _replaced(value: Any, path: Sequence[str], uuids: Mapping[str, str]) -> Any:
+    """A value in which the uuids at a path are replaced; `*` stands for every element of a list."""
+    if not path:
+        return uuids.get(value, value) if isinstance(value, str) else value
+    if path[0] == EACH and isinstance(value, list):
+        return [_replaced(one, path[1:], uuids) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict) or path[0] not in value:
+        return value
+    members = cast("dict[str, Any]", value)
+    return {**members, path[0]: _replaced(members[path[0]], path[1:], uuids)}
 
 
 def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:

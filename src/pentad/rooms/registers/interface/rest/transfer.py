@@ -84,7 +84,12 @@ async def _import(
     pair = await _pair(request, "create", option("schema") or None)
     kind = format_named(option("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in option("key").split(",") if part.strip())
-    options = ImportOptions(key=key, partial=is_yes(option("partial")), dry_run=is_yes(option("dry_run")))
+    options = ImportOptions(
+        key=key,
+        partial=is_yes(option("partial")),
+        dry_run=is_yes(option("dry_run")),
+        new_ids=is_yes(option("new_ids")),
+    )
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)
@@ -126,6 +131,7 @@ ROUTES: Final = (
             Parameter("key", "Properties that identify the existing object of a row."),
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
+            Parameter("new_ids", "true: ignore the ids in the file, and map references between its rows.", "boolean"),
         ),
         uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
     ),
