@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.datetimes import parse_instant, parse_time
+from pentad.rooms.registers.query.datetimes import parse_instant, parse_relative, parse_time
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     And,
@@ -158,7 +158,9 @@ def read_scalar(at: QueryField, value: Any, *, text: bool = False) -> Scalar:
     if at.time:
         return parse_time(value, at.name)
     if at.kind == "moment":
-        return parse_instant(value, at.name)
+        return parse_instant(value, at.name, relative=True)
+    if at.date and (moment := parse_relative(value)) is not None:
+        return moment.date().isoformat()
     if text and isinstance(value, str):
         return _from_text(at, value)
     fits: dict[str | None, Callable[[Any], bool]] = {

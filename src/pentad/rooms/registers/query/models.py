@@ -197,6 +197,8 @@ class Query:
     as_of: AsOf | None = None
     include_deleted: bool = False
     ignored: tuple[str, ...] = ()
+    relative_filter: str | None = None
+    """The filter as it was written, if it has relative times: a cursor belongs to what was asked, not to its time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,4 +144,5 @@ def _checked_position(values: list[Any], kinds: Sequence[Kind]) -> Position:
 
 
 def _cursor_scope(scope: Scope, query: Query) -> tuple[object, ...]:
-    return (scope.register, scope.schemas, query.filter, query.search, query.sort, query.as_of, query.include_deleted)
+    asked = query.filter if query.relative_filter is None else query.relative_filter
+    return (scope.register, scope.schemas, asked, query.search, query.sort, query.as_of, query.include_deleted)

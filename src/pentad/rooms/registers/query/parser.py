@@ -33,6 +33,7 @@ from pentad.rooms.registers.query.models import (
     Terms,
 )
 from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, is_metadata, resolve_field
+from pentad.rooms.registers.query.relative_times import has_relative
 from pentad.rooms.registers.query.search_words import words
 
 BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
@@ -77,6 +78,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         include_deleted=False
         if raw.get("include_deleted") is None
         else read_bool(raw["include_deleted"], "include_deleted"),
+        relative_filter=repr(raw["filter"]) if has_relative(raw.get("filter")) else None,
     )
 
 

@@ -74,6 +74,8 @@ class QueryField:
     holds_object: bool = False
     lists: tuple[Path, ...] = ()
     members: Mapping[str, QueryProperty] | None = field(default=None, compare=False, repr=False)
+    date: bool = False
+    """Whether its texts are dates."""
 
     @property
     def single(self) -> bool:
@@ -161,9 +163,13 @@ def _below(name: str, path: Path, declared: Mapping[str, QueryProperty], steps: 
 def _inside(name: str, path: Path, facts: QueryProperty, steps: Sequence[str]) -> QueryField | None:
     if not steps:
         many = "array" in facts.types
-        kind = _kind(facts.item_kind if many else facts.kind)
+        declared = facts.item_kind if many else facts.kind
         members = facts.elements if many else facts.children
-        return QueryField(name, path, kind, many=many, holds_object="object" in facts.types, members=members or None)
+        holds_object = "object" in facts.types
+        return QueryField(
+            name, path, _kind(declared), many=many, holds_object=holds_object, members=members or None,
+            date=declared == "date",
+        )  # fmt: skip
     if "array" in facts.types:
         found = _in_list(name, path, facts, steps)
         if found is not None:
