@@ -64,6 +64,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    written = [raw.get("filter"), raw.get("as_of")]
     return Query(
         filter=parse_filter(schema, raw.get("filter")),
         search=search,
@@ -78,7 +79,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         include_deleted=False
         if raw.get("include_deleted") is None
         else read_bool(raw["include_deleted"], "include_deleted"),
-        relative_filter=repr(raw["filter"]) if has_relative(raw.get("filter")) else None,
+        as_written=repr(written) if has_relative(written) else None,
     )
 
 

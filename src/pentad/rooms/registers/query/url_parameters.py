@@ -66,10 +66,11 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
     if query.filter is not None:
         conditions.append(query.filter)
     criteria = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
-    asked = query.relative_filter
-    if any(map(has_relative, filters.values())):
-        asked = f"{filters}{asked or controls.get('filter')}"
-    return replace(query, filter=criteria, ignored=tuple(ignored), relative_filter=asked)
+    written = [*filters.items(), controls.get("filter"), controls.get("as_of")]
+    is_relative = query.as_written is not None or any(map(has_relative, filters.values()))
+    return replace(
+        query, filter=criteria, ignored=tuple(ignored), as_written=repr(written) if is_relative else None
+    )  # fmt: skip
 
 
 def _expand_short_name(schema: QuerySchema, name: str) -> str:
