@@ -10,8 +10,10 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.default_limits import MIB
+from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.mcp.call import Call
+from pentad.mcp.content import Contents
 from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.registers.interface.response_budget import more_to_read
 from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
@@ -26,6 +28,7 @@ SCHEME: Final = "openregister://"
 _JSON: Final = "application/json"
 _PAGE_SIZE: Final = 100
 _MOST_LISTED: Final = 10_000
+_LARGEST_FILE: Final = 16 * MIB
 
 
 async def _all_pages(read: Callable[[Caller, int, int], Awaitable[Page[E]]], caller: Caller) -> list[E]:
@@ -134,7 +137,30 @@ async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the
     return _text(await call.service.saved.result(Caller.of(call), id))
 
 
-RESOURCES: Final = (all_registers, all_schemas, one_register, one_schema, pair_objects, one_object, saved_query)
+@resource(f"{SCHEME}transfers/{{id}}", name="Exported file")
+async def exported_file(id: str, call: Call[Registers]) -> Contents:  # noqa: A002  the address says so
+    """The file of one of your finished exports."""
+    state, pieces = await call.service.transfers.content(Caller.of(call), id)
+    if state.size > _LARGEST_FILE:
+        raise LimitExceeded(
+            f"The file has {state.size:,} bytes; a resource has at most {_LARGEST_FILE:,}.",
+            hint=f"GET /api/transfers/{state.id}/content, or export less.",
+        )
+    content = b"".join([piece async for piece in pieces])
+    is_text = state.request.format != "xlsx"
+    return Contents.of(state.uri, content.decode("utf-8-sig") if is_text else content, state.media_type)
+
+
+RESOURCES: Final = (
+    all_registers,
+    all_schemas,
+    one_register,
+    one_schema,
+    pair_objects,
+    one_object,
+    saved_query,
+    exported_file,
+)
 
 
 def split_moment(last: str) -> tuple[str, AsOf | None]:

@@ -16,6 +16,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.interface.resources import (
+    exported_file,
     one_object,
     one_register,
     one_schema,
@@ -93,10 +94,15 @@ async def may_be_notified(registers: Registers, principal: Principal, audience: 
     return await registers.history.sees_changes(caller, pair, ChangeSpan(change.xact, change.after, change.last))
 
 
+async def _exported_file(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
+    return (await registers.transfers.get(Caller(principal), at["id"])).uri
+
+
 GUARDS: Final[Mapping[str, Guard]] = {
     one_register.uri: _register,
     one_schema.uri: _schema,
     pair_objects.uri: _pair,
     one_object.uri: _object,
     saved_query.uri: _saved_query,
+    exported_file.uri: _exported_file,
 }

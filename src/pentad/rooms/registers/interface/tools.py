@@ -23,6 +23,7 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_one,
     more_to_read,
 )
+from pentad.rooms.registers.interface.transfer_tool import transfer
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.service import Registers
 
@@ -94,7 +95,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
     return ToolResult(structured=fit_lists(report.as_json(), _REPORT_LISTS, arguments.max_tokens))
 
 
-TOOLS: Final = (registers, schemas, objects)
+TOOLS: Final = (registers, schemas, objects, transfer)
 
 
 async def _act(

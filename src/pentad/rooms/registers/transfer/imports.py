@@ -10,6 +10,7 @@ rolls everything back. `partial` writes the good rows, some at a time.
 import asyncio
 import tempfile
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -97,12 +98,32 @@ class Tally:
         """Only the failures: the rest was rolled back."""
         return Tally(failed=self.failed, problems=self.problems)
 
+    def __copy__(self) -> "Tally":
+        return Tally(self.created, self.updated, self.unchanged, self.failed, list(self.problems))
+
     def add(self, other: "Tally") -> None:
         self.created += other.created
         self.updated += other.updated
         self.unchanged += other.unchanged
         self.failed += other.failed
         self.problems.extend(other.problems[: MOST_PROBLEMS - len(self.problems)])
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How an import that may be interrupted keeps what it did: in the transactions that do it.
+
+    `rows` of the file, with the results in `tally`, were committed by an earlier attempt.
+    """
+
+    rows: int
+    tally: Tally
+    save: Callable[[Transaction, int, Tally], None]
+    """Stores the rows done and their results; raises if this attempt does not count any more."""
+    refuse_cancelled: Callable[[], None]
+
+
+NO_CHECKPOINT: Final = Checkpoint(0, Tally(), lambda _tx, _rows, _tally: None, lambda: None)
 
 
 @dataclass(slots=True)
@@ -153,11 +174,11 @@ class Spool:
             raise LimitExceeded(f"The file holds more than {MOST_BYTES // MIB:,} MiB of data.", hint="Split it.")
         self._file.write(line)
 
-    def chunks(self, size: int) -> Iterator[list[RawRow]]:
-        """All rows, some at a time."""
+    def chunks(self, size: int, start: int = 0) -> Iterator[list[RawRow]]:
+        """All rows from a place on, some at a time."""
         self._file.seek(0)
         chunk: list[RawRow] = []
-        for line in self._file:
+        for line in islice(self._file, start, None):
             number, uuid, version, whole, data = msgspec.json.decode(
                 line, type=tuple[int, str | None, int | None, bool, dict[str, Any]]
             )
@@ -186,7 +207,14 @@ class Importer:
         self.objects = objects
 
     async def run(
-        self, caller: Caller, pair: Pair, source: BinaryIO, kind: Format, options: ImportOptions, progress: Progress
+        self,
+        caller: Caller,
+        pair: Pair,
+        source: BinaryIO,
+        kind: Format,
+        options: ImportOptions,
+        progress: Progress,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> ImportReport:
         """Import a seekable stream from its beginning."""
         self._access.check(caller, pair, "create")
@@ -196,7 +224,7 @@ class Importer:
         available = await self._database.read(lambda rows: keys.available(rows, caller, pair))
         own = await self._database.read(lambda rows: self_references(rows, pair))
         with Spool() as spool:
-            run = _Run(self, caller, pair, kind, options, report, spool, progress, own)
+            run = _Run(self, caller, pair, kind, options, report, spool, progress, checkpoint, own)
             await run.read(source, with_natural_keys(pair.definition.body, available))
             if spool.rows and (options.partial or not report.failed or spool.rows <= _STILL_CHECKED):
                 await run.write()
@@ -243,6 +271,7 @@ class _Run:
     report: ImportReport
     spool: Spool
     progress: Progress
+    checkpoint: Checkpoint
     own: Sequence[tuple[str, ...]]
     """The paths of references to objects of the same schema."""
     first_rows: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
@@ -253,6 +282,7 @@ class _Run:
         """Put good rows into the spool and the problems of the others into the report."""
         rows = reader_of(self.kind)(source, schema, self.options.encoding)
         while await asyncio.to_thread(self._read_some, rows):
+            self.checkpoint.refuse_cancelled()
             self.progress("reading", self.report.rows, None)
 
     def _read_some(self, rows: Iterator[RawRow]) -> bool:
@@ -316,11 +346,22 @@ class _Run:
 
     async def write(self) -> None:
         objects, report = self.importer.objects, self.report
+        report.add(self.checkpoint.tally)
+        report.written = bool(report.created or report.updated)
         if self.options.partial and not self.options.dry_run:
-            for rows in self.spool.chunks(self._chunk_rows):
-                report.add(await objects.write_with_retry(self.caller, self.pair, partial(self._some, rows)))
+            written = copy(self.checkpoint.tally)
+            done = self.checkpoint.rows
+            for rows in self.spool.chunks(self._chunk_rows, done):
+                self.checkpoint.refuse_cancelled()
+                done += len(rows)
+                write = partial(self._some, rows, done, written)
+                tally = await objects.write_with_retry(self.caller, self.pair, write)
+                written.add(tally)
+                report.add(tally)
                 report.written = bool(report.created or report.updated)
                 self.progress("writing", report.done, report.rows)
+            return
+        if self.checkpoint.rows:  # all rows were written, and the report was not
             return
         try:
             report.add(
@@ -330,8 +371,17 @@ class _Run:
         except _RolledBack as error:
             report.add(error.tally if self.options.dry_run else error.tally.failures())
 
-    def _some(self, rows: Sequence[RawRow], pair: Pair) -> Callable[[Transaction], Tally]:
-        return lambda tx: self._write_some(tx, pair, rows, None)
+    def _some(
+        self, rows: Sequence[RawRow], done: int, before: Tally, pair: Pair
+    ) -> Callable[[Transaction], Tally]:  # fmt: skip
+        def write(tx: Transaction) -> Tally:
+            tally = self._write_some(tx, pair, rows, None)
+            whole = copy(before)
+            whole.add(tally)
+            self.checkpoint.save(tx, done, whole)
+            return tally
+
+        return write
 
     def _all(self, loop: asyncio.AbstractEventLoop, pair: Pair) -> Callable[[Transaction], Tally]:
         return lambda tx: self._write_all(tx, pair, loop)
@@ -342,12 +392,14 @@ class _Run:
         news = ChangeNotifications()
         done = 0
         for chunk in self.spool.chunks(self._chunk_rows):
+            self.checkpoint.refuse_cancelled()
             whole.add(self._write_some(tx, pair, chunk, news))
             done += len(chunk)
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
         if self.options.dry_run or self.report.failed or whole.failed:
             raise _RolledBack(whole)
         self.importer.objects.writer.send(tx, news)
+        self.checkpoint.save(tx, done, whole)
         return whole
 
     def _write_some(

@@ -239,6 +239,21 @@ class FileData(BaseModel):
     content: str
 
 
+class TransferAnswer(Open):
+    """An import or export that runs as a job; at its end, with its report."""
+
+    id: str
+    kind: Literal["import", "export"]
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    format: str
+
+
+class TransfersAnswer(BaseModel):
+    results: list[TransferAnswer]
+
+
 class OrganisationData(BaseModel):
     slug: str
     title: str = ""

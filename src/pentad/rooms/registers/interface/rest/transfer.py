@@ -1,4 +1,4 @@
-"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines."""
+"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines; and those that run as jobs."""
 
 import io
 from collections.abc import AsyncIterator, Mapping
@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter, is_yes
 from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.interface.rest.models import TransferAnswer, TransfersAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -104,6 +105,32 @@ def _kind_of(media_type: str, name: str) -> str:
     raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
 
 
+async def list_transfers(request: RestRequest) -> Response:
+    """List your imports and exports that run, or ended within a day."""
+    found = await request.registers.transfers.list(request.caller)
+    return json_response({"results": [one.wire() for one in found]})
+
+
+async def get_transfer(request: RestRequest) -> Response:
+    """Get the state of one of your imports or exports."""
+    return json_response((await request.registers.transfers.get(request.caller, request.path("id"))).wire())
+
+
+async def cancel_transfer(request: RestRequest) -> Response:
+    """Cancel one of your imports or exports."""
+    return json_response((await request.registers.transfers.cancel(request.caller, request.path("id"))).wire())
+
+
+async def transfer_content(request: RestRequest) -> Response:
+    """Download the file of a finished export."""
+    state, pieces = await request.registers.transfers.content(request.caller, request.path("id"))
+    headers = {
+        "content-disposition": f'attachment; filename="{state.id}.{state.request.format}"',
+        "x-content-type-options": "nosniff",
+    }
+    return StreamingResponse(pieces, headers=headers, media_type=state.media_type)
+
+
 _FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
 _SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
 _FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
@@ -135,4 +162,8 @@ ROUTES: Final = (
         ),
         uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
     ),
+    RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer),
+    RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer),
+    RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer),
+    RestRoute("GET", "/transfers/{id}/content", "registers", transfer_content),
 )
