@@ -314,7 +314,12 @@ async def test_a_subscription_by_slug_is_notified_with_the_uri_it_used(site: Sit
     uris = (*by_name, *by_name.values())
     async with connected(site, wire, "reader") as client, client.following(uris=uris) as news:
         await site.send("PATCH", f"/api{place}/{made['id']}", {"n": 2})
-        assert {await next_update(news) for _ in range(4)} == {f"{pair}/{slug}", pair, uri_of(place, made), uri_of(place)}
+        assert {await next_update(news) for _ in range(4)} == {
+            f"{pair}/{slug}",
+            pair,
+            uri_of(place, made),
+            uri_of(place),
+        }
         await site.send("PUT", f"/api/schemas/{schema_id}", {"description": "Other"})
         assert {await next_update(news) for _ in range(2)} == {
             f"openregister://schemas/{schema['uuid']}",

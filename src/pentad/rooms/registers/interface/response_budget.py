@@ -75,7 +75,7 @@ def check_budget(max_tokens: int) -> None:
 def more_to_read(shown: int, total: int | None, how: str, what: str = "rows") -> dict[str, str]:
     """The sentence that tells a model that a list goes on, and how to get the rest."""
     of = "" if total is None else f" of {total:,}"
-    return {"note": f"This answer has {shown:,}{of} {what}; there are more. To go on, repeat the call with {how}."}
+    return {"note": f"{shown:,}{of} {what}. Repeat the call with {how} for more."}
 
 
 def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FRAME) -> Fitted:
@@ -127,6 +127,9 @@ async def build_response(
         if (note := fitted.note(max_tokens)) is not None:
             body["cut"] = {**note, **body.get("cut", {})}
         over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
+        if over > 0 and len(fitted.rows) == 1 and "note" in body:  # the only row needs the room more
+            del body["note"]
+            over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
         if over <= 0:
             return body
         if spent > max_tokens * CHARACTERS_PER_TOKEN:
@@ -180,7 +183,6 @@ def _terse(body: dict[str, Any], max_tokens: int) -> dict[str, Any]:
     """Shorten the note of what was left out: nothing else in the answer can still be cut."""
     cut: dict[str, Any] = body.get("cut", {})
     cut.pop("hint", None)
-    body.pop("note", None)
     for name in [name for name in cut if isinstance(cut[name], list)]:
         while cut[name] and json_size(body) > max_tokens * CHARACTERS_PER_TOKEN:
             cut[name] = cut[name][:-1]

@@ -31,7 +31,8 @@ from pentad.rooms.registers.transfer.service import Transfer
 JOB: Final = "registers.transfer"
 KEPT_SECONDS: Final = 24 * 3600.0
 MOST_UNFINISHED: Final = 10
-MOST_EXPORTED: Final = 256 * MIB
+MOST_KEPT: Final = 10
+MOST_EXPORTED: Final = 64 * MIB
 _GIVEN_UP: Final = {"code": "internal", "message": "The processes that ran it failed or were lost. It was given up."}
 _PIECE: Final = 1 * MIB
 _PIECES_AT_ONCE: Final = 8
@@ -330,6 +331,12 @@ class TransferJobs:
             )
             if int(count) >= MOST_UNFINISHED:
                 raise LimitExceeded(f"You have {count} unfinished transfers.", hint="Wait for one, or cancel it.")
+            old = tx.all(
+                f"SELECT id FROM transfers WHERE principal = ? AND NOT {_UNFINISHED} ORDER BY created_at DESC"  # noqa: S608
+                " LIMIT 100 OFFSET ?",
+                principal.id, MOST_KEPT - 1,
+            )  # fmt: skip
+            tx.run_many("DELETE FROM transfers WHERE id = ?", old)
             tx.run(
                 f"INSERT INTO transfers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, NULL, NULL, 0, ?, ?)",  # noqa: S608
                 identity, kind, principal.id, pair.register.id, pair.schema.id, text, now, now,
