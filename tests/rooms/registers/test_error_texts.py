@@ -11,7 +11,7 @@ from tests.rooms.registers.objects.test_history_access import refusal
 from tests.rooms.registers.opening import ADMIN
 from tests.rooms.registers.site import Site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:answers:texts")]
+pytestmark = pytest.mark.anyio
 
 
 async def people_and_books(registers: Registers) -> tuple[Pair, Pair]:
@@ -19,6 +19,7 @@ async def people_and_books(registers: Registers) -> tuple[Pair, Pair]:
     return people, await pair_of(registers, "book", {"author": reference("person")})
 
 
+@pytest.mark.requirement("registers:answers:texts")
 async def test_a_broken_reference_names_schemas_by_their_slugs(registers: Registers):
     _, books = await people_and_books(registers)
     absent = "00000000-0000-7000-8000-000000000009"
@@ -32,6 +33,7 @@ async def test_a_broken_reference_names_schemas_by_their_slugs(registers: Regist
     assert "must be an object of schema 'person', but is one of schema 'book'" in other["message"]
 
 
+@pytest.mark.requirement("registers:answers:texts")
 async def test_a_version_that_is_not_there_is_not_said_to_be_there(registers: Registers):
     people, _ = await people_and_books(registers)
     made = await registers.objects.create(ADMIN, people, {"name": "a"})
@@ -40,6 +42,7 @@ async def test_a_version_that_is_not_there_is_not_said_to_be_there(registers: Re
     assert error["hint"] == "Its history lists the versions you may read."
 
 
+@pytest.mark.requirement("registers:answers:texts")
 async def test_a_pattern_that_takes_too_long_is_not_called_null(registers: Registers):
     pair = await pair_of(registers, "slow", {"code": {"type": "string", "pattern": "^(a|a)*(?=c)d$"}})
     error = await refusal(registers.objects.create(ADMIN, pair, {"code": "a" * 200 + "!"}))
@@ -47,6 +50,7 @@ async def test_a_pattern_that_takes_too_long_is_not_called_null(registers: Regis
     assert "null" not in error["message"]
 
 
+@pytest.mark.requirement("registers:answers:texts")
 async def test_a_missing_object_is_looked_for_by_names_that_people_know(site: Site):
     place = await site.pair({"n": {"type": "integer"}})
     register = (await site.send("GET", f"/api/registers/{place.split('/')[2]}")).json

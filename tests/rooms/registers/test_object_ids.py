@@ -8,7 +8,7 @@ import pytest
 from tests.behaviour.registers.openregister import OpenRegister
 from tests.rooms.registers.site import Object, Site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:objects:one-id")]
+pytestmark = pytest.mark.anyio
 
 NAME: Object = {"name": {"type": "string", "unique": True}}
 OWN: Object = {"id": {"type": "integer"}, **NAME}
@@ -29,6 +29,7 @@ async def call(site: Site, place: str, action: str, **arguments: Any) -> tuple[b
     return not result["isError"], result["structuredContent"] if not result["isError"] else result["content"][0]["text"]
 
 
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_an_id_in_new_data_becomes_the_id_of_the_object_over_mcp(site: Site) -> None:
     place = await site.pair(NAME)
     one, two = fresh(1, place), fresh(2, place)
@@ -43,6 +44,7 @@ async def test_an_id_in_new_data_becomes_the_id_of_the_object_over_mcp(site: Sit
     assert "exists already" in text
 
 
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_an_id_that_is_not_a_uuid_is_refused_on_every_wire(site: Site) -> None:
     place = await site.pair(NAME)
     _, _, register, schema = place.split("/")
@@ -68,6 +70,7 @@ async def test_an_id_that_is_not_a_uuid_is_refused_on_every_wire(site: Site) -> 
     assert (await site.send("GET", f"/api{place}")).json["total"] == 0
 
 
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_an_id_in_changed_data_must_be_the_one_of_the_object(site: Site) -> None:
     place = await site.pair(NAME, configuration={"objectSlugField": "name"})
     made = await site.made(place, {"name": "first"})
@@ -89,6 +92,7 @@ async def test_an_id_in_changed_data_must_be_the_one_of_the_object(site: Site) -
 
 
 @pytest.mark.parametrize("path", ["/api/mcp", "/index.php/apps/openregister/api/mcp"])
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_openregisters_endpoint_adopts_the_id_too(site: Site, path: str) -> None:
     place = await site.pair(NAME)
     _, _, register, schema = place.split("/")
@@ -100,6 +104,7 @@ async def test_openregisters_endpoint_adopts_the_id_too(site: Site, path: str) -
     assert (changed["id"], changed["name"]) == (one, "b")
 
 
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_a_declared_id_is_a_property_like_any_other(site: Site) -> None:
     place = await site.pair(OWN)
     done, made = await call(site, place, "create", data={"id": 7, "name": "a"})
@@ -111,6 +116,7 @@ async def test_a_declared_id_is_a_property_like_any_other(site: Site) -> None:
     assert (done, changed["id"]) == (True, 9)
 
 
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_an_undeclared_id_that_an_earlier_release_stored_hides_the_real_one_no_more(site: Site) -> None:
     place = await site.pair(NAME)
     made = await site.made(place, {"name": "a"})
@@ -124,6 +130,7 @@ async def test_an_undeclared_id_that_an_earlier_release_stored_hides_the_real_on
         assert (seen["id"], seen["@self"]["dataId"]) == (made["id"], "old")
 
 
+@pytest.mark.requirement("registers:objects:one-id")
 async def test_an_import_finds_or_makes_the_object_that_an_id_names(site: Site) -> None:
     place = await site.pair({**NAME, "size": {"type": "integer"}})
     _, _, register, schema = place.split("/")

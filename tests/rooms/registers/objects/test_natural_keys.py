@@ -14,7 +14,7 @@ from pentad.rooms.registers.transfer.imports import ImportOptions
 from tests.rooms.registers.objects.test_history_access import refusal
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:transfer:natural-keys")]
+pytestmark = pytest.mark.anyio
 
 PERSON: dict[str, Any] = {
     "bsn": {"type": "string", "unique": True}, "city": {"type": "string"}, "badge": {"type": "integer", "unique": True},
@@ -43,6 +43,7 @@ async def bring(registers: Registers, pair: Pair, text: str, kind: Format = "csv
     return await registers.transfer.import_file(WRITER, pair, io.BytesIO(text.encode()), kind, ImportOptions(**options))
 
 
+@pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_a_column_with_a_unique_property_of_the_target_finds_the_object(registers: Registers):
     people, pair = await permits(registers)
     # a number with a leading zero stays text, because the target's property is text
@@ -57,6 +58,7 @@ async def test_a_column_with_a_unique_property_of_the_target_finds_the_object(re
         assert (before.changed or {}).get("applicant", {}).get("new") == expected
 
 
+@pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_a_key_that_finds_nothing_is_an_error_of_its_row_with_the_value(registers: Registers):
     people, pair = await permits(registers)
     await registers.objects.create(ADMIN, people, {"bsn": "1"})
@@ -69,6 +71,7 @@ async def test_a_key_that_finds_nothing_is_an_error_of_its_row_with_the_value(re
     assert (partial.created, partial.failed) == (1, 1)
 
 
+@pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_a_column_that_is_not_unique_or_not_there_is_refused_with_the_nearest(registers: Registers):
     _, pair = await permits(registers)
     for header in ("applicant.bsm", "applicant.city"):
@@ -78,6 +81,7 @@ async def test_a_column_that_is_not_unique_or_not_there_is_refused_with_the_near
         await bring(registers, pair, "number,applicant.bsm\nP-1,1\n")
 
 
+@pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_data_and_json_take_natural_keys_too(registers: Registers):
     people, pair = await permits(registers)
     ada = await registers.objects.create(ADMIN, people, {"bsn": "1"})
@@ -99,6 +103,7 @@ async def test_data_and_json_take_natural_keys_too(registers: Registers):
     assert (await bring(registers, pair, text, "json")).created == 1
 
 
+@pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_what_the_schema_leaves_open_is_not_taken_for_a_key(registers: Registers):
     people, pair = await permits(registers)
     await registers.objects.create(ADMIN, people, {"bsn": "1"})
@@ -110,6 +115,7 @@ async def test_what_the_schema_leaves_open_is_not_taken_for_a_key(registers: Reg
         assert "bsn or badge" in error["hint"]
 
 
+@pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_the_own_register_comes_first_and_several_others_are_ambiguous(registers: Registers):
     people, pair = await permits(registers)
     found: dict[str, str] = {}

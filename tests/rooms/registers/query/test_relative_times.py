@@ -13,8 +13,6 @@ from pentad.rooms.registers.query.datetimes import parse_instant, parse_time
 from pentad.rooms.registers.query.relative_times import has_relative, is_relative, resolve_relative
 from tests.rooms.registers.site import Site
 
-pytestmark = pytest.mark.requirement("registers:query:relative-times")
-
 NOW = datetime(2026, 3, 31, 12, 30, 15, tzinfo=UTC)
 UNITS = {
     "s": "seconds", "second": "seconds", "min": "minutes", "minutes": "minutes", "h": "hours", "hours": "hours",
@@ -38,6 +36,7 @@ UNITS = {
         ("-25months", NOW.replace(year=2024, month=2, day=29)),
     ],
 )
+@pytest.mark.requirement("registers:query:relative-times")
 def test_a_relative_time_means_a_moment_in_utc(text: str, expected: datetime) -> None:
     assert resolve_relative(text, NOW.timestamp()) == expected
 
@@ -46,12 +45,14 @@ def test_a_relative_time_means_a_moment_in_utc(text: str, expected: datetime) ->
     "text",
     ["", "-", "30d", "-5m", "-1parsec", "tomorrow", "now-", "now -1d x", "-1d;", "today today", "-1234567d", "2026"],
 )
+@pytest.mark.requirement("registers:query:relative-times")
 def test_what_is_not_in_the_grammar_is_not_a_time(text: str) -> None:
     assert not is_relative(text)
     assert resolve_relative(text, NOW.timestamp()) is None
 
 
 @given(st.text(max_size=30))
+@pytest.mark.requirement("registers:query:relative-times")
 def test_any_text_is_read_without_an_error(text: str) -> None:
     found = resolve_relative(text, NOW.timestamp())
     assert found is None or is_relative(text)
@@ -59,6 +60,7 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("+-"), st.integers(0, 9_999), st.sampled_from(sorted(UNITS))), max_size=4))
+@pytest.mark.requirement("registers:query:relative-times")
 def test_steps_of_fixed_length_add_up(steps: list[tuple[str, int, str]]) -> None:
     text = "now" + "".join(f"{sign}{count}{unit}" for sign, count, unit in steps)
     expected = NOW
@@ -68,6 +70,7 @@ def test_steps_of_fixed_length_add_up(steps: list[tuple[str, int, str]]) -> None
 
 
 @given(st.datetimes(datetime(1980, 1, 1), datetime(2200, 1, 1)), st.integers(-900, 900))  # noqa: DTZ001  naive by contract
+@pytest.mark.requirement("registers:query:relative-times")
 def test_months_keep_the_day_or_take_the_last_one(moment: datetime, count: int) -> None:
     now = moment.replace(tzinfo=UTC, microsecond=0)
     there = resolve_relative(f"{count:+d}months", now.timestamp())
@@ -77,12 +80,14 @@ def test_months_keep_the_day_or_take_the_last_one(moment: datetime, count: int) 
     assert there.day == now.day or (there.day < now.day and (there + timedelta(days=1)).month != there.month)
 
 
+@pytest.mark.requirement("registers:query:relative-times")
 def test_what_leaves_the_calendar_is_refused_and_the_hint_shows_the_grammar() -> None:
     with pytest.raises(InvalidInput, match="is not a time") as refused:
         parse_time("-9999years", "due")
     assert "-30d" in (refused.value.hint or "")
 
 
+@pytest.mark.requirement("registers:query:relative-times")
 def test_a_rule_takes_no_relative_time_because_it_is_read_once() -> None:
     with pytest.raises(InvalidInput, match="not a fixed time"):
         parse_instant("-30d", "match.due")
@@ -96,6 +101,7 @@ PROPERTIES: dict[str, Any] = {
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("registers:query:relative-times")
 async def test_filters_take_relative_times_over_mcp_and_rest(site: Site) -> None:
     place = await site.pair(PROPERTIES)
     _, _, register, schema = place.split("/")

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound
-from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
@@ -15,7 +14,7 @@ from pentad.rooms.registers.transfer.transfer_jobs import JOB, TransferState
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
 from tests.stores import Stores
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:transfer:jobs")]
+pytestmark = pytest.mark.anyio
 
 
 def numbered(count: int) -> bytes:
@@ -34,6 +33,7 @@ async def total(registers: Registers, pair: Pair) -> int | None:
     return (await registers.objects.find(ADMIN, pair, Query(limit=0))).total
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_an_import_runs_in_the_background_and_ends_with_its_report(registers: Registers, trees: Pair):
     caller = Caller(WRITER.principal, agent="desk", reason="survey")
     started = await registers.transfers.start_import(caller, trees, numbered(1_200), "csv", {})
@@ -47,6 +47,7 @@ async def test_an_import_runs_in_the_background_and_ends_with_its_report(registe
     assert left == 0
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_an_import_with_a_bad_row_fails_and_writes_nothing(registers: Registers, trees: Pair):
     started = await registers.transfers.start_import(WRITER, trees, numbered(3) + b"T-x,1\n", "csv", {})
     state = await ended(registers, WRITER, started)
@@ -58,6 +59,7 @@ async def test_an_import_with_a_bad_row_fails_and_writes_nothing(registers: Regi
     assert "cannot be imported" in state.wire()["error"]["message"]
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_an_export_is_a_file_for_its_owner_alone(registers: Registers, trees: Pair):
     await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 5})
     started = await registers.transfers.start_export(WRITER, trees, "csv", {"fields": ["number"]})
@@ -148,24 +150,28 @@ async def test_a_partial_import_goes_on_where_it_was_interrupted(
 
 @pytest.mark.requirement("registers:transfer:resumed")
 async def test_a_process_that_lost_the_job_writes_nothing(registers: Registers, trees: Pair, monkeypatch: Any):
-    """The lease is checked in the transaction of the import: here it is gone just before."""
-    original = imports._Run._write_some
+    """Another process, which then dies, takes the job over just before the import writes."""
+    original = imports._Run.write
+    robbed = asyncio.Event()
 
-    def robbed(self: Any, tx: Transaction, *rest: Any) -> Any:
-        tx.run("UPDATE jobs SET lease = lease + 1 WHERE name = ?", JOB)
-        return original(self, tx, *rest)
+    async def rob(self: Any) -> None:
+        if not robbed.is_set():
+            robbed.set()
+            sql = "UPDATE jobs SET lease = lease + 1, worker = 'another' WHERE name = ?"
+            await registers.platform.database.write(lambda tx: tx.run(sql, JOB))
+        await original(self)
 
-    monkeypatch.setattr(imports._Run, "_write_some", robbed)
+    monkeypatch.setattr(imports._Run, "write", rob)
     started = await registers.transfers.start_import(WRITER, trees, numbered(3), "csv", {})
-    async with asyncio.timeout(30):
-        while (await registers.platform.jobs.stored(name=JOB))[0].attempt < 1:
-            await asyncio.sleep(0.01)
-    monkeypatch.setattr(imports._Run, "_write_some", original)
     state = await ended(registers, WRITER, started)
+    assert robbed.is_set()
     assert (state.state, state.wire()["created"]) == ("done", 3)
     assert await total(registers, trees) == 3
+    [row, *_] = (await registers.objects.find(ADMIN, trees, Query(limit=1))).rows
+    assert len(await registers.history.of(ADMIN, trees, row[1])) == 1
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_a_cancelled_import_writes_nothing(registers: Registers, trees: Pair, monkeypatch: Any):
     reached, loop = asyncio.Event(), asyncio.get_running_loop()
     monkeypatch.setattr(imports, "_CHUNK_ROWS", 10)
@@ -186,6 +192,7 @@ async def test_a_cancelled_import_writes_nothing(registers: Registers, trees: Pa
     assert await registers.platform.jobs.stored(name=JOB) == []
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_the_rights_are_those_of_the_moment(registers: Registers, trees: Pair, monkeypatch: Any):
     reader = Caller(WRITER.principal.reading_only())
     with pytest.raises(Forbidden):
@@ -206,6 +213,7 @@ async def test_the_rights_are_those_of_the_moment(registers: Registers, trees: P
     assert await total(registers, trees) == 0
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_files_and_jobs_are_bounded(registers: Registers, trees: Pair, monkeypatch: Any):
     with pytest.raises(LimitExceeded, match="the limit is"):
         await registers.transfers.start_import(

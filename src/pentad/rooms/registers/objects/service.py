@@ -279,7 +279,8 @@ class Objects(ObjectReader):
     ) -> list[WriteStep]:  # fmt: skip
         """The steps of a write, with uuids in the place of natural keys; if one is not found, the step has failed."""
         steps = write_steps(operations)
-        if self.writer.natural_keys.occur_in(pair, operations):
+        names = self._catalogue.definitions.facts(pair.definition).references_by_key
+        if names and self.writer.natural_keys.occur_in(pair, operations):
             await self._database.read(lambda rows: self.writer.natural_keys.resolve(rows, caller, pair, steps))
         return steps
 

@@ -408,7 +408,8 @@ class _Run:
         objects = self.importer.objects
         write_context = objects.write_context(self.caller, pair)
         holders = self.importer.holders(tx, write_context, self.options.key, rows)
-        steps = write_steps([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
+        ids = self._ids(rows, holders)
+        steps = write_steps([self._operation(row, holder, ids) for row, holder in zip(rows, holders, strict=True)])
         for row, step in zip(rows, steps, strict=True):
             if row.problems:
                 step.fail(InvalidInput(row.problems[0].problem))
@@ -420,10 +421,17 @@ class _Run:
             tally.count(row.number, step.status, step.error)
         return tally
 
-    def _operation(self, row: RawRow, holder: str | None) -> Operation:
+    def _ids(self, rows: Sequence[RawRow], holders: Sequence[str | None]) -> Mapping[str, str]:
+        """The ids that take the place of those in the file: new ones, or those of objects with the same key."""
+        known = {row.uuid: holder for row, holder in zip(rows, holders, strict=True) if holder is not None}
+        if not self.new_ids or not known:
+            return self.new_ids
+        return {old: known.get(new, new) for old, new in self.new_ids.items()}
+
+    def _operation(self, row: RawRow, holder: str | None, ids: Mapping[str, str]) -> Operation:
         data = row.data
-        for path in self.own if self.new_ids else ():
-            data = _replaced(data, path, self.new_ids)
+        for path in self.own if ids else ():
+            data = _replaced(data, path, ids)
         if holder is not None:
             version = row.version if holder == row.uuid else None
             whole = row.whole and self.kind in ("json", "jsonl")

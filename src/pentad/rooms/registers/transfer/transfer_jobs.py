@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, Literal
 import msgspec
 
 from pentad.access.owners import owner_is_gone
-from pentad.jobs.job import JobRun
+from pentad.jobs.job import JobRun, LeaseLost
 from pentad.kernel.clock import iso
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Conflict, Forbidden, LimitExceeded, NotFound, PentadError, Unavailable
@@ -215,7 +215,7 @@ class TransferJobs:
             result, size = await work(run, state, caller, pair)
         except _Cancelled:
             return
-        except Unavailable:
+        except (Unavailable, LeaseLost):
             raise
         except PentadError as error:
             await self._finish(run, state, "failed", {"error": error.as_json()}, 0)

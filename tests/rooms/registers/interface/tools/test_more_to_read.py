@@ -8,7 +8,7 @@ from tests.behaviour.registers.openregister import OpenRegister
 from tests.rooms.registers.interface.tools.shelf import Shelf
 from tests.rooms.registers.site import Site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:answers:more")]
+pytestmark = pytest.mark.anyio
 
 
 async def books(shelf: Shelf, count: int) -> list[Any]:
@@ -16,6 +16,7 @@ async def books(shelf: Shelf, count: int) -> list[Any]:
     return (await shelf.objects("bulk", operations=rows))["results"]
 
 
+@pytest.mark.requirement("registers:answers:more")
 async def test_a_list_that_goes_on_says_so_and_how(shelf: Shelf):
     made = await books(shelf, 5)
     page = await shelf.objects("list", limit=2)
@@ -42,6 +43,7 @@ async def test_a_list_that_goes_on_says_so_and_how(shelf: Shelf):
 
 
 @pytest.mark.parametrize("path", ["/api/mcp", "/index.php/apps/openregister/api/mcp"])
+@pytest.mark.requirement("registers:answers:more")
 async def test_openregisters_endpoint_says_it_beside_the_bare_list(site: Site, shelf: Shelf, path: str):
     await books(shelf, 3)
     client = OpenRegister(site, path)

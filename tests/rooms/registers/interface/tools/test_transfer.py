@@ -11,7 +11,7 @@ from tests.behaviour.connecting import connect_http
 from tests.rooms.registers.interface.tools.shelf import Shelf
 from tests.rooms.registers.site import Site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:transfer:jobs")]
+pytestmark = pytest.mark.anyio
 
 TABLE = "title,pages\nOne,1\nTwo,2\n"
 
@@ -30,6 +30,7 @@ async def refused(shelf: Shelf, action: str, **arguments: Any) -> str:
     return result["content"][0]["text"]
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_a_small_file_is_imported_and_exported_in_one_call_each(shelf: Shelf):
     done = await transfer(shelf, "import", content=TABLE)
     assert (done["state"], done["created"]) == ("done", 2)
@@ -46,6 +47,7 @@ async def test_a_small_file_is_imported_and_exported_in_one_call_each(shelf: She
     assert (await transfer(shelf, "status", id=out["id"]))["state"] == "done"
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_a_workbook_comes_in_base64_and_goes_out_as_a_blob(shelf: Shelf):
     await transfer(shelf, "import", content=TABLE)
     out = await transfer(shelf, "export", format="xlsx")
@@ -55,6 +57,7 @@ async def test_a_workbook_comes_in_base64_and_goes_out_as_a_blob(shelf: Shelf):
     assert (back["state"], back["unchanged"]) == ("done", 2)
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_bad_rows_are_told_in_words(shelf: Shelf):
     bad = await transfer(shelf, "import", content="title,pages\nOne,1\nTwo,none\n")
     assert (bad["state"], bad["failed"], bad["written"]) == ("failed", 1, False)
@@ -64,6 +67,7 @@ async def test_bad_rows_are_told_in_words(shelf: Shelf):
     assert (partial["state"], partial["created"]) == ("done", 1)
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_arguments_are_checked_before_anything_is_queued(shelf: Shelf):
     assert "one file" in await refused(shelf, "import")
     assert "one file" in await refused(shelf, "import", content=TABLE, base64="")
@@ -74,6 +78,7 @@ async def test_arguments_are_checked_before_anything_is_queued(shelf: Shelf):
     assert "Missing required parameter: id" in await refused(shelf, "cancel")
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_an_attached_file_can_be_imported(shelf: Shelf, site: Site):
     book = await shelf.book("Holder")
     place = f"/api/objects/{shelf.register}/{shelf.schema}/{book['id']}"
@@ -84,6 +89,7 @@ async def test_an_attached_file_can_be_imported(shelf: Shelf, site: Site):
 
 
 @pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_a_client_that_asks_is_told_of_the_progress(site: Site, shelf: Shelf, wire: Wire):
     client = await connect_http(site.app, wire, authorization=site.credentials("writer")["authorization"])
     try:
@@ -103,6 +109,7 @@ async def test_a_client_that_asks_is_told_of_the_progress(site: Site, shelf: She
         await client.close()
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_rest_serves_state_and_file_to_the_owner_only(site: Site, shelf: Shelf):
     client = await connect_http(site.app, HTTP_MODERN, authorization=site.credentials("writer")["authorization"])
     try:
@@ -126,6 +133,7 @@ async def test_rest_serves_state_and_file_to_the_owner_only(site: Site, shelf: S
     assert (await site.send("DELETE", path, who="writer")).json["state"] == "done"
 
 
+@pytest.mark.requirement("registers:transfer:jobs")
 async def test_a_reader_exports_and_does_not_import(site: Site, shelf: Shelf):
     client = await connect_http(site.app, HTTP_MODERN, authorization=site.credentials("reader")["authorization"])
     try:
