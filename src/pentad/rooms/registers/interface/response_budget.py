@@ -163,7 +163,7 @@ def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None
     kept = {name: _entries(body[name]) for name in lists if name in body}
     while True:
         missing = {f"{name}_left_out": len(body[name]) - len(kept[name]) for name in kept}
-        cut = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
+        cut: dict[str, Any] = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
         cut["hint"] = _RAISE
         shortened = {name: dict(one) if isinstance(body[name], dict) else one for name, one in kept.items()}
         answer = {**body, **shortened, "cut": cut}

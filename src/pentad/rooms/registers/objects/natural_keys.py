@@ -99,7 +99,7 @@ class NaturalKeys:
     ) -> None:  # fmt: skip
         for target in targets:
             for names in self._keys(caller, target):
-                some = [key for key in keys if key.keys() == set(names)]
+                some = [key for key in keys if set(key) == set(names)]
                 holders = uniqueness.find_by_key(
                     rows, self._dialect, self._access, caller, target, unique_key(target.definition, names), some
                 )

@@ -457,9 +457,9 @@ def _replaced(value: Any, path: Sequence[str], uuids: Mapping[str, str]) -> Any:
         return uuids.get(value, value) if isinstance(value, str) else value
     if path[0] == EACH and isinstance(value, list):
         return [_replaced(one, path[1:], uuids) for one in cast("list[Any]", value)]
-    if not isinstance(value, dict) or path[0] not in value:
-        return value
-    members = cast("dict[str, Any]", value)
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if path[0] not in members:
+        return cast("Any", value)
     return {**members, path[0]: _replaced(members[path[0]], path[1:], uuids)}
 
 
