@@ -241,7 +241,7 @@ class TransferJobs:
             if state.id in self._cancelled:
                 raise _Cancelled
 
-        tally = msgspec.convert(state.tally, Tally) if state.tally is not None else Tally()
+        tally = Tally() if state.tally is None else Tally.from_json(state.tally)
         checkpoint = Checkpoint(state.rows_done, tally, save, refuse_cancelled)
         options = msgspec.convert(state.request.options, ImportOptions)
         with tempfile.SpooledTemporaryFile(max_size=8 * MIB) as file:

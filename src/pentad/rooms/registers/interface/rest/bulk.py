@@ -10,15 +10,21 @@ from pentad.rooms.registers.interface.rest.models import (
     ObjectsData,
     OperationData,
     OutcomesAnswer,
+    PlanAnswer,
     PlanData,
+    PurgedAnswer,
+    PurgeData,
+    RestoreData,
     UuidsData,
+    ValiditiesAnswer,
 )
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.presentation import operation_of, present_outcomes
+from pentad.rooms.registers.presentation import operation_of, present_outcomes, query_of
+from pentad.rooms.registers.query.models import Query
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
@@ -33,7 +39,7 @@ async def _run(request: RestRequest, pair: Pair, operations: list[Operation], at
     outcomes = await request.registers.objects.bulk(
         request.caller, pair, operations, atomic=atomic, idempotency_key=request.idempotency_key
     )
-    return json_response(present_outcomes(outcomes))
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
 async def bulk(request: RestRequest) -> Response:
@@ -63,6 +69,28 @@ async def delete(request: RestRequest) -> Response:
     pair = await request.pair("delete")
     given = body_as(UuidsData, await request.object())
     return await _run(request, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
+
+
+async def purge(request: RestRequest) -> Response:
+    """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
+    pair = await request.pair("delete")
+    given = body_as(PurgeData, await request.object(optional=True))
+    query = _deleted(request, pair, given)
+    return json_response(
+        {"purged": await request.registers.objects.purge_all(request.caller, pair, query, given.confirm)}
+    )
+
+
+async def restore(request: RestRequest) -> Response:
+    """Restore deleted objects by a filter, or all of them."""
+    pair = await request.pair("delete")
+    query = _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
+    outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
+
+
+def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
+    return query_of(request.registers.access, request.caller, pair, {"filter": given.filter, "deleted": "only"})
 
 
 async def validate(request: RestRequest) -> Response:
@@ -106,12 +134,14 @@ async def undo_plan(request: RestRequest) -> Response:
 
 
 ROUTES: Final = (
-    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
     RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
-    RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData),
-    RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, status=201),
-    RestRoute("GET", "/plans/{id}", "bulk", get_plan),
-    RestRoute("POST", "/plans/{id}/commit", "bulk", commit_plan),
-    RestRoute("POST", "/plans/{id}/undo", "bulk", undo_plan),
+    RestRoute("POST", _PATH + "/purge", "bulk", purge, body=PurgeData, answer=PurgedAnswer, own=True),
+    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
+    RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
+    RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
+    RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),
+    RestRoute("POST", "/plans/{id}/commit", "bulk", commit_plan, answer=PlanAnswer, own=True),
+    RestRoute("POST", "/plans/{id}/undo", "bulk", undo_plan, answer=PlanAnswer, own=True),
 )

@@ -12,12 +12,20 @@ from starlette.responses import Response
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
-from pentad.rooms.registers.interface.rest.models import LockData, ObjectAnswer, ObjectData, PageAnswer, RevertData
+from pentad.rooms.registers.interface.rest.models import (
+    DeletabilityAnswer,
+    LockData,
+    ObjectAnswer,
+    ObjectData,
+    ObjectPageAnswer,
+    PatchStep,
+    RevertData,
+)
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
-from pentad.rooms.registers.presentation import present_raw, refuse_metadata
+from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
 
 PAIR: Final = "/objects/{register}/{schema}"
@@ -60,9 +68,14 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def respond(request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
-    """One object with its ETag."""
-    if request.text("_fields") is None and not request.flag("_empty"):
+def respond(
+    request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200, *, written: bool = False
+) -> Response:
+    """One object with its ETag; with warnings if it was just written."""
+    if written and pair.definition.undeclared(stored.data):
+        access, caller = request.registers.access, request.caller
+        wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
+    elif request.text("_fields") is None and not request.flag("_empty"):
         [wire] = present_raw(request.registers.access, request.caller, pair, [stored])
     else:
         wire = _wire(request, pair, stored)
@@ -82,7 +95,7 @@ async def create_object(request: RestRequest) -> Response:
     stored = await request.registers.objects.create(
         request.caller, pair, business(pair, body), uuid=named_uuid(pair, body), idempotency_key=request.idempotency_key
     )
-    return respond(request, pair, stored, 201)
+    return respond(request, pair, stored, 201, written=True)
 
 
 async def get_object(request: RestRequest) -> Response:
@@ -113,7 +126,7 @@ async def replace_object(request: RestRequest) -> Response:
         if_version=await request.if_match_object(pair),
         idempotency_key=request.idempotency_key,
     )
-    return respond(request, pair, stored)
+    return respond(request, pair, stored, written=True)
 
 
 async def patch_object(request: RestRequest) -> Response:
@@ -138,7 +151,7 @@ async def patch_object(request: RestRequest) -> Response:
         stored = await objects.merge_patch(
             request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
         )
-    return respond(request, pair, stored)
+    return respond(request, pair, stored, written=True)
 
 
 async def upsert_object(request: RestRequest) -> Response:
@@ -149,7 +162,7 @@ async def upsert_object(request: RestRequest) -> Response:
     named = named_uuid(pair, body)
     operation = Operation("upsert", business(pair, body), key=key, uuid=named, named=named)
     stored = await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
-    return respond(request, pair, stored)
+    return respond(request, pair, stored, written=True)
 
 
 async def delete_object(request: RestRequest) -> Response:
@@ -230,19 +243,47 @@ async def purge_object(request: RestRequest) -> Response:
     return no_content()
 
 
+_PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list[PatchStep]}
+_WRITE: Final = (IF_MATCH, KEY)
 ROUTES: Final = (
-    RestRoute("POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201),
-    RestRoute("PUT", PAIR, "objects", upsert_object, [UPSERT_KEY, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, public=True),
-    RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH, KEY], status=204),
-    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
+    RestRoute(
+        "POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True
+    ),
+    RestRoute(
+        "PUT",
+        PAIR,
+        "objects",
+        upsert_object,
+        [UPSERT_KEY, KEY],
+        body=ObjectData,
+        answer=ObjectAnswer,
+        etag=True,
+        own=True,
+    ),
+    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, etag=True, public=True),
+    RestRoute("PUT", ITEM, "objects", replace_object, _WRITE, body=ObjectData, answer=ObjectAnswer, etag=True),
+    *(
+        RestRoute(
+            method,
+            ITEM,
+            "objects",
+            patch_object,
+            _WRITE,
+            body=ObjectData,
+            other_bodies=_PATCHES,
+            answer=ObjectAnswer,
+            etag=True,
+        )
+        for method in ("PATCH", "POST")
+    ),
+    RestRoute("DELETE", ITEM, "objects", delete_object, _WRITE, status=204),
+    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, body_required=False, answer=ObjectAnswer),
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
-    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
-    RestRoute("POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer),
-    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=PageAnswer),
-    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer),
+    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object, answer=DeletabilityAnswer),
+    RestRoute(
+        "POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True
+    ),
+    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
+    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer, etag=True),
     RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
 )

@@ -10,7 +10,12 @@ from starlette.responses import Response, StreamingResponse
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter, is_yes
 from pentad.rooms.registers.access.authorization import Right
-from pentad.rooms.registers.interface.rest.models import TransferAnswer, TransfersAnswer
+from pentad.rooms.registers.interface.rest.models import (
+    ImportAnswer,
+    OpenRegisterError,
+    TransferAnswer,
+    TransfersAnswer,
+)
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -131,7 +136,7 @@ async def transfer_content(request: RestRequest) -> Response:
     return StreamingResponse(pieces, headers=headers, media_type=state.media_type)
 
 
-_FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
+_FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
 _SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
 _FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
 ROUTES: Final = (
@@ -144,8 +149,14 @@ ROUTES: Final = (
             _SCHEMA,
             _FORMAT,
             Parameter("_filter", "Only these, as JSON."),
+            Parameter("_search", "Only those with these words."),
+            Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
             Parameter("_fields", "Only these properties."),
+            Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
         ),
+        answer=list[dict[str, Any]],
+        produces=_FILE_TYPES,
+        exact=True,
     ),
     RestRoute(
         "POST",
@@ -160,10 +171,20 @@ ROUTES: Final = (
             Parameter("dry_run", "true: only report.", "boolean"),
             Parameter("new_ids", "true: ignore the ids in the file, and map references between its rows.", "boolean"),
         ),
-        uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
+        answer=ImportAnswer,
+        errors={400: OpenRegisterError | ImportAnswer},
+        uploads=("multipart/form-data", "application/octet-stream", "application/json", *_FILE_TYPES),
     ),
-    RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer),
-    RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer),
-    RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer),
-    RestRoute("GET", "/transfers/{id}/content", "registers", transfer_content),
+    RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
+    RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
+    RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer, own=True),
+    RestRoute(
+        "GET",
+        "/transfers/{id}/content",
+        "registers",
+        transfer_content,
+        answer=list[dict[str, Any]],
+        produces=_FILE_TYPES,
+        own=True,
+    ),
 )
