@@ -223,3 +223,48 @@ async def test_files_and_jobs_are_bounded(registers: Registers, trees: Pair, mon
     await registers.objects.create(WRITER, trees, {"number": "T-1"})
     state = await ended(registers, WRITER, await registers.transfers.start_export(WRITER, trees, "csv", {}))
     assert (state.state, state.wire()["error"]["code"]) == ("failed", "limit_exceeded")
+
+
+@pytest.mark.requirement("registers:transfer:jobs")
+async def test_a_cancelled_partial_import_says_what_it_wrote(registers: Registers, trees: Pair, monkeypatch: Any):
+    monkeypatch.setattr(imports, "_CHUNK_ROWS", 100)
+    reached, go_on = asyncio.Event(), asyncio.Event()
+
+    def told(phase: str, done: int, total: int | None) -> None:
+        if phase == "writing":
+            reached.set()
+
+    monkeypatch.setattr(transfer_jobs.TransferJobs, "_teller", lambda self, key: told)
+    write = registers.objects.write_with_retry
+
+    async def slow(*arguments: Any) -> Any:
+        if reached.is_set():
+            await go_on.wait()
+        return await write(*arguments)
+
+    monkeypatch.setattr(registers.objects, "write_with_retry", slow)
+    started = await registers.transfers.start_import(WRITER, trees, numbered(250), "csv", {"partial": True})
+    await asyncio.wait_for(reached.wait(), 30)
+    state = await registers.transfers.cancel(WRITER, started.id)
+    go_on.set()
+    assert (state.state, state.wire()["created"]) == ("cancelled", 100)
+    assert await total(registers, trees) == 100
+
+
+@pytest.mark.requirement("registers:transfer:jobs")
+async def test_what_was_written_as_a_whole_is_not_called_cancelled(registers: Registers, trees: Pair, monkeypatch: Any):
+    finish = transfer_jobs.TransferJobs._finish
+    written, go_on = asyncio.Event(), asyncio.Event()
+
+    async def late(self: Any, *arguments: Any) -> None:
+        written.set()
+        await go_on.wait()
+        await finish(self, *arguments)
+
+    monkeypatch.setattr(transfer_jobs.TransferJobs, "_finish", late)
+    started = await registers.transfers.start_import(WRITER, trees, numbered(3), "csv", {})
+    await asyncio.wait_for(written.wait(), 30)
+    assert (await registers.transfers.cancel(WRITER, started.id)).state == "running"
+    go_on.set()
+    state = await ended(registers, WRITER, started)
+    assert (state.state, state.wire()["created"]) == ("done", 3)

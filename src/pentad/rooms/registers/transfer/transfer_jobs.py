@@ -100,6 +100,8 @@ class TransferState:
         }  # fmt: skip
         if self.has_file:
             wire |= {"size": self.size, "uri": self.uri, "download": f"/api/transfers/{self.id}/content"}
+        if self.state == "cancelled" and self.tally is not None:
+            wire |= {name: self.tally[name] for name in ("created", "updated", "unchanged", "failed")}
         return {**wire, **(self.result or {})}
 
 
@@ -116,6 +118,7 @@ class TransferJobs:
         self._catalogue = catalogue
         self._transfer = transfer
         self._progress: dict[str, Progress] = {}
+        self._running: set[str] = set()
         self._cancelled: set[str] = set()
 
     # for callers
@@ -167,12 +170,15 @@ class TransferJobs:
         state = await self.get(caller, transfer_id)
         if state.is_over:
             return state
-        self._cancelled.add(state.id)
+        if state.id in self._running:
+            self._cancelled.add(state.id)
+        # what was written as a whole while we waited is not cancelled any more
+        possible = _UNFINISHED if state.request.options.get("partial") else f"{_UNFINISHED} AND rows_done = 0"
 
         def cancel(tx: Transaction) -> None:
-            self._platform.jobs.cancel(tx, JOB, state.id)
-            sql = f"UPDATE transfers SET state = 'cancelled', updated_at = ? WHERE id = ? AND {_UNFINISHED}"  # noqa: S608
+            sql = f"UPDATE transfers SET state = 'cancelled', updated_at = ? WHERE id = ? AND {possible}"  # noqa: S608
             if tx.run(sql, self._platform.clock.now(), state.id):
+                self._platform.jobs.cancel(tx, JOB, state.id)
                 tx.run("DELETE FROM transfer_pieces WHERE transfer = ?", state.id)
 
         await self._database.write(cancel)
@@ -205,6 +211,7 @@ class TransferJobs:
         if begun is None:
             return
         state, owner = begun
+        self._running.add(state.id)
         try:
             if owner is None:
                 raise Forbidden(owner_is_gone(state.principal))
@@ -223,6 +230,7 @@ class TransferJobs:
             await self._finish(run, state, "failed" if _wrote_nothing(result) else "done", result, size)
         finally:
             self._progress.pop(state.id, None)
+            self._running.discard(state.id)
             self._cancelled.discard(state.id)
 
     async def _import(
