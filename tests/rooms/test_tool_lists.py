@@ -21,7 +21,7 @@ TOKENS = {
     "/mcp": (6_000, 6_000),
     "/mcp/core": (1_200, 1_200),
     "/mcp/read-only": (5_400, 5_400),
-    "/mcp/full": (11_000, 21_000),
+    "/mcp/full": (11_700, 21_500),
     "/mcp/support": (2_400, 2_400),
     "/rooms/directory/mcp": (3_100, 5_100),
     "/rooms/registers/mcp": (2_000, 2_100),
