@@ -55,10 +55,10 @@ _MESSAGES: Final[dict[str, str]] = {
     "format": "must be a valid {}",
     "pattern": "must match the pattern {}",
     "uniqueItems": "must not have equal members",
-    "contains": "has no member of the kind wanted",
-    "minContains": "has too few members of the kind wanted",
-    "maxContains": "has too many members of the kind wanted",
-    "not": "must not be of the excluded kind",
+    "contains": "has no member that fits `contains`",
+    "minContains": "has too few members that fit `contains`",
+    "maxContains": "has too many members that fit `contains`",
+    "not": "must not fit the schema under `not`",
     "falseSchema": "is not allowed here",
     "anyOf": "matches none of the alternatives",
     "oneOf": "must match exactly one of the alternatives",
@@ -86,7 +86,7 @@ class Problem(Finding, frozen=True, kw_only=True):
 
     def redacted(self) -> "Problem":
         """The same problem for a caller who may not know the value."""
-        return problem(self.where[:1], "hidden", "does not fit the schema, and is not yours to read")
+        return problem(self.where[:1], "hidden", "does not fit the schema, and you may not read it")
 
     def sentence(self) -> str:
         place = self.pointer or "the object"

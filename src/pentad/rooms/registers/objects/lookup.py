@@ -139,10 +139,12 @@ def _has_key(pair: Pair, step: WriteStep, hidden: Collection[str]) -> bool:
     names, declared = step.operation.key, pair.definition.properties
     if not names or any(name not in declared or name in hidden for name in names):
         known = [name for name in declared if name not in hidden]
-        what = f"{', '.join(names)[:80]!r} is no key" if names else "An upsert needs a key"
+        what = f"{', '.join(names)[:80]!r} is not a key of the schema" if names else "An upsert needs a key"
         step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(known[:20])}."))
         return False
     if any(data.get(name) is None for name in names):
-        step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
+        step.fail(
+            InvalidInput(f"The data has no value for the key ({', '.join(names)}).", hint="Give every part of it.")
+        )
         return False
     return True

@@ -132,9 +132,7 @@ def _metadata(schema: QuerySchema, name: str) -> QueryField:
         names = [f"{SELF}.{one}" for one in (*COLUMNS, *HEADINGS) if one not in schema.concealed]
         close = nearest(name, names)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidInput(
-            f"There is no metadata {name[:80]!r} to ask for.{guess}", hint=f"There is {', '.join(names)}."
-        )
+        raise InvalidInput(f"There is no metadata {name[:80]!r}.{guess}", hint=f"There is {', '.join(names)}.")
     return QueryField(name, (SELF, asked), column.kind, time=column.time)
 
 
@@ -146,7 +144,7 @@ def _heading(schema: QuerySchema, name: str, asked: str) -> QueryField:
     found = None if source is None else _below(name, (), schema.properties, source.split("."))
     if found is None:
         why = "is made from a template" if asked in schema.headings else "is not taken from any property"
-        raise InvalidInput(f"{name} {why}, so it cannot be asked for.", hint="Ask for the properties themselves.")
+        raise InvalidInput(f"{name} {why}, so it cannot be queried.", hint="Query the properties themselves.")
     return found
 
 
