@@ -27,8 +27,8 @@ async def test_too_many_indexes_are_refused_with_their_names(registers: Register
     assert "p0, p1, p2" in refused.value.message
     assert "x-index" in (refused.value.hint or "")
     pair = await pair_of(registers, "wide", columns(2, **rule))
+    change = {"properties": columns(MOST_INDEXES - 1, first=2, **rule)}
     with pytest.raises(LimitExceeded):
-        change = {"properties": columns(MOST_INDEXES - 1, first=2, **rule)}
         await registers.catalogue.update_schema(ADMIN, "wide", change, merge=True)
     assert len(await indexes(registers, pair.schema.id)) == 2
 

@@ -74,7 +74,7 @@ async def test_rest_purges_and_restores_many_at_once(shelf: Shelf, site: Site) -
     assert asked.status == 409
     assert "1 deleted object" in asked.body.decode()
     assert (await site.send("POST", f"{path}/purge", who="reader")).status == 403
-    token = asked.json["details"]["confirm"]
+    token = asked.json["error"]["details"]["confirm"]
     done = await site.send("POST", f"{path}/purge", {"filter": {"title": "Ulysses"}, "confirm": token})
     assert (done.status, done.json) == (200, {"purged": 1})
     assert titles(await shelf.objects("list", deleted="include")) == {"Emma", "Walden"}
