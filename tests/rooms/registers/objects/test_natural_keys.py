@@ -159,3 +159,27 @@ async def test_a_hidden_property_is_no_key(registers: Registers, monkeypatch: py
         assert error["hint"] == "Its unique keys are badge."
         with pytest.raises(InvalidInput, match="cannot be imported"):
             await bring(registers, pair, f"applicant.bsn\n{bsn}\n")
+
+
+@pytest.mark.requirement("registers:transfer:natural-keys")
+async def test_rows_of_one_file_refer_to_one_another_by_key_in_any_order(registers: Registers):
+    properties = {"code": {"type": "string", "unique": True}, "manager": {"type": "string", "$ref": "employee"}}
+    await registers.catalogue.create_schema(ADMIN, {"title": "E", "slug": "employee", "properties": properties})
+    await registers.catalogue.create_register(ADMIN, {"title": "Staff", "slug": "staff", "schemas": ["employee"]})
+    pair = await registers.catalogue.pair(ADMIN, "staff", "employee")
+    count = 700
+    table = "code,manager.code\n" + "".join(f"E-{one},E-{one + 1}\n" for one in range(count)) + f"E-{count},\n"
+    report = await bring(registers, pair, table)
+    assert (report.created, report.problems) == (count + 1, [])
+    again = await bring(registers, pair, table, key=("code",))
+    assert (again.unchanged, again.problems) == (count + 1, [])
+    rows = [
+        Operation("create", {"code": "A", "manager": {"code": "B"}}),
+        Operation("create", {"code": "B", "manager": {"code": "E-1"}}),
+        Operation("create", {"code": "C", "manager": {"code": "nobody"}}),
+    ]
+    first, second, third = await registers.objects.bulk(WRITER, pair, rows, atomic=False)
+    assert (first.status, second.status, third.status) == ("created", "created", "failed")
+    assert (await registers.objects.get(ADMIN, pair, first.uuid or "")).data["manager"] == second.uuid
+    bad = await bring(registers, pair, "code,manager.code\nX,Y\nY,nobody\n", partial=True)
+    assert (bad.created, bad.failed) == (0, 2)

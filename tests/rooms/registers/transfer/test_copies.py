@@ -140,3 +140,14 @@ async def test_keys_are_compared_as_the_store_compares_them(registers: Registers
     assert (await bring(registers, pair, "n\n1\n10\n", key=("n",))).failed == 0
     times = "at\n2026-01-01T10:00:00Z\n2026-01-01T12:00:00+02:00\n"
     assert (await bring(registers, pair, times, key=("at",))).failed == 1
+
+
+@pytest.mark.requirement("registers:transfer:repeated-rows")
+async def test_a_unique_value_twice_in_one_file_names_the_other_row(registers: Registers):
+    _, pair = await nodes(registers)
+    report = await bring(registers, pair, "code,note\na,1\nb,2\na,3\n")
+    assert (report.failed, report.written) == (1, False)
+    [problem] = report.problems
+    assert (problem.row, problem.column, problem.problem) == (4, "code", "Row 2 has the same code.")
+    partial = await bring(registers, pair, "code,note\na,1\na,3\n", partial=True)
+    assert (partial.created, partial.problems[0].problem) == (1, "Row 2 has the same code. Only row 2 is imported.")

@@ -2,8 +2,8 @@
 
 Possible where the schema leaves no doubt: the property holds the uuid of another object and no embedded object, and the
 names given are a unique key of the target. Only objects and properties that the caller may read are found, so a key
-tells no more than a query. The register of the referring object comes first; other registers count if exactly one of
-them has such an object.
+tells no more than a query. The register of the referring object comes first, then objects of the same write; other
+registers count if exactly one of them has such an object.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Dialect, Rows
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.json_diff import quoted
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import uniqueness
 from pentad.rooms.registers.objects.indexes import unique_key
+from pentad.rooms.registers.store import as_uuid
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -62,7 +64,7 @@ class NaturalKeys:
                 continue
             targets = self._targets(rows, caller, pair, name)
             keys = [key for step in with_keys for key in _keys_in(step.operation.data, name)]
-            uuids = self._find(rows, caller, pair, targets, keys)
+            uuids = self._find(rows, caller, pair, targets, keys, steps)
             for step in with_keys:
                 try:
                     data = {**(step.operation.data or {}), name: self._replaced(caller, targets, uuids, step, name)}
@@ -85,11 +87,17 @@ class NaturalKeys:
         keys = [tuple(".".join(path) for path in one.paths) for one in target.definition.unique]
         return [key for key in keys if all(name in target.definition.properties and name not in hidden for name in key)]
 
-    def _find(self, rows: Rows, caller: Caller, pair: Pair, targets: Sequence[Pair], keys: Sequence[Key]) -> Found:
-        """The uuids behind each key: of the one in the pair's own register, else of those in all other registers."""
+    def _find(
+        self, rows: Rows, caller: Caller, pair: Pair, targets: Sequence[Pair], keys: Sequence[Key],
+        steps: "Sequence[WriteStep]",
+    ) -> Found:  # fmt: skip
+        """The uuids behind each key: of the object in the pair's own register, of one that is written along with it, or
+        of those in all other registers."""
         near = [target for target in targets if target.register.id == pair.register.id]
         found: Found = {}
         self._look(rows, caller, near, keys, found)
+        if any(target.schema.id == pair.schema.id for target in near):
+            _look_along(self._keys(caller, pair), keys, steps, found)
         missing = [key for key in keys if _text(key) not in found]
         self._look(rows, caller, [target for target in targets if target not in near], missing, found)
         return found
@@ -146,6 +154,27 @@ def _keys_in(data: Mapping[str, Any] | None, name: str) -> list[Key]:
         if isinstance(value, list)
         else []
     )
+
+
+def _look_along(
+    unique: Sequence[tuple[str, ...]], keys: Sequence[Key], steps: "Sequence[WriteStep]", found: Found
+) -> None:  # fmt: skip
+    """Find keys among the objects of the same write. A new object gets its uuid now."""
+    missing = {_text(key) for key in keys if _text(key) not in found}
+    for names in unique:
+        for step in steps if missing else ():
+            operation, data = step.operation, step.operation.data or {}
+            if any(data.get(name) is None for name in names):
+                continue
+            text = _text({name: data[name] for name in names})
+            if text not in missing or (operation.action == "upsert" and set(operation.key) != set(names)):
+                continue
+            uuid = operation.uuid or (None if operation.ref is None else as_uuid(str(operation.ref)))
+            if uuid is None and operation.action in ("create", "upsert"):
+                uuid = str(uuid7())
+                step.operation = msgspec.structs.replace(operation, uuid=uuid)
+            if uuid is not None:
+                found.setdefault(text, [uuid])
 
 
 def _text(key: Key) -> str:

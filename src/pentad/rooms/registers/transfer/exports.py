@@ -41,7 +41,7 @@ class Exporter:
         self._objects = objects
         self._access = access
 
-    def check(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> Query:
+    async def check(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> Query:
         """The query of a selection, which may hold filter, search, sort, fields and as_of."""
         if unknown := set(selection) - set(_QUERY_PARTS):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_QUERY_PARTS)}.")
@@ -56,7 +56,7 @@ class Exporter:
         counted: Callable[[int], None] | None = None,
     ) -> AsyncIterator[bytes]:
         """The bytes of the file."""
-        fields = self.check(caller, pair, selection).fields
+        fields = (await self.check(caller, pair, selection)).fields
         query = {**selection, "limit": LARGEST_LIMIT, "count": False}
         sheet = _Sheet(kind, pair, fields, self._access.hidden(caller, pair))
         while True:

@@ -433,7 +433,14 @@ class _Run:
         objects.writer.prepare_creates(write_context, steps)
         objects.writer.write(tx, write_context, steps, news)
         tally = Tally()
+        made = {step.stored.uuid: row.number for row, step in zip(rows, steps, strict=True) if step.stored is not None}
         for row, step in zip(rows, steps, strict=True):
+            taken_by = None if step.error is None else made.get(step.error.details.get("existing", ""))
+            if step.error is not None and taken_by is not None:
+                names: list[str] = step.error.details["properties"]
+                problem = f"Row {taken_by} has the same {' + '.join(names)}.{self._kept(taken_by)}"
+                tally.fail([Problem(row.number, names[0], problem)])
+                continue
             tally.count(row.number, step.status, step.error)
             if step.error is None and step.stored is not None:
                 tally.undeclared.update(pair.definition.undeclared(step.stored.data))

@@ -58,11 +58,11 @@ class Transfer:
 
         return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {}, counted)
 
-    def check_selection(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> None:
+    async def check_selection(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> None:
         """Raise InvalidInput for a selection that cannot be exported."""
         from pentad.rooms.registers.transfer.exports import Exporter
 
-        Exporter(self._objects, self._access).check(caller, pair, selection)
+        await Exporter(self._objects, self._access).check(caller, pair, selection)
 
 
 def _ignore_progress(phase: str, done: int, total: int | None) -> None:

@@ -136,7 +136,7 @@ class TransferJobs:
         self, caller: Caller, pair: Pair, kind: Format, selection: Mapping[str, Any]
     ) -> TransferState:  # fmt: skip
         """Queue an export; `selection` holds members of a query."""
-        self._transfer.check_selection(caller, pair, selection)
+        await self._transfer.check_selection(caller, pair, selection)
         return await self._start("export", caller, pair, kind, selection, b"")
 
     async def get(self, caller: Caller, transfer_id: str) -> TransferState:
