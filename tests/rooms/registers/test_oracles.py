@@ -94,6 +94,11 @@ REST: list[tuple[str, str, str, Any]] = [
     ("schema", "DELETE", "/schemas/{}", None),
     ("schema", "GET", "/schemas/{}/download", None),
     ("schema", "POST", "/schemas/{}/preflight", {"title": "T"}),
+    ("schema", "POST", "/schemas/{}/patch", {"operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "POST", "/schemas/{}/plan", {"operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "GET", "/schemas/{}/history", None),
+    ("schema", "GET", "/schemas/{}/diff?from=1", None),
+    ("schema", "POST", "/schemas/{}/undo", None),
     ("register", "GET", "/objects/{}/case", None),
     ("schema", "GET", "/objects/cases/{}", None),
     ("register", "POST", "/objects/{}/case", WRITTEN),
@@ -258,6 +263,12 @@ MCP: list[tuple[str, str, Object]] = [
     ("object", "transfer", {"action": "import", **OWN, "attachment": {"id": "{}", "name": "a.txt"}}),
     ("transfer", "transfer", {"action": "status", "id": "{}"}),
     ("transfer", "transfer", {"action": "cancel", "id": "{}"}),
+    ("schema", "schemas", {"action": "patch", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "schemas", {"action": "plan", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "schemas", {"action": "history", "id": "{}"}),
+    ("schema", "schemas", {"action": "diff", "id": "{}", "version": 1}),
+    ("schema", "schemas", {"action": "undo", "id": "{}"}),
+    ("schema", "registers", {"action": "update", "id": "cases", "data": {"detach": ["{}"]}}),
 ]
 WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
 

@@ -150,8 +150,8 @@ def purge_objects(
     register: str, schema: str, filters: str | None, confirm: str | None, as_json: bool, target: "Target"
 ) -> None:  # fmt: skip
     """Erase deleted objects for good. The first run says how many there are and gives the token for --confirm."""
-    criteria = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
-    given = {"filter": criteria, "confirm": confirm}
+    chosen = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
+    given = {"filter": chosen, "confirm": confirm}
     arguments = {"action": "purge", "register": register, "schema": schema}
     arguments |= {name: value for name, value in given.items() if value is not None}
     answer = target.run(lambda client: client.call_tool("objects", arguments), "registers")

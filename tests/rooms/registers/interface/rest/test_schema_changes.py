@@ -83,6 +83,11 @@ async def test_a_patch_is_planned_made_listed_compared_and_undone(site: Site):
     assert (await get(site, f"/api{place}/{made['id']}"))["fee"] == 10
     stale = await site.send("POST", f"{schema}/patch", rename, headers={"if-match": '"0.0.1"'})
     assert stale.status == 412
+    drop: Object = {"operations": [{"op": "drop", "property": "fee"}]}
+    asked = await site.send("POST", f"{schema}/patch", drop)
+    assert (asked.status, asked.json["error"]["code"]) == (409, "confirm_needed")
+    token = asked.json["error"]["details"]["confirm"]
+    assert (await site.send("POST", f"{schema}/patch", {**drop, "confirm": token})).status == 200
 
 
 @pytest.mark.parametrize(
