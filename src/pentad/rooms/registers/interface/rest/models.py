@@ -775,6 +775,23 @@ class DeliveriesAnswer(BaseModel):
     results: list[DeliveryAnswer]
 
 
+class TransferAnswer(Open):
+    """An import or export that runs as a job; at its end, with its report."""
+
+    id: str
+    kind: Literal["import", "export"]
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    format: str
+
+
+class TransfersAnswer(BaseModel):
+    """Your imports and exports, newest first."""
+
+    results: list[TransferAnswer]
+
+
 class OrganisationData(BaseModel):
     slug: str
     title: str = ""
