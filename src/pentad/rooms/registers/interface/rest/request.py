@@ -82,8 +82,9 @@ class RestRequest:
         def either(name: str, default: int, most: int) -> int:
             return self.integer(f"_{name}", self.integer(name, default, most), most)
 
-        limit, page = either("limit", DEFAULT_LIMIT, LARGEST_LIMIT), either("page", 0, FURTHEST)
-        return limit, (page - 1) * limit if page > 0 else either("offset", 0, FURTHEST)
+        limit = either("limit", DEFAULT_LIMIT, LARGEST_LIMIT)
+        page, offset = either("page", 0, FURTHEST), either("offset", 0, FURTHEST)
+        return limit, (page - 1) * limit if page > 0 else offset
 
     async def json(self) -> Any:
         """The body as JSON."""
