@@ -10,7 +10,7 @@ from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.opening import ADMIN, WRITER
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:evolution:schema-version")]
+pytestmark = pytest.mark.anyio
 
 
 async def versions(registers: Registers, pair: Pair) -> dict[str, str | None]:
@@ -18,6 +18,7 @@ async def versions(registers: Registers, pair: Pair) -> dict[str, str | None]:
     return {one.data["name"]: one.schema_version for one in (StoredObject(*row) for row in rows)}
 
 
+@pytest.mark.requirement("registers:evolution:schema-version")
 async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(registers: Registers) -> None:
     pair = await pair_of(registers, "tool", {"name": {"type": "string"}, "worth": {"type": "integer"}})
     made = {name: await registers.objects.create(WRITER, pair, {"name": name}) for name in ("saw", "axe", "awl")}
@@ -35,6 +36,7 @@ async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(regis
     assert await versions(registers, pair) == {"saw": "2.0", "axe": "0.0.2", "awl": "2.0"}
 
 
+@pytest.mark.requirement("registers:evolution:schema-version")
 async def test_it_is_shown_where_it_differs_and_can_be_asked_for(registers: Registers) -> None:
     pair = await pair_of(registers, "tool", {"name": {"type": "string"}})
     old = await registers.objects.create(WRITER, pair, {"name": "saw"})
