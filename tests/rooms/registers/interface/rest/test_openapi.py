@@ -18,12 +18,24 @@ from tests.rooms.registers.site import Object, Site
 
 pytestmark = pytest.mark.anyio
 
-OWN = {
-    "/audit", "/bulk/{register}/{schema}", "/objects/{register}/{schema}/{id}/diff",
-    "/objects/{register}/{schema}/{id}/history", "/plans", "/plans/{id}", "/plans/{id}/commit", "/plans/{id}/undo",
-    "/schemas/{id}/preflight", "/search/aggregate", "/views/{id}/results",
+OPENREGISTERS = {
+    "/audit-trails", "/audit-trails/{id}", "/chat", "/deleted", "/deleted/{id}", "/deleted/{id}/restore", "/search",
+    *(f"/bulk/{{register}}/{{schema}}/{name}" for name in ("delete", "save", "validate")),
+    "/objects/{register}/{schema}",
+    "/objects/{register}/{schema}/{id}",
+    *(
+        f"/objects/{{register}}/{{schema}}/{{id}}/{name}"
+        for name in (
+            "audit-trails", "audit-trails/verify", "can-delete", "files", "files/{name}", "lock", "revert", "unlock",
+            "used", "uses",
+        )
+    ),
+    "/organisations", "/organisations/{id}", "/organisations/{id}/members", "/organisations/{id}/members/{principal}",
+    "/registers", "/registers/{id}", *(f"/registers/{{id}}/{name}" for name in ("export", "import", "oas", "schemas")),
+    "/schemas", "/schemas/upload", "/schemas/{id}", "/schemas/{id}/download", "/views", "/views/{id}", "/webhooks",
+    "/webhooks/{id}", "/webhooks/{id}/logs", "/webhooks/{id}/logs/{delivery}/retry",
 }  # fmt: skip
-"""Pentad's own paths; docs/decisions/006-registers.md lists them too."""
+"""OpenRegister's paths, and those that began with its shapes. There will be no more: a new path is Pentad's own."""
 TREE: Object = {
     "name": {"type": "string"},
     "height": {"type": "number", "facetable": True},
@@ -75,8 +87,9 @@ async def test_a_route_cannot_be_declared_without_its_answer() -> None:
 
 
 @pytest.mark.requirement("registers:openapi:errors")
-async def test_own_paths_are_those_openregister_does_not_have() -> None:
-    assert {row.path for row in TABLE if row.own} == OWN
+async def test_every_path_openregister_does_not_have_is_pentads_own() -> None:
+    assert {row.path for row in TABLE if not row.own} <= OPENREGISTERS
+    assert not {row.path for row in TABLE if row.own} & OPENREGISTERS
 
 
 @pytest.mark.requirement("registers:openapi:allow")
