@@ -94,9 +94,17 @@ REST: list[tuple[str, str, str, Any]] = [
     ("schema", "DELETE", "/schemas/{}", None),
     ("schema", "GET", "/schemas/{}/download", None),
     ("schema", "POST", "/schemas/{}/preflight", {"title": "T"}),
+    ("schema", "POST", "/schemas/{}/patch", {"operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "POST", "/schemas/{}/plan", {"operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "GET", "/schemas/{}/history", None),
+    ("schema", "GET", "/schemas/{}/diff?from=1", None),
+    ("schema", "POST", "/schemas/{}/undo", None),
     ("register", "GET", "/objects/{}/case", None),
     ("schema", "GET", "/objects/cases/{}", None),
     ("register", "POST", "/objects/{}/case", WRITTEN),
+    ("register", "PUT", "/objects/{}/case?_key=code", WRITTEN),
+    ("schema", "PUT", "/objects/cases/{}?_key=code", WRITTEN),
+    ("object", "PUT", f"{PLACE}?_key=code", {**WRITTEN, "link": "{}"}),
     ("schema", "POST", "/objects/cases/{}", WRITTEN),
     ("register", "GET", "/search?_search=a&register={}", None),
     ("schema", "GET", "/search?_search=a&schema={}", None),
@@ -114,6 +122,10 @@ REST: list[tuple[str, str, str, Any]] = [
     ("register", "POST", "/bulk/{}/case/save", {"objects": [WRITTEN]}),
     ("register", "POST", "/bulk/{}/case/delete", {"uuids": ["x"]}),
     ("register", "POST", "/bulk/{}/case/validate", {"objects": [WRITTEN]}),
+    ("register", "POST", "/bulk/{}/case/purge", {}),
+    ("register", "POST", "/bulk/{}/case/restore", {}),
+    ("object", "POST", "/bulk/cases/case/purge", {"filter": {"@self.id": "{}"}}),
+    ("object", "POST", "/bulk/cases/case/restore", {"filter": {"@self.id": "{}"}}),
     ("register", "POST", "/plans", {**PLANNED, "register": "{}"}),
     ("schema", "POST", "/plans", {**PLANNED, "schema": "{}"}),
     ("change", "GET", "/audit-trails/{}", None),
@@ -132,6 +144,9 @@ REST: list[tuple[str, str, str, Any]] = [
     ("webhook", "DELETE", "/webhooks/{}", None),
     ("webhook", "GET", "/webhooks/{}/logs", None),
     ("webhook", "POST", "/webhooks/{}/logs/1/retry", None),
+    ("transfer", "GET", "/transfers/{}", None),
+    ("transfer", "GET", "/transfers/{}/content", None),
+    ("transfer", "DELETE", "/transfers/{}", None),
 ]
 NAMES_NOTHING_HIDDEN = frozenset({"organisations"})
 """Capabilities that only administrators reach at all."""
@@ -220,7 +235,11 @@ MCP: list[tuple[str, str, Object]] = [
     ("deleted", "objects", {"action": "purge", "id": "{}", **OWN}),
     ("object", "objects", {"action": "create", "data": {**WRITTEN, "link": "{}"}, **OWN}),
     ("object", "objects", {"action": "patch", "id": "own", "data": {"link": "{}"}, **OWN}),
+    ("object", "objects", {"action": "upsert", "key": ["code"], "data": {**WRITTEN, "link": "{}"}, **OWN}),
     ("object", "objects", {"action": "bulk", "operations": [ROW], "atomic": False, **OWN}),
+    ("object", "objects", {"action": "list", "deleted": "include", "filter": {"@self.id": "{}"}, **OWN}),
+    ("object", "objects", {"action": "purge", "filter": {"@self.id": "{}"}, **OWN}),
+    ("object", "objects", {"action": "restore", "filter": {"@self.id": "{}"}, **OWN}),
     ("object", "objects", {"action": "bulk", "operations": [{"data": {**WRITTEN, "link": "{}"}}, ROW], **OWN}),
     ("object", "objects", {"action": "plan", "operations": [ROW, {"action": "delete", "id": "{}"}], **OWN}),
     ("change", "objects", {"action": "get", "id": "seen", "as_of": "change:{}", **OWN}),
@@ -238,6 +257,18 @@ MCP: list[tuple[str, str, Object]] = [
     ("schema", "schemas", {"action": "update", "id": "{}", "data": {"title": "T"}}),
     ("schema", "schemas", {"action": "delete", "id": "{}"}),
     ("schema", "schemas", {"action": "preflight", "id": "{}", "data": {"title": "T"}}),
+    ("register", "transfer", {"action": "export", "register": "{}", "schema": "case"}),
+    ("schema", "transfer", {"action": "export", "register": "cases", "schema": "{}"}),
+    ("register", "transfer", {"action": "import", "register": "{}", "schema": "case", "content": "state\nopen\n"}),
+    ("object", "transfer", {"action": "import", **OWN, "attachment": {"id": "{}", "name": "a.txt"}}),
+    ("transfer", "transfer", {"action": "status", "id": "{}"}),
+    ("transfer", "transfer", {"action": "cancel", "id": "{}"}),
+    ("schema", "schemas", {"action": "patch", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "schemas", {"action": "plan", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
+    ("schema", "schemas", {"action": "history", "id": "{}"}),
+    ("schema", "schemas", {"action": "diff", "id": "{}", "version": 1}),
+    ("schema", "schemas", {"action": "undo", "id": "{}"}),
+    ("schema", "registers", {"action": "update", "id": "cases", "data": {"detach": ["{}"]}}),
 ]
 WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
 
@@ -279,6 +310,7 @@ ADDRESSES: list[tuple[str, str]] = [
     ("change", "openregister://objects/cases/case/seen?asOf=change:{}"),
     ("change", "openregister://objects/cases/case?asOf=change:{}"),
     ("view", "openregister://queries/{}"),
+    ("transfer", "openregister://transfers/{}"),
 ]
 
 

@@ -42,6 +42,7 @@ async def test_lists_pairs_and_saved_queries_are_listed(site: Site, client: Memo
         "openregister://objects/{register}/{schema}",
         "openregister://objects/{register}/{schema}/{id}",
         "openregister://queries/{id}",
+        "openregister://transfers/{id}",
     ]
 
 

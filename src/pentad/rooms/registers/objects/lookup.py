@@ -3,8 +3,11 @@
 A hidden object is never found, even if it comes first among several with the same slug or key.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.ports import Dialect, Rows
@@ -82,8 +85,10 @@ def find_targets(
     for place, step in enumerate(steps):
         operation = step.operation
         if operation.action == "upsert":
-            if _has_key(pair, step, hidden):
-                by_key.setdefault(operation.key, []).append(place)
+            if not operation.key and operation.named is not None:
+                uuids[place] = as_uuid(operation.named)
+            elif _has_key(pair, step, hidden):
+                by_key.setdefault(step.operation.key, []).append(place)
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
             uuids[place] = uuid
         elif operation.ref is not None:
@@ -112,7 +117,7 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
             mark = existing.stored.uuid
         elif step.operation.action == "upsert":
             data = step.operation.data or {}
-            mark = tuple(repr(data.get(name)) for name in step.operation.key)
+            mark = tuple(repr(data.get(name)) for name in step.operation.key) or step.operation.named
         if mark is not None:
             if mark in seen:
                 return place
@@ -120,15 +125,26 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
     return len(steps)
 
 
+def _default_key(pair: Pair, data: Mapping[str, Any], hidden: Collection[str]) -> tuple[str, ...]:
+    """The unique properties that the data fills; none if there are several such keys, or a hidden one."""
+    keys = [tuple(".".join(path) for path in one.paths) for one in pair.definition.unique]
+    filled = [key for key in keys if all(data.get(name) is not None and name not in hidden for name in key)]
+    return filled[0] if len(filled) == 1 else ()
+
+
 def _has_key(pair: Pair, step: WriteStep, hidden: Collection[str]) -> bool:
-    names, data = step.operation.key, step.operation.data or {}
-    declared = pair.definition.properties
+    data = step.operation.data or {}
+    if not step.operation.key:
+        step.operation = msgspec.structs.replace(step.operation, key=_default_key(pair, data, hidden))
+    names, declared = step.operation.key, pair.definition.properties
     if not names or any(name not in declared or name in hidden for name in names):
         known = [name for name in declared if name not in hidden]
-        what = f"{', '.join(names)[:80]!r} is no key" if names else "An upsert needs a key"
+        what = f"{', '.join(names)[:80]!r} is not a key of the schema" if names else "An upsert needs a key"
         step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(known[:20])}."))
         return False
     if any(data.get(name) is None for name in names):
-        step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
+        step.fail(
+            InvalidInput(f"The data has no value for the key ({', '.join(names)}).", hint="Give every part of it.")
+        )
         return False
     return True

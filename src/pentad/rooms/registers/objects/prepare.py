@@ -143,7 +143,8 @@ class CreatePreparer:
             check_indexed_texts(self._long, data)
         stored = StoredObject(
             0, fresh if operation.uuid is None else parse_uuid(operation.uuid), pair.register.id, pair.schema.id, 1,
-            text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None, data,
+            text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None,
+            pair.schema.version, data,
         )  # fmt: skip
         references = integrity.references_of(definition, data) if definition.references else None
         linked = chain_hash(NO_HASH, stored.uuid, self._shared, state_digest(text))
@@ -204,6 +205,7 @@ class UpdatePreparer:
             slug=definition.slug_of(data),
             updated_at=change_time(old.updated_at, context.now),
             deleted=None,
+            schema_version=context.pair.schema.version,
             data=data,
         )
         self._refuse_long(context.pair, stored)
@@ -254,8 +256,20 @@ def uuid_taken(uuid: str) -> Conflict:
 def parse_uuid(uuid: str) -> str:
     """The canonical form of a uuid a caller chose."""
     if (canonical := as_uuid(uuid)) is None:
-        raise InvalidInput(f"{uuid[:80]!r} is not a uuid.", hint="Leave it out to get one.")
+        raise InvalidInput(
+            f"{uuid[:80]!r} is not a uuid, and the id of an object is one.",
+            hint="Leave id out to get one. To store ids of your own, declare a property id in the schema.",
+        )
     return canonical
+
+
+def check_same_id(named: str | None, uuid: str) -> None:
+    """Raise InvalidInput if the data names another object than the one it is for."""
+    if named is not None and as_uuid(named) != uuid:
+        raise InvalidInput(
+            f"The data has the id {named[:80]!r}, but this is object {uuid}.",
+            hint="Leave id out of the data, or name the object you mean.",
+        )
 
 
 def may_exceed_index(text: str) -> bool:
@@ -266,14 +280,19 @@ def may_exceed_index(text: str) -> bool:
 def check_indexed_texts(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
     """Raise InvalidInput if a text in an indexed property does not fit into the index."""
     for path in paths:
-        values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
-        for value in values:
-            if isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT:
-                where = "/" + "/".join(map(str, path))
-                raise InvalidInput(
-                    f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
-                    hint="Shorten it, or leave x-index, facetable and unique out of the property.",
-                    details={
-                        "problems": [{"path": where, "rule": "maxLength", "message": "is too long to be indexed"}]
-                    },
-                )
+        if too_long_to_index(path, data):
+            where = "/" + "/".join(map(str, path))
+            raise InvalidInput(
+                f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
+                hint="Shorten it, or leave x-index, facetable and unique out of the property.",
+                details={"problems": [{"path": where, "rule": "maxLength", "message": "is too long to be indexed"}]},
+            )
+
+
+def too_long_to_index(path: Path, data: Mapping[str, Any]) -> bool:
+    """Whether a text at a path does not fit into an index."""
+    values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
+    return any(
+        isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT
+        for value in values
+    )

@@ -19,11 +19,11 @@ from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
-from pentad.rooms.registers.models import Operation, Pair, PairChange, StoredObject
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.models import Operation, PairChange, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
 from pentad.rooms.registers.objects.lookup import Visibility, count_distinct, find_targets, visibility_of
+from pentad.rooms.registers.objects.natural_keys import NaturalKeys
 from pentad.rooms.registers.objects.pending_changes import (
     ExistingObject,
     PendingChange,
@@ -34,20 +34,18 @@ from pentad.rooms.registers.objects.pending_changes import (
 from pentad.rooms.registers.objects.prepare import (
     CreatePreparer,
     UpdatePreparer,
+    check_same_id,
     current_transient_values,
     split_transient_values,
     uuid_taken,
     with_transient_values,
 )
 from pentad.rooms.registers.objects.write_back import WriteBackResult, WriteBacks
+from pentad.rooms.registers.schema_locks import check_current, keep_schemas
 
 _Part = Literal["new", "change", "delete"]
 _PARTS: Final[dict[str, _Part]] = {"create": "new", "delete": "delete"}
 _PREPARED_ELSEWHERE: Final = Operation("update")
-
-
-class StaleDefinition(Exception):
-    """The schema changed after it was read: the write starts again with the new one."""
 
 
 class ObjectWriter(UpdatePreparer):
@@ -58,12 +56,13 @@ class ObjectWriter(UpdatePreparer):
         self._dialect: Dialect = dialect
         self._vectors = catalogue.vectors
         self.deletion = Deletion(dialect, catalogue, access)
+        self.natural_keys = NaturalKeys(dialect, catalogue, access)
 
     def prepare_creates(self, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         """Before the transaction: prepare the new objects, or record why that fails."""
         new = self._create_preparer(context)
         for step, uuid in zip(steps, new_uuids(context.now, len(steps)), strict=True):
-            if step.operation.action == "create":
+            if step.operation.action == "create" and step.error is None:
                 try:
                     step.pending = new.prepare(step.operation, uuid)
                 except PentadError as error:
@@ -80,7 +79,7 @@ class ObjectWriter(UpdatePreparer):
 
         A caller that writes several times in one transaction passes `notifications` and sends them at the end.
         """
-        check_current(tx, context.pair)
+        check_current(tx, self._dialect, context.pair)
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
             if part == "new":
@@ -155,6 +154,7 @@ class ObjectWriter(UpdatePreparer):
             step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
             return
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
+        check_same_id(operation.named, existing.stored.uuid)
         if self._definitions.facts(context.pair.definition).transient:
             self._update_with_transients(rows, context, step, existing)
             return
@@ -258,6 +258,7 @@ class ObjectWriter(UpdatePreparer):
             if (definition := context.pair.definition).hybrid:
                 self._vectors.update(tx, context.pair.schema.id, pending_changes, definition.texts)
         if others:
+            keep_schemas(tx, self._dialect, (pending.after.schema for pending in others))
             store.write_changes(tx, self._dialect, others, context.provenance)
             self._vectors.update_any(tx, others)
 
@@ -295,18 +296,6 @@ class ObjectWriter(UpdatePreparer):
             return
         if catalogue_store.attach(tx, register.id, schema.id):
             self._catalogue.announce(tx, replace(register, schemas=(*register.schemas, schema.id)))
-
-
-def check_current(rows: Rows, pair: Pair) -> None:
-    """Raise StaleDefinition if the schema changed. Call it first in every unit of work that writes objects."""
-    row = rows.one(
-        "SELECT changes, (SELECT 1 FROM registers WHERE id = ?) FROM schemas WHERE id = ?",
-        pair.register.id, pair.schema.id,
-    )  # fmt: skip
-    if row is None or row[1] is None:
-        raise Missing(f"{pair.label} was deleted meanwhile.", "registers")
-    if row[0] != pair.schema.changes:
-        raise StaleDefinition
 
 
 class ChangeNotifications:
@@ -351,7 +340,7 @@ def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]
     if operation.action == "json_patch":
         requested = json_patch(old, operation.patch)
         if not isinstance(requested, dict):
-            raise InvalidInput("The patch leaves something that is not an object.")
+            raise InvalidInput("The result of the patch is not an object.")
         return cast("dict[str, Any]", requested)
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')

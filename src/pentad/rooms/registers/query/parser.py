@@ -6,19 +6,22 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.filters import parse_filter, read_bool, read_operator, read_scalar
+from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     AggregateQuery,
+    And,
     AsOf,
     Bucket,
+    Exists,
     Facet,
     Function,
     GroupKey,
@@ -33,6 +36,7 @@ from pentad.rooms.registers.query.models import (
     Terms,
 )
 from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, is_metadata, resolve_field
+from pentad.rooms.registers.query.relative_times import has_relative
 from pentad.rooms.registers.query.search_words import words
 
 BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
@@ -45,8 +49,9 @@ FURTHEST: Final = 1_000_000_000
 _LONGEST_SEARCH: Final = 1_000
 _MEMBERS: Final = (
     *("filter", "search", "sort", "fields", "limit", "offset", "page", "cursor"),
-    *("count", "facets", "as_of", "include_deleted"),
+    *("count", "facets", "as_of", "include_deleted", "deleted"),
 )
+_IS_DELETED: Final = Exists((SELF, "deleted"))
 
 T = TypeVar("T")
 
@@ -59,12 +64,17 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
     page = read_integer(raw.get("page"), "page", 0, FURTHEST)
     cursor = raw.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or offset or page):
-        raise InvalidInput("A cursor is a text, and says by itself where to go on.", hint="Leave out offset and page.")
+        raise InvalidInput("A cursor is a text and already says where to go on.", hint="Leave out offset and page.")
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    written = [raw.get("filter"), raw.get("as_of")]
+    deleted = _read_deleted(raw)
+    criteria = parse_filter(schema, raw.get("filter"))
+    if deleted == "only":
+        criteria = _IS_DELETED if criteria is None else And((_IS_DELETED, criteria))
     return Query(
-        filter=parse_filter(schema, raw.get("filter")),
+        filter=criteria,
         search=search,
         sort=parse_sort(schema, raw.get("sort")),
         fields=parse_fields(schema, raw.get("fields")),
@@ -74,10 +84,20 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         count=True if raw.get("count") is None else read_bool(raw["count"], "count"),
         facets=parse_facets(schema, raw.get("facets")),
         as_of=as_of,
-        include_deleted=False
-        if raw.get("include_deleted") is None
-        else read_bool(raw["include_deleted"], "include_deleted"),
+        include_deleted=deleted is not None,
+        as_written=repr(written) if has_relative(written) else None,
     )
+
+
+def _read_deleted(raw: Mapping[str, Any]) -> Literal["include", "only"] | None:
+    """Whether deleted objects are included, or nothing but deleted objects is asked for."""
+    given = raw.get("deleted")
+    if given in ("include", "only"):
+        return given
+    if given is not None:
+        raise InvalidInput("deleted is 'include' or 'only'.", hint="Leave it out for objects that are not deleted.")
+    included = raw.get("include_deleted")
+    return "include" if included is not None and read_bool(included, "include_deleted") else None
 
 
 def read_as_of(raw: Any) -> AsOf | None:
@@ -139,7 +159,7 @@ def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
 
 def _descends(name: str, way: Any) -> bool:
     if not isinstance(way, str) or way.lower() not in ("asc", "desc"):
-        raise InvalidInput(f"sort: the way of {name[:60]!r} must be asc or desc.")
+        raise InvalidInput(f"sort: the direction of {name[:60]!r} must be asc or desc.")
     return way.lower() == "desc"
 
 
@@ -252,7 +272,7 @@ def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQue
     metrics = _metrics(schema, raw.get("metrics"))
     names = [*(key.name for key in keys), *(metric.name for metric in metrics)]
     if len(set(names)) < len(names):
-        raise InvalidInput("Two figures or groups have one name.", hint="Give each metric a name of its own.")
+        raise InvalidInput("Two metrics or groups have the same name.", hint="Give each metric a name of its own.")
     return AggregateQuery(
         metrics=metrics,
         filter=parse_filter(schema, raw.get("filter")),
@@ -325,7 +345,7 @@ def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:
     for name, how in cast("dict[str, Any]", raw).items() if isinstance(raw, dict) else [("", None)]:
         if name not in numbers or not isinstance(how, dict):
             raise InvalidInput(
-                f"having bounds the figures {', '.join(numbers)}; it says {name[:60]!r}.",
+                f"having takes the numeric metrics {', '.join(numbers)}, not {name[:60]!r}.",
                 hint='Write {"n": {"gte": 2}}.',
             )
         for sign, value in cast("dict[str, Any]", how).items():

@@ -74,6 +74,8 @@ class QueryField:
     holds_object: bool = False
     lists: tuple[Path, ...] = ()
     members: Mapping[str, QueryProperty] | None = field(default=None, compare=False, repr=False)
+    date: bool = False
+    """Whether its texts are dates."""
 
     @property
     def single(self) -> bool:
@@ -130,9 +132,7 @@ def _metadata(schema: QuerySchema, name: str) -> QueryField:
         names = [f"{SELF}.{one}" for one in (*COLUMNS, *HEADINGS) if one not in schema.concealed]
         close = nearest(name, names)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidInput(
-            f"There is no metadata {name[:80]!r} to ask for.{guess}", hint=f"There is {', '.join(names)}."
-        )
+        raise InvalidInput(f"There is no metadata {name[:80]!r}.{guess}", hint=f"There is {', '.join(names)}.")
     return QueryField(name, (SELF, asked), column.kind, time=column.time)
 
 
@@ -144,7 +144,7 @@ def _heading(schema: QuerySchema, name: str, asked: str) -> QueryField:
     found = None if source is None else _below(name, (), schema.properties, source.split("."))
     if found is None:
         why = "is made from a template" if asked in schema.headings else "is not taken from any property"
-        raise InvalidInput(f"{name} {why}, so it cannot be asked for.", hint="Ask for the properties themselves.")
+        raise InvalidInput(f"{name} {why}, so it cannot be queried.", hint="Query the properties themselves.")
     return found
 
 
@@ -161,9 +161,13 @@ def _below(name: str, path: Path, declared: Mapping[str, QueryProperty], steps: 
 def _inside(name: str, path: Path, facts: QueryProperty, steps: Sequence[str]) -> QueryField | None:
     if not steps:
         many = "array" in facts.types
-        kind = _kind(facts.item_kind if many else facts.kind)
+        declared = facts.item_kind if many else facts.kind
         members = facts.elements if many else facts.children
-        return QueryField(name, path, kind, many=many, holds_object="object" in facts.types, members=members or None)
+        holds_object = "object" in facts.types
+        return QueryField(
+            name, path, _kind(declared), many=many, holds_object=holds_object, members=members or None,
+            date=declared == "date",
+        )  # fmt: skip
     if "array" in facts.types:
         found = _in_list(name, path, facts, steps)
         if found is not None:

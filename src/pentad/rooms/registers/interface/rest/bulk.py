@@ -12,6 +12,9 @@ from pentad.rooms.registers.interface.rest.models import (
     OutcomesAnswer,
     PlanAnswer,
     PlanData,
+    PurgedAnswer,
+    PurgeData,
+    RestoreData,
     UuidsData,
     ValiditiesAnswer,
 )
@@ -20,15 +23,15 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.presentation import present_outcomes, without_metadata
+from pentad.rooms.registers.presentation import operation_of, present_outcomes, query_of
+from pentad.rooms.registers.query.models import Query
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
 
-def _operations(rows: Sequence[OperationData]) -> list[Operation]:
+def _operations(pair: Pair, rows: Sequence[OperationData]) -> list[Operation]:
     return [
-        Operation(row.action, row.data and without_metadata(row.data), row.id, tuple(row.key), row.if_version)
-        for row in rows
+        operation_of(pair, row.action, row.data, row.id, key=tuple(row.key), if_version=row.if_version) for row in rows
     ]
 
 
@@ -36,14 +39,14 @@ async def _run(request: RestRequest, pair: Pair, operations: list[Operation], at
     outcomes = await request.registers.objects.bulk(
         request.caller, pair, operations, atomic=atomic, idempotency_key=request.idempotency_key
     )
-    return json_response(present_outcomes(outcomes))
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
 async def bulk(request: RestRequest) -> Response:
     """Create, update, patch, upsert and delete in one request, all or nothing or row by row."""
     pair = await request.pair("update")
     given = body_as(BulkData, await request.object())
-    return await _run(request, pair, _operations(given.operations), given.atomic)
+    return await _run(request, pair, _operations(pair, given.operations), given.atomic)
 
 
 async def save(request: RestRequest) -> Response:
@@ -68,6 +71,28 @@ async def delete(request: RestRequest) -> Response:
     return await _run(request, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
 
 
+async def purge(request: RestRequest) -> Response:
+    """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
+    pair = await request.pair("delete")
+    given = body_as(PurgeData, await request.object(optional=True))
+    query = _deleted(request, pair, given)
+    return json_response(
+        {"purged": await request.registers.objects.purge_all(request.caller, pair, query, given.confirm)}
+    )
+
+
+async def restore(request: RestRequest) -> Response:
+    """Restore deleted objects by a filter, or all of them."""
+    pair = await request.pair("delete")
+    query = _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
+    outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
+
+
+def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
+    return query_of(request.registers.access, request.caller, pair, {"filter": given.filter, "deleted": "only"})
+
+
 async def validate(request: RestRequest) -> Response:
     """Check objects against the schema without saving them."""
     pair = await request.pair("create")
@@ -89,9 +114,8 @@ async def make_plan(request: RestRequest) -> Response:
     """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
     given = body_as(PlanData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
-    return json_response(
-        (await request.registers.plans.make(request.caller, pair, _operations(given.operations))).wire(), 201
-    )
+    operations = _operations(pair, given.operations)
+    return json_response((await request.registers.plans.make(request.caller, pair, operations)).wire(), 201)
 
 
 async def get_plan(request: RestRequest) -> Response:
@@ -113,6 +137,8 @@ ROUTES: Final = (
     RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
     RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/purge", "bulk", purge, body=PurgeData, answer=PurgedAnswer, own=True),
+    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
     RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
     RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),

@@ -82,7 +82,7 @@ async def _check(request: RestRequest, pair: Pair, names: Names, before: str, st
         guess = did_you_mean(name, relations)
         there = ", ".join(before + one for one in sorted(relations))
         raise InvalidInput(
-            f"_extend: {(before + name)[:80]!r} is no relation.{' ' + guess if guess else ''}",
+            f"_extend: {(before + name)[:80]!r} is not a relation.{' ' + guess if guess else ''}",
             hint=f"There is {there}." if relations else f"The schema {pair.schema.slug!r} has no relation.",
         )
     for path, below in selected.items():
@@ -97,7 +97,7 @@ async def _check(request: RestRequest, pair: Pair, names: Names, before: str, st
 
 async def _check_any(request: RestRequest, pairs: Collection[Pair], name: str, before: str, step: int) -> None:
     """A relation may lead to one of several schemas; it is enough that one of them has the name."""
-    refused = InvalidInput(f"_extend: {(before + name)[:80]!r} is no relation.", hint="Leave it out.")
+    refused = InvalidInput(f"_extend: {(before + name)[:80]!r} is not a relation.", hint="Leave it out.")
     for pair in pairs:
         try:
             return await _check(request, pair, (name,), before, step)
