@@ -148,6 +148,13 @@ async def test_errors_have_openregisters_shape_on_its_paths_and_are_problems_on_
     assert (wrong.status, wrong.json["error"]["code"]) == (422, "invalid_input")
 
 
+@pytest.mark.requirement("registers:openapi:complete")
+async def test_a_preflight_may_find_that_a_slug_is_taken(site: Site) -> None:
+    first, second = [(await site.made("/schemas", {"title": "Slugged"})) for _ in range(2)]
+    refused = await site.send("POST", f"/api/schemas/{first['id']}/preflight", {"slug": second["slug"]})
+    assert (refused.status, refused.json["error"]["code"]) == (409, "conflict")
+
+
 @pytest.mark.requirement("registers:openapi:security")
 async def test_the_document_says_how_to_log_in(site: Site) -> None:
     document = (await site.send("GET", "/openapi.json")).json

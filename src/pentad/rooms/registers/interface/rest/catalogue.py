@@ -289,5 +289,6 @@ SCHEMA_ROUTES: Final = (
         answer=SchemaReportAnswer,
         own=True,
         reads=True,
+        errors={409: None},
     ),
 )

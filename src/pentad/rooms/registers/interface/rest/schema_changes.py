@@ -113,6 +113,7 @@ ROUTES: Final = (
         answer=SchemaReportAnswer,
         own=True,
         reads=True,
+        errors={409: None},
     ),
     RestRoute("GET", f"{_HERE}/history", "schemas", schema_history, PAGING, answer=SchemaHistoryAnswer, own=True),
     RestRoute("GET", f"{_HERE}/diff", "schemas", compare_schema, _VERSIONS, answer=SchemaDiffAnswer, own=True),
