@@ -228,7 +228,7 @@ class SchemaPlanData(BaseModel):
 
     operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
     migration: list[dict[str, Any]] | None = None
-    undo: int | None = Field(None, ge=1, lt=2**53)
+    undo: Whole | None = Field(None, ge=1, lt=2**53)
 
 
 class SchemaUndoData(BaseModel):
@@ -236,7 +236,7 @@ class SchemaUndoData(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    version: int | None = Field(None, ge=1, lt=2**53)
+    version: Whole | None = Field(None, ge=1, lt=2**53)
     confirm: str | None = Field(None, max_length=100)
     reason: str | None = Field(None, max_length=2000)
 
