@@ -55,6 +55,8 @@ REST: list[tuple[str, str, str, Any]] = [
     ("object", "POST", f"{ITEM}/lock", {}),
     ("object", "POST", f"{ITEM}/unlock", None),
     ("object", "GET", f"{ITEM}/can-delete", None),
+    ("object", "GET", f"{ITEM}/uses", None),
+    ("object", "GET", f"{ITEM}/used", None),
     ("object", "POST", f"{ITEM}/revert", {"version": 1}),
     ("object", "GET", f"{ITEM}/files", None),
     ("object", "POST", f"{ITEM}/files", {"name": "a.txt", "content": "YQ=="}),
@@ -229,6 +231,8 @@ MCP: list[tuple[str, str, Object]] = [
             ("restore", {}),
             ("purge", {}),
             ("can_delete", {}),
+            ("uses", {}),
+            ("used", {}),
         )
     ),
     ("deleted", "objects", {"action": "restore", "id": "{}", **OWN}),

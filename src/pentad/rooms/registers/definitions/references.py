@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from pentad.rooms.registers.definitions.json_values import text_or_none
+from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
+from pentad.rooms.registers.store import as_uuid
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
@@ -18,6 +19,8 @@ EACH: Final = "*"
 
 _COMPONENTS: Final = "#/components/schemas/"
 _NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")
+_OBJECT_ADDRESS: Final = "openregister://objects/"
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class Reference:
     """A property whose values are objects of another schema. `path` has a `*` for every list on the way.
 
     `inversed_by` is the property of those objects that refers back. With `write_back` it is written from here. With
-    `transient` too, the value is only written there and not stored here.
+    `transient` too, the value is only written there and not stored here. A property that `embeds` may hold whole
+    objects instead of references; those are data of the object that holds them.
     """
 
     path: tuple[str, ...]
@@ -37,11 +41,26 @@ class Reference:
     default: Any = None
     write_back: bool = False
     transient: bool = False
+    embeds: bool = False
 
     @property
     def filled(self) -> bool:
         """Whether the property is not stored but filled in on reading, from the objects that refer back."""
         return self.inversed_by is not None and (self.transient or not self.write_back)
+
+
+def referenced_uuid(value: str) -> str:
+    """The uuid a reference means: written as it is, or at the end of an address."""
+    if _UUID.fullmatch(value):
+        return value
+    last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
+    return as_uuid(last) or last
+
+
+def canonical_reference(value: str) -> str:
+    """A reference as it is stored: the uuid if it means one, else as it came."""
+    found = referenced_uuid(value)
+    return found if _UUID.fullmatch(found) else value
 
 
 def stored_reference(value: Any) -> int | str | None:
@@ -72,6 +91,7 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         return None
     both: dict[str, Any] = {**owner, **node}
     on_delete = both.get("onDelete")
+    handling = as_mapping(both.get("objectConfiguration")).get("handling")
     return Reference(
         path=path,
         target=target,
@@ -82,4 +102,5 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         default=owner.get("default"),
         write_back=both.get("writeBack") is True,
         transient=both.get("removeAfterWriteBack") is True,
+        embeds=node.get("type") == "object" or handling in ("nested", "nested-object", "cascade"),
     )

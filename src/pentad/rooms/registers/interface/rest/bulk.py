@@ -23,7 +23,7 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.presentation import operation_of, present_outcomes, query_of
+from pentad.rooms.registers.presentation import operation_of, present_outcomes
 from pentad.rooms.registers.query.models import Query
 
 _PATH: Final = "/bulk/{register}/{schema}"
@@ -75,7 +75,7 @@ async def purge(request: RestRequest) -> Response:
     """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
     pair = await request.pair("delete")
     given = body_as(PurgeData, await request.object(optional=True))
-    query = _deleted(request, pair, given)
+    query = await _deleted(request, pair, given)
     return json_response(
         {"purged": await request.registers.objects.purge_all(request.caller, pair, query, given.confirm)}
     )
@@ -84,13 +84,13 @@ async def purge(request: RestRequest) -> Response:
 async def restore(request: RestRequest) -> Response:
     """Restore deleted objects by a filter, or all of them."""
     pair = await request.pair("delete")
-    query = _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
+    query = await _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
     outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
     return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
-def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
-    return query_of(request.registers.access, request.caller, pair, {"filter": given.filter, "deleted": "only"})
+async def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
+    return await request.registers.objects.query_of(request.caller, pair, {"filter": given.filter, "deleted": "only"})
 
 
 async def validate(request: RestRequest) -> Response:
