@@ -5,10 +5,10 @@ import zipfile
 
 import pytest
 
-from pentad.rooms.avatars.corpus.chunks import chunks
-from pentad.rooms.avatars.corpus.extract import archive, docx, epub
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Unreadable
-from tests.rooms.avatars import papers
+from pentad.documents import archive, docx, epub
+from pentad.documents.chunks import chunks
+from pentad.documents.document import Extracted, Unreadable
+from tests.documents import papers
 
 LAUGHS = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
 

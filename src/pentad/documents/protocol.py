@@ -1,4 +1,4 @@
-"""The messages between an ingest and the process that reads a document, one JSON object per line:
+"""The messages between a room and the process that reads a document, one JSON object per line:
 
     {"type": "document", "text": ..., "sha256": ..., "title": ..., "pages": 12, "tokens": 9000, "notes": [...]}
     {"type": "passage", "chunk": {"start": 0, "end": 812, "sentences": [[0, 120], ...], ...}}     for every passage
@@ -11,12 +11,12 @@ from typing import Final
 
 import msgspec
 
-from pentad.rooms.avatars.corpus.chunks import Chunk
-from pentad.rooms.avatars.corpus.extract.document import Format, Reason
+from pentad.documents.chunks import Chunk
+from pentad.documents.document import Format, Reason
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What to read, and the limits the process puts on itself."""
+    """What to read, and the limits the process puts on itself. Without a chunk size only the text is wanted."""
 
     format: Format
     chunk_size: int

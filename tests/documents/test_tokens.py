@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.avatars.corpus.tokens import tokens
+from pentad.documents.tokens import tokens
 
 
 def test_prose_counts_about_a_token_a_word_and_one_a_mark():

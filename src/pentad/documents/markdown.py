@@ -7,8 +7,8 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pentad.rooms.avatars.corpus.extract.document import Block, Extracted, of_blocks
-from pentad.rooms.avatars.corpus.extract.normalization import decoded, normal
+from pentad.documents.document import Block, Extracted, of_blocks
+from pentad.documents.normalization import decoded, normal
 
 _FRONT: Final = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE: Final = re.compile(r"^title:[ \t]*(.+)$", re.MULTILINE)
@@ -49,7 +49,7 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[Block]:
             case "fence" | "code_block":
                 yield Block(token.content)
             case "html_block":
-                from pentad.rooms.avatars.corpus.extract import html  # loads lxml, which most files do not need
+                from pentad.documents import html  # loads lxml, which most files do not need
 
                 yield from html.parse(token.content).blocks
             case _:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.avatars.corpus.chunks import chunks
-from pentad.rooms.avatars.corpus.extract import docx, epub, html, markdown, plain_text
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Unreadable
-from pentad.rooms.avatars.corpus.extract.sandbox import ReadingLimits, read_document
-from tests.rooms.avatars import papers
+from pentad.documents import docx, epub, html, markdown, plain_text
+from pentad.documents.chunks import chunks
+from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.sandbox import ReadingLimits, read_document
+from tests.documents import papers
 
 BODY = papers.paragraph("Water", "Heading1") + papers.paragraph("It flows. It falls.") * 4
 PAGES = {"a.xhtml": "<h1>One</h1><p>First.</p>", "b.xhtml": "<p>Second &amp; last.</p>"}

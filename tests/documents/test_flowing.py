@@ -2,10 +2,10 @@
 
 import pytest
 
-from pentad.rooms.avatars.corpus.chunks import chunks
-from pentad.rooms.avatars.corpus.extract import html, markdown, plain_text
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Unreadable
-from pentad.rooms.avatars.corpus.extract.normalization import normal
+from pentad.documents import html, markdown, plain_text
+from pentad.documents.chunks import chunks
+from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.normalization import normal
 
 
 def sectioned(document: Extracted) -> list[tuple[str | None, str]]:

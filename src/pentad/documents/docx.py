@@ -9,10 +9,10 @@ from typing import Final
 
 from lxml import etree
 
-from pentad.rooms.avatars.corpus.extract.archive import Archive
-from pentad.rooms.avatars.corpus.extract.document import Block, Extracted, of_blocks
-from pentad.rooms.avatars.corpus.extract.normalization import normal
-from pentad.rooms.avatars.corpus.extract.xml import Element, attribute, elements
+from pentad.documents.archive import Archive
+from pentad.documents.document import Block, Extracted, of_blocks
+from pentad.documents.normalization import normal
+from pentad.documents.xml import Element, attribute, elements
 
 _WHAT: Final = "a Word document (.docx)"
 _MAIN: Final = "word/document.xml"

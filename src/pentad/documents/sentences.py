@@ -8,7 +8,7 @@ a list) is cut between words before it exceeds what an embedding model reads.
 import re
 from typing import Final
 
-from pentad.rooms.avatars.corpus.tokens import tokens
+from pentad.documents.tokens import tokens
 
 Span = tuple[int, int]
 

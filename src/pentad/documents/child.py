@@ -1,4 +1,4 @@
-"""The process that reads one document: `python -m pentad.rooms.avatars.corpus.extract.child TASK < file`.
+"""The process that reads one document: `python -m pentad.documents.child TASK < file`.
 
 It limits itself before it reads the first byte: memory, processor time, open files, and no writing to disk. If a
 document breaks a parser, only this process ends.
@@ -13,10 +13,10 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from pentad.rooms.avatars.corpus.chunks import chunks
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Unreadable
-from pentad.rooms.avatars.corpus.extract.protocol import Done, Failed, Found, Head, Line, Task
-from pentad.rooms.avatars.corpus.tokens import tokens
+from pentad.documents.chunks import chunks
+from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.protocol import Done, Failed, Found, Head, Line, Task
+from pentad.documents.tokens import tokens
 
 _KINDS: Final = (
     ("e-mail address", "e-mail addresses", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b")),
@@ -45,6 +45,7 @@ def _checksum_holds(number: str) -> bool:
 
 _READERS: Final = {
     "pdf": "pdf", "markdown": "markdown", "text": "plain_text", "html": "html", "docx": "docx", "epub": "epub",
+    "lines": "lines",
 }  # fmt: skip
 _MOST_FILES: Final = 64
 _LONGEST_TITLE: Final = 300
@@ -85,7 +86,7 @@ def limit(task: Task) -> None:
 
 
 def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
-    """Read the document and write its text and passages to `out`."""
+    """Read the document and write its text, and its passages if the task asks for them, to `out`."""
     data = source.read(task.file_bytes + 1)
     if len(data) > task.file_bytes:
         raise Unreadable("too_large", f"It is larger than {task.file_bytes:,} bytes.")
@@ -96,8 +97,8 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
     del data
     if len(document.text) > task.text_characters:
         raise Unreadable("too_large", f"It has more than {task.text_characters:,} characters of text.")
-    found = chunks(document, task.chunk_size, task.chunk_overlap)
-    if not found:
+    found = chunks(document, task.chunk_size, task.chunk_overlap) if task.chunk_size else []
+    if not (found if task.chunk_size else document.text.strip()):
         raise Unreadable("no_text", "It has no text.")
     hint = personal_hint(document.text)
     write(out, Head(
@@ -111,7 +112,7 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
 
 def extracted(kind: str, data: bytes) -> Extracted:
     """The text of a document. Loads only the reader of its format."""
-    reader = import_module(f"pentad.rooms.avatars.corpus.extract.{_READERS[kind]}")
+    reader = import_module(f"pentad.documents.{_READERS[kind]}")
     return reader.read(data)
 
 

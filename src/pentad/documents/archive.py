@@ -11,7 +11,7 @@ import zlib
 from typing import Final
 from urllib.parse import unquote
 
-from pentad.rooms.avatars.corpus.extract.document import Unreadable
+from pentad.documents.document import Unreadable
 
 MIB: Final = 1024 * 1024
 MOST_PARTS: Final = 20_000

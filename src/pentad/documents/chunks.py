@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Heading, Page
-from pentad.rooms.avatars.corpus.sentences import Span, sentences
-from pentad.rooms.avatars.corpus.tokens import tokens
+from pentad.documents.document import Extracted, Heading, Page
+from pentad.documents.sentences import Span, sentences
+from pentad.documents.tokens import tokens
 
 WINDOW: Final = 200
 """Estimated tokens of a window; fits models that read 256."""

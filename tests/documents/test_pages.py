@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.avatars.corpus.extract.document import Extracted
-from pentad.rooms.avatars.corpus.extract.pdf import RawPage, of_pages
+from pentad.documents.document import Extracted
+from pentad.documents.pdf import RawPage, of_pages
 
 
 def made(*pages: str | None, labels: tuple[str | None, ...] = ()) -> Extracted:

@@ -7,18 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-Format = Literal["pdf", "markdown", "text", "html", "docx", "epub"]
+Format = Literal["pdf", "markdown", "text", "html", "docx", "epub", "lines"]
 Reason = Literal["damaged", "encrypted", "empty", "no_text", "too_large", "too_slow", "unsafe", "changed", "unreadable"]
 
 FORMATS: Final[dict[str, Format]] = {
     ".pdf": "pdf", ".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text",
     ".html": "html", ".htm": "html", ".xhtml": "html", ".docx": "docx", ".epub": "epub",
 }  # fmt: skip
-"""The format of a file by its extension in lower case."""
+"""The format of a document by its extension in lower case."""
+LINE_FORMATS: Final[dict[str, Format]] = dict.fromkeys(
+    (".csv", ".tsv", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".ini", ".log", ".eml", ".sql"), "lines"
+)
+"""The same for plain text that is no prose: its lines stay as they are."""
 
 
 class Unreadable(Exception):
-    """The document gives no text. `message` is one line for the ingest report."""
+    """The document gives no text. `message` is one line for people."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)

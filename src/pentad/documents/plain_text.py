@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pentad.rooms.avatars.corpus.extract.document import Block, Extracted, of_blocks
-from pentad.rooms.avatars.corpus.extract.normalization import decoded, normal
+from pentad.documents.document import Block, Extracted, of_blocks
+from pentad.documents.normalization import decoded, normal
 
 _EMPTY_LINES: Final = re.compile(r"\n[ \t]*\n\s*")
 _NUMBERED: Final = re.compile(

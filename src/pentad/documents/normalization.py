@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Final
 
-from pentad.rooms.avatars.corpus.extract.document import Unreadable
+from pentad.documents.document import Unreadable
 
 _KEPT: Final = re.compile(
     "([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215f\u2189\u00aa\u00ba\u2026\u00b4\u00a8\u00b8\u2017\u2122]+)"

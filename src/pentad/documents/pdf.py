@@ -11,8 +11,8 @@ from typing import Final
 
 import pypdfium2 as pdfium  # pyright: ignore[reportMissingTypeStubs]  it has annotations, not everywhere
 
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Page, Unreadable
-from pentad.rooms.avatars.corpus.extract.normalization import normal
+from pentad.documents.document import Extracted, Page, Unreadable
+from pentad.documents.normalization import normal
 
 _EDGE: Final = 2
 """Lines at the top and bottom of a page that may be running heads."""

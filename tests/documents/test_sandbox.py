@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pentad.rooms.avatars.corpus.extract.document import Format, Unreadable
-from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
-from tests.rooms.avatars import papers
+from pentad.documents.document import Format, Unreadable
+from pentad.documents.sandbox import ReadDocument, ReadingLimits, read_document
+from tests.documents import papers
 from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.avatars.corpus.sentences import LONGEST, sentences
-from pentad.rooms.avatars.corpus.tokens import tokens
+from pentad.documents.sentences import LONGEST, sentences
+from pentad.documents.tokens import tokens
 
 PIECES = st.sampled_from(
     ["Dr. ", "e.g. ", "The end. ", "3.14 ", "U.S. ", "why? ", "\n\n", "\n", " ", "word ", '"Go!" ', "J. R. ", "x" * 300,

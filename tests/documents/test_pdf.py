@@ -2,10 +2,10 @@
 
 import pytest
 
-from pentad.rooms.avatars.corpus.chunks import chunks
-from pentad.rooms.avatars.corpus.extract.document import Extracted, Unreadable
-from pentad.rooms.avatars.corpus.extract.pdf import read
-from tests.rooms.avatars.papers import pdf
+from pentad.documents.chunks import chunks
+from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.pdf import read
+from tests.documents.papers import pdf
 
 
 def page_of(document: Extracted, words: str) -> tuple[int, str | None]:

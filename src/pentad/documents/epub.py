@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pentad.rooms.avatars.corpus.extract import html
-from pentad.rooms.avatars.corpus.extract.archive import Archive, part_at
-from pentad.rooms.avatars.corpus.extract.document import Block, Extracted, Unreadable, of_blocks
-from pentad.rooms.avatars.corpus.extract.normalization import normal
-from pentad.rooms.avatars.corpus.extract.xml import attribute, elements
+from pentad.documents import html
+from pentad.documents.archive import Archive, part_at
+from pentad.documents.document import Block, Extracted, Unreadable, of_blocks
+from pentad.documents.normalization import normal
+from pentad.documents.xml import attribute, elements
 
 _WHAT: Final = "an EPUB"
 _CONTAINER: Final = "META-INF/container.xml"

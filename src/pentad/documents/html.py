@@ -6,9 +6,9 @@ from typing import Final
 
 from lxml import etree
 
-from pentad.rooms.avatars.corpus.extract.document import Block, Extracted, of_blocks
-from pentad.rooms.avatars.corpus.extract.normalization import decoded, normal
-from pentad.rooms.avatars.corpus.extract.xml import Element
+from pentad.documents.document import Block, Extracted, of_blocks
+from pentad.documents.normalization import decoded, normal
+from pentad.documents.xml import Element
 
 _CHARSET: Final = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 _XML_ENCODING: Final = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([A-Za-z0-9_.-]{1,40})["']""")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
-from pentad.rooms.avatars.corpus.extract.document import Unreadable
+from pentad.documents.document import Unreadable
 
 Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  it has no public name
 

@@ -1,7 +1,7 @@
 """Reads a document in a separate process with limits on memory, time and output.
 
-Documents are untrusted: one may be broken, huge, or crafted to attack its reader. The worst result is a line in the
-ingest report.
+Documents are untrusted: one may be broken, huge, or crafted to attack its reader. The worst result is `Unreadable`,
+with one line that says why.
 """
 
 import asyncio
@@ -10,16 +10,16 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
+from pentad.documents.chunks import Chunk
+from pentad.documents.document import Format, Unreadable
+from pentad.documents.protocol import LINES, Done, Failed, Found, Head, Line, Task
 from pentad.kernel.default_limits import MIB
-from pentad.rooms.avatars.corpus.chunks import Chunk
-from pentad.rooms.avatars.corpus.extract.document import Format, Unreadable
-from pentad.rooms.avatars.corpus.extract.protocol import LINES, Done, Failed, Found, Head, Line, Task
 
-_CHILD: Final = "pentad.rooms.avatars.corpus.extract.child"
+_CHILD: Final = "pentad.documents.child"
 _AT_ONCE: Final = 1 * MIB
 
 
@@ -37,7 +37,7 @@ class ReadingLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A document as text and passages. `pages` is None for a format without pages."""
+    """A document as text, and passages if they were asked for. `pages` is None for a format without pages."""
 
     text: str
     sha256: str
@@ -49,23 +49,32 @@ class ReadDocument:
 
 
 async def read_document(path: Path, kind: Format, size: int, overlap: int, limits: ReadingLimits) -> ReadDocument:
-    """Read the document in a file; Unreadable says in one line why that failed."""
+    """Read the document in a file, as text and passages; Unreadable says in one line why that failed."""
+    with path.open("rb") as source:
+        return await _read(source, kind, size, overlap, limits)
+
+
+async def read_text(source: BinaryIO, kind: Format, limits: ReadingLimits) -> ReadDocument:
+    """Read the text of the document in an open file; Unreadable says in one line why that failed."""
+    return await _read(source, kind, 0, 0, limits)
+
+
+async def _read(source: BinaryIO, kind: Format, size: int, overlap: int, limits: ReadingLimits) -> ReadDocument:
     task = Task(kind, size, overlap, limits.memory_bytes, limits.cpu_seconds, limits.file_bytes, limits.text_characters)
-    output, code = await _output(path, task, limits)
-    return _checked(output, code, limits)
+    output, code = await _output(source, task, limits)
+    return _checked(output, code, limits, passages=size > 0)
 
 
-async def _output(path: Path, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
+async def _output(source: BinaryIO, task: Task, limits: ReadingLimits) -> tuple[bytes, int]:
     """The output of the process and its exit code."""
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"}
     if sys.platform == "win32":
         environment["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")
-    with path.open("rb") as source:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-X", "utf8", "-m", _CHILD, msgspec.json.encode(task).decode(),
-            stdin=source, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=environment,
-            start_new_session=True,
-        )  # fmt: skip
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-X", "utf8", "-m", _CHILD, msgspec.json.encode(task).decode(),
+        stdin=source, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=environment,
+        start_new_session=True,
+    )  # fmt: skip
     try:
         async with asyncio.timeout(limits.wall_seconds):
             output = await _collected(process, limits)
@@ -89,7 +98,7 @@ async def _collected(process: asyncio.subprocess.Process, limits: ReadingLimits)
     return bytes(output)
 
 
-def _checked(output: bytes, code: int, limits: ReadingLimits) -> ReadDocument:
+def _checked(output: bytes, code: int, limits: ReadingLimits, *, passages: bool) -> ReadDocument:
     """The document in these messages, if they are complete and consistent."""
     head: Head | None = None
     chunks: list[Chunk] = []
@@ -104,7 +113,7 @@ def _checked(output: bytes, code: int, limits: ReadingLimits) -> ReadDocument:
                 case Found(chunk):
                     chunks.append(chunk)
                 case Done():
-                    if head is not None and _agree(head, chunks):
+                    if head is not None and bool(chunks) is passages and _agree(head, chunks):
                         return ReadDocument(
                             head.text, head.sha256, head.title, head.pages, head.tokens, head.notes, chunks
                         )
@@ -115,7 +124,7 @@ def _checked(output: bytes, code: int, limits: ReadingLimits) -> ReadDocument:
 
 def _agree(head: Head, chunks: list[Chunk]) -> bool:
     """Whether all ranges lie within the text and within each other."""
-    return bool(chunks) and all(
+    return all(
         0 <= chunk.start < chunk.end <= len(head.text)
         and bool(chunk.sentences)
         and len(chunk.pages) in (0, len(chunk.sentences))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.avatars.corpus.chunks import WINDOW, Chunk, chunks, windows
-from pentad.rooms.avatars.corpus.extract.document import Block, Extracted, Page, of_blocks
-from pentad.rooms.avatars.corpus.sentences import sentences
-from pentad.rooms.avatars.corpus.tokens import tokens
+from pentad.documents.chunks import WINDOW, Chunk, chunks, windows
+from pentad.documents.document import Block, Extracted, Page, of_blocks
+from pentad.documents.sentences import sentences
+from pentad.documents.tokens import tokens
 
 WORDS = st.sampled_from(["commons", "water", "rule", "Nepal", "of", "a", "shared", "institution", "1990"])
 SENTENCES = st.lists(WORDS, min_size=1, max_size=40).map(lambda words: "The " + " ".join(words) + ".")
