@@ -151,6 +151,9 @@ class Mount:
     server: "Callable[[], AbstractAsyncContextManager[None]] | None" = None
     is_public: Callable[[str, str], bool] = _nothing_is_public
     """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
+    caller_of: "Callable[[str, str], Awaitable[Principal]] | None" = None
+    """For an `app` whose paths are credentials, such as upload links: the caller behind a request, by method and path.
+    Its rights, rates and upload limits apply. Raise NotFound for a path that means nothing."""
     any_origin: bool = False
     """Web pages of every origin may call `path` and below, as long as credentials are required at all. For an `app` or
     an `endpoint`."""
@@ -176,8 +179,10 @@ class Mount:
             return "the path of a part, and of nothing else, has one parameter"
         if self.any_origin and self.app is None and self.endpoint is None:
             return "any_origin is for an app or an endpoint"
-        if self.app is None and (self.error_response or self.all_rooms or self.is_public is not _nothing_is_public):
-            return "is_public, error_response and all_rooms are for an app"
+        if self.app is None and (
+            self.error_response or self.all_rooms or self.caller_of or self.is_public is not _nothing_is_public
+        ):
+            return "is_public, caller_of, error_response and all_rooms are for an app"
         return None
 
 

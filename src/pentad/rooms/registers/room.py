@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from pentad.jobs.job import Again, Job, JobRun, Retries
 from pentad.platform import Mount, MountContext, Platform, Room
+from pentad.rooms.registers.attachments.files import TEXT_JOB
+from pentad.rooms.registers.attachments.text import RETRIES as TEXT_RETRIES
 from pentad.rooms.registers.interface.resources import RESOURCES, listing
 from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_notified
 from pentad.rooms.registers.interface.tools import TOOLS
@@ -32,11 +34,12 @@ async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
 def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
     """REST, and the OpenRegister profile of MCP, which pages of every origin may call, as in OpenRegister."""
     from pentad.rooms.registers.interface.openregister import PREFIXES, OpenRegisterEndpoint
+    from pentad.rooms.registers.interface.rest.files import upload_mount
     from pentad.rooms.registers.interface.rest.routes import rest_routes
 
     endpoint = OpenRegisterEndpoint(registers, context.record)
     profiles = [Mount(f"{prefix}/mcp", endpoint=endpoint, any_origin=True) for prefix in PREFIXES]
-    return [*profiles, Mount(routes=rest_routes(registers))]
+    return [*profiles, upload_mount(registers), Mount(routes=rest_routes(registers))]
 
 
 def pages() -> "Pages[Registers]":
@@ -55,7 +58,14 @@ async def deliver_webhook(registers: Registers, run: JobRun) -> Again | None:
     return await registers.webhook_deliveries.run(run)
 
 
-JOBS = (Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),)
+async def extract_attachment_text(registers: Registers, run: JobRun) -> None:
+    await registers.attachment_texts.extract(run)
+
+
+JOBS = (
+    Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),
+    Job(TEXT_JOB, extract_attachment_text, retry=TEXT_RETRIES, concurrency=1),
+)
 
 ROOM = Room(
     name="registers",

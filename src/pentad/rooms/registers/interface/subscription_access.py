@@ -14,6 +14,8 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.interface.resources import (
+    attachment,
+    attachment_text,
     one_object,
     one_register,
     one_schema,
@@ -93,5 +95,7 @@ GUARDS: Final[Mapping[str, Guard]] = {
     one_schema.uri: _schema,
     pair_objects.uri: _pair,
     one_object.uri: _object,
+    attachment.uri: _object,
+    attachment_text.uri: _object,
     saved_query.uri: _saved_query,
 }

@@ -1,4 +1,4 @@
-"""The input schemas of the three tools in `tools/list`, as short as a model can still use.
+"""The input schemas of the tools in `tools/list`, as short as a model can still use.
 
 Every client pays for these texts in every conversation, so they are written by hand. A test compares them with the
 models that validate arguments, and limits their size.
@@ -40,10 +40,13 @@ OBJECT_ACTIONS: Final = (
 )  # fmt: skip
 
 
-READING_ACTIONS: Final = frozenset({"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"})
+ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
+READING_ACTIONS: Final = frozenset(
+    {"list", "get", "read", "preflight", "history", "diff", "verify", "changes", "can_delete"}
+)
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason",
+    "reason", "text", "base64", "source",
 })  # fmt: skip
 
 
@@ -112,6 +115,21 @@ OBJECTS: Final = _schema(
     seconds=_about(_INT, "with lock"),
     **_PAGING,
     **_WHY,
+)
+
+ATTACHMENTS: Final = _schema(
+    ATTACHMENT_ACTIONS,
+    ["action", "register", "schema", "id"],
+    register=_ID,
+    schema=_ID,
+    id=_about(_REF, "the object: uuid or slug"),
+    name=_about(_TEXT, "the file"),
+    content=_about({"type": "string", "enum": ["text", "base64"]}, "with read (default text)"),
+    offset=_about(_INT, "with read: next_offset of the last page"),
+    limit=_about(_INT, "with read: characters or bytes"),
+    text=_about(_TEXT, "with write"),
+    base64=_about(_TEXT, "with write"),
+    source=_about(_TEXT, "with write: uri of an attachment to copy"),
 )
 
 LIST_ANSWER: Final[dict[str, Any]] = {

@@ -2,15 +2,20 @@
 an object deletes its files in the same transaction.
 
 Callers who may see or change the object may see or change its files; check that before calling anything here. Content
-is stored in pieces, so that neither a statement nor a download holds a whole file.
+is stored in pieces, so that neither a statement nor a download holds a whole file. A new file is queued for the job
+that extracts its text (`text.py`).
 """
 
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, Final, Literal
+from urllib.parse import quote
 
+from pentad.documents.document import FORMATS, LINE_FORMATS, Format
+from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Unavailable
@@ -21,36 +26,60 @@ MOST_FILES: Final = 100
 _PIECE: Final = 1 * MIB
 _LONGEST_NAME: Final = 200
 _FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u200b-\u200f\u202a-\u202e\u2066-\u2069]')
-_SELECT: Final = "SELECT id, name, size, modified_at FROM files WHERE object = ?"
+_SELECT: Final = (
+    "SELECT files.id, files.name, files.size, files.modified_at, texts.state, texts.problem, texts.characters"
+    " FROM files JOIN attachment_texts AS texts ON texts.file = files.id WHERE files.object = ?"
+)
+TEXT_JOB: Final = "registers.attachment_text"
+
+TextState = Literal["pending", "done", "failed", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """One attached file. A file that replaces another has a new id."""
+    """One attached file, and how far its text is. A file that replaces another has a new id."""
 
     id: str
     name: str
     size: int
     modified_at: float
+    state: TextState = "pending"
+    problem: str | None = None
+    characters: int = 0
 
     @property
     def media_type(self) -> str:
         return mimetypes.guess_type(self.name)[0] or "application/octet-stream"
 
+    def uri(self, object_uri: str) -> str:
+        """The resource that is this file."""
+        return f"{object_uri}/attachments/{quote(self.name, safe='')}"
+
+    @property
+    def text_state(self) -> dict[str, Any]:
+        """Whether there is a text to read and search, and if not, why."""
+        if self.state == "done":
+            return {"state": self.state, "characters": self.characters}
+        return {"state": self.state, "why": self.problem} if self.problem else {"state": self.state}
+
     def wire(self) -> dict[str, Any]:
-        return {"name": self.name, "size": self.size, "type": self.media_type, "modified": iso(self.modified_at)}
+        return {
+            "name": self.name, "size": self.size, "type": self.media_type, "modified": iso(self.modified_at),
+            "text": self.text_state,
+        }  # fmt: skip
 
 
 class Files:
     """The attachments of all objects."""
 
-    def __init__(self, database: Database, clock: Clock, most_bytes: int) -> None:
+    def __init__(self, database: Database, clock: Clock, jobs: JobQueue, most_bytes: int) -> None:
         self._database = database
         self._clock = clock
-        self._most_bytes = most_bytes
+        self._jobs = jobs
+        self.most_bytes = most_bytes
 
     async def get(self, uuid: str, name: str) -> Attachment:
-        row = await self._database.lookup(f"{_SELECT} AND name = ?", uuid, checked_name(name))
+        row = await self._database.lookup(f"{_SELECT} AND files.name = ?", uuid, checked_name(name))
         if row is None:
             raise _no_file(name)
         return Attachment(*row)
@@ -65,21 +94,40 @@ class Files:
                 raise Unavailable(f"The file {attachment.name!r} was replaced meanwhile.", hint="Read it again.")
             yield bytes(row[0])
 
-    async def write(self, uuid: str, given: Sequence[tuple[str, BinaryIO]]) -> list[Attachment]:
-        """Attach all of these files or none; a file of the same name is replaced."""
+    async def part(self, attachment: Attachment, offset: int, size: int) -> bytes:
+        """Some bytes of the content."""
+        first, last = offset // _PIECE, (offset + size) // _PIECE
+        sql = "SELECT content FROM file_pieces WHERE file = ? AND number BETWEEN ? AND ? ORDER BY number"
+        found = await self._database.read(lambda rows: rows.all(sql, attachment.id, first, last))
+        start = offset - first * _PIECE
+        return b"".join(bytes(content) for (content,) in found)[start : start + size]
+
+    async def write(
+        self,
+        uuid: str,
+        given: Sequence[tuple[str, BinaryIO]],
+        also: Callable[[Transaction, Sequence[Attachment]], None],
+    ) -> list[Attachment]:
+        """Attach all of these files or none; a file of the same name is replaced. `also` is part of the transaction."""
         names = [checked_name(name) for name, _ in given]
         if len(set(names)) < len(names):
             raise InvalidInput("Two of the files have the same name.", hint="Rename one of them.")
         sizes = [source.seek(0, 2) for _, source in given]
         for size in sizes:
-            if size > self._most_bytes:
-                raise LimitExceeded(f"The file has {size} bytes; the limit is {self._most_bytes}.")
+            if size > self.most_bytes:
+                raise LimitExceeded(f"The file has {size} bytes; the limit is {self.most_bytes}.")
         now = self._clock.now()
-        made = [Attachment(opaque_id(size=12), name, size, now) for name, size in zip(names, sizes, strict=True)]
+        made = [
+            Attachment(opaque_id(size=12), name, size, now, "unsupported" if format_of(name) is None else "pending")
+            for name, size in zip(names, sizes, strict=True)
+        ]
 
         def write(tx: Transaction) -> None:
+            also(tx, made)
             for attachment, (_, source) in zip(made, given, strict=True):
                 _store(tx, uuid, attachment, source)
+                if attachment.state == "pending":
+                    self._jobs.enqueue(tx, TEXT_JOB, key=attachment.id)
             if int(tx.value("SELECT count(*) FROM files WHERE object = ?", uuid)) > MOST_FILES:
                 raise LimitExceeded(f"An object has at most {MOST_FILES} files.", hint="Delete one first.")
 
@@ -91,16 +139,26 @@ class Files:
             raise
         return made
 
-    async def delete(self, uuid: str, name: str) -> None:
+    async def delete(self, uuid: str, name: str, also: Callable[[Transaction], None]) -> None:
         checked = checked_name(name)
-        sql = "DELETE FROM files WHERE object = ? AND name = ?"
-        if not await self._database.write(lambda tx: tx.run(sql, uuid, checked)):
-            raise _no_file(name)
+
+        def delete(tx: Transaction) -> None:
+            if not tx.run("DELETE FROM files WHERE object = ? AND name = ?", uuid, checked):
+                raise _no_file(name)
+            also(tx)
+
+        await self._database.write(delete)
 
     async def list(self, uuid: str) -> list[Attachment]:
         """The files of an object, by name."""
-        found = await self._database.read(lambda rows: rows.all(f"{_SELECT} ORDER BY name", uuid))
+        found = await self._database.read(lambda rows: rows.all(f"{_SELECT} ORDER BY files.name", uuid))
         return [Attachment(*row) for row in found]
+
+
+def format_of(name: str) -> Format | None:
+    """The format of a file whose text can be extracted."""
+    suffix = PurePosixPath(name).suffix.lower()
+    return FORMATS.get(suffix) or LINE_FORMATS.get(suffix)
 
 
 def checked_name(name: str) -> str:
@@ -125,6 +183,11 @@ def _store(tx: Transaction, uuid: str, attachment: Attachment, source: BinaryIO)
     tx.run(
         "INSERT INTO files (id, object, name, size, modified_at) VALUES (?, ?, ?, ?, ?)",
         attachment.id, uuid, attachment.name, attachment.size, attachment.modified_at,
+    )  # fmt: skip
+    tx.run(
+        "INSERT INTO attachment_texts (file, object, schema, state) SELECT CAST(? AS TEXT), id, schema, CAST(? AS TEXT)"
+        " FROM objects WHERE uuid = ?",
+        attachment.id, attachment.state, uuid,
     )  # fmt: skip
     for number, piece in enumerate(_pieces(source)):
         tx.run("INSERT INTO file_pieces (file, number, content) VALUES (?, ?, ?)", attachment.id, number, piece)
