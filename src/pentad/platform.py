@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
     from pentad.kernel.principal import Action
     from pentad.mcp.dispatcher import Record
+    from pentad.mcp.generated_tools import Generator
     from pentad.mcp.http_exchange import Endpoint, Receive, Send
     from pentad.mcp.internal_client import Progress
     from pentad.mcp.registry import AudienceCheck, Guard
@@ -219,6 +220,9 @@ class Room(Generic[S]):
     instructions: str
     open: Callable[[Platform], AbstractAsyncContextManager[S]]
     tools: Sequence[Tool] = ()
+    generated_tools: "Generator | None" = None
+    """Makes tools at run time, for a caller, from the names a profile lists under `typed`; see
+    `pentad.mcp.generated_tools`. Announce with `list_changed(tx, "generated_tools", room)` that they changed."""
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
     listing: ResourceListing | None = None

@@ -19,7 +19,8 @@ from pentad.mcp.messages import SubscriptionFilter
 CHANNEL: Final = "mcp"
 _MOST_QUEUED: Final = 1000
 
-ListKind = Literal["tools", "prompts", "resources"]
+ListKind = Literal["tools", "generated_tools", "prompts", "resources"]
+"""`generated_tools` are told only where a profile offers generated tools of the room."""
 
 
 def list_changed(transaction: Transaction, kind: ListKind, room: str, audience: str = "") -> None:
@@ -49,7 +50,8 @@ class Change:
         """The method and parameters of the notification, the same in every revision."""
         if self.kind == "resource":
             return "notifications/resources/updated", {"uri": self.subject}
-        return f"notifications/{self.subject}/list_changed", {}
+        kind = "tools" if self.subject == "generated_tools" else self.subject
+        return f"notifications/{kind}/list_changed", {}
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +130,7 @@ def matches_filter(requested: SubscriptionFilter, tasks: Iterable[str] = ()) -> 
         kind
         for kind, asked in (
             ("tools", requested.tools_list_changed),
+            ("generated_tools", requested.tools_list_changed),
             ("prompts", requested.prompts_list_changed),
             ("resources", requested.resources_list_changed),
         )

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pentad.jobs.job import Again, Job, JobRun, Retries
+from pentad.kernel.principal import Principal
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.registers.attachments.files import TEXT_JOB
 from pentad.rooms.registers.attachments.text import RETRIES as TEXT_RETRIES
@@ -19,6 +20,7 @@ from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+    from pentad.mcp.generated_tools import Generated
 
 
 @asynccontextmanager
@@ -40,6 +42,13 @@ def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
     endpoint = OpenRegisterEndpoint(registers, context.record)
     profiles = [Mount(f"{prefix}/mcp", endpoint=endpoint, any_origin=True) for prefix in PREFIXES]
     return [*profiles, upload_mount(registers), Mount(routes=rest_routes(registers))]
+
+
+async def generated_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> "Generated":
+    """The typed tools of the schemas that a profile names."""
+    from pentad.rooms.registers.interface.typed_tools import generate_tools
+
+    return await generate_tools(registers, principal, names)
 
 
 def pages() -> "Pages[Registers]":
@@ -76,6 +85,7 @@ ROOM = Room(
     ),
     open=open_registers,
     tools=TOOLS,
+    generated_tools=generated_tools,
     resources=RESOURCES,
     listing=listing,
     guards=GUARDS,

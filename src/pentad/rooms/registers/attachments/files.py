@@ -118,7 +118,7 @@ class Files:
                 raise LimitExceeded(f"The file has {size} bytes; the limit is {self.most_bytes}.")
         now = self._clock.now()
         made = [
-            Attachment(opaque_id(size=12), name, size, now, "unsupported" if format_of(name) is None else "pending")
+            Attachment(opaque_id(size=12), name, size, now, _first_state(name, size))
             for name, size in zip(names, sizes, strict=True)
         ]
 
@@ -159,6 +159,13 @@ def format_of(name: str) -> Format | None:
     """The format of a file whose text can be extracted."""
     suffix = PurePosixPath(name).suffix.lower()
     return FORMATS.get(suffix) or LINE_FORMATS.get(suffix)
+
+
+def _first_state(name: str, size: int) -> TextState:
+    """The state of a new file's text. An empty file has none to wait for."""
+    if format_of(name) is None:
+        return "unsupported"
+    return "pending" if size else "done"
 
 
 def checked_name(name: str) -> str:

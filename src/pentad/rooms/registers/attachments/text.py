@@ -32,7 +32,7 @@ class AttachmentTexts:
             "SELECT substr(text, ?, ?) FROM attachment_texts WHERE file = ? AND state = 'done'",
             offset + 1, size, attachment.id,
         )  # fmt: skip
-        return "" if row is None else row[0]
+        return "" if row is None else row[0] or ""
 
     async def extract(self, run: JobRun) -> None:
         """The job: extract the text of the file whose id is the job's key. A file that is gone needs none."""

@@ -173,7 +173,7 @@ def _next(offset: int, read: int, total: int) -> Answer:
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def attachments(arguments: AttachmentsArguments, call: Call[Registers]) -> ToolResult:
-    """List, read, write and delete the files attached to an object. read returns the text of documents (PDF, DOCX, HTML,
-    Markdown, EPUB, text) page by page, or any file's bytes. objects list search finds objects by these texts too.
+    """List, read, write and delete the files attached to an object. read returns the text of documents (PDF, DOCX,
+    HTML, Markdown, EPUB, text) page by page, or any file's bytes. objects list search finds objects by these texts too.
     """
     return ToolResult(structured=await AttachmentActions(call, arguments).run())
