@@ -31,7 +31,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.changes import CHANNEL, list_changed, resource_updated
 from pentad.rooms.registers.models import Audience, Caller, Pair, StoredObject
 from pentad.rooms.registers.objects.vectors import schema_id
-from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.presentation import present
 from pentad.search.documents import EMBEDDED
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class SavedQueries:
     async def answer(self, caller: Caller, saved: SavedQuery) -> dict[str, Any]:
         """What the query finds now for the caller."""
         pair = await self._catalogue.pair(caller, saved.register, saved.schema)
-        query = query_of(self._access, caller, pair, saved.query)
+        query = await self._objects.query_of(caller, pair, saved.query)
         found = await self._objects.find(caller, pair, query)
         results = [present(self._access, caller, pair, StoredObject(*row), fields=query.fields) for row in found.rows]
         answer: dict[str, Any] = {"results": results}
