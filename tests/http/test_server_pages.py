@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from pentad import openapi
 from pentad.access.audit import AuditEntry
 from pentad.app import App, open_app
-from pentad.http import openapi, telemetry
+from pentad.http import telemetry
 from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from pentad.storage import diagnostics

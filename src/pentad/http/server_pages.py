@@ -15,11 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pentad import __version__
+from pentad import __version__, openapi
 from pentad.access.single_flight import SingleFlight
 from pentad.app import App
 from pentad.console.home import llms_text
-from pentad.http import openapi, telemetry
+from pentad.http import telemetry
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Principal
@@ -106,10 +106,16 @@ class ServerPages:
 
     async def _describe(self) -> "Document":
         """Made from the routes, which do not change while the server runs."""
-        server = self._app.settings.url("")
+        settings = self._app.settings
+        site, rooms = settings.url(""), [opened.room.name for opened in self._app.rooms]
+        schemes: dict[str, Any] = {}
+        if settings.auth == "required":
+            schemes = openapi.security_schemes(site, rooms, issues_tokens=settings.login.authorization_server)
 
         def render() -> Document:
-            body = JSONResponse(openapi.document(self._routes, server)).body
+            operations = openapi.operations_of(self._routes)
+            described = openapi.document(operations, title="Pentad", version=__version__, server=site, schemes=schemes)
+            body = JSONResponse(described).body
             return Document(bytes(body), "application/json")
 
         return await asyncio.to_thread(render)

@@ -18,7 +18,7 @@ from pentad.mcp.http_exchange import Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
-from pentad.rooms.registers.interface.rest.models import FileData, PageAnswer
+from pentad.rooms.registers.interface.rest.models import FileAnswer, FileData, FilesAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -124,9 +124,18 @@ def _upload_error(error: PentadError, _path: str) -> tuple[int, bytes]:
 
 
 ROUTES: Final = (
-    RestRoute("GET", _PATH, "files", list_files, answer=PageAnswer, public=True),
-    RestRoute("POST", _PATH, "files", upload_file, body=FileData, status=201, uploads=["multipart/form-data"]),
-    RestRoute("GET", _PATH + "/{name}", "files", download_file, public=True),
-    RestRoute("PUT", _PATH + "/{name}", "files", put_file, status=201, uploads=["*/*"]),
+    RestRoute("GET", _PATH, "files", list_files, answer=FilesAnswer, public=True),
+    RestRoute(
+        "POST",
+        _PATH,
+        "files",
+        upload_file,
+        body=FileData,
+        answer=FileAnswer | FilesAnswer,
+        status=201,
+        uploads=["multipart/form-data"],
+    ),
+    RestRoute("GET", _PATH + "/{name}", "files", download_file, produces=["*/*"], public=True),
+    RestRoute("PUT", _PATH + "/{name}", "files", put_file, answer=FileAnswer, status=201, uploads=["*/*"]),
     RestRoute("DELETE", _PATH + "/{name}", "files", delete_file, status=204),
 )

@@ -14,11 +14,16 @@ from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, Shaping, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import (
     AggregateData,
+    FiguresAnswer,
+    FoundAnswer,
     ObjectsAnswer,
-    PageAnswer,
+    QuestionAnswer,
     QuestionData,
     SearchData,
+    ViewAnswer,
     ViewData,
+    ViewResultsAnswer,
+    ViewsAnswer,
 )
 from pentad.rooms.registers.interface.rest.objects import PAIR
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
@@ -43,13 +48,17 @@ _QUERY: Final = (
     *PAGING,
     Parameter("_cursor", "The cursor of the last page; instead of _offset."),
     Parameter("_search", "Words to look for in all texts; a hybrid schema is searched by meaning too."),
-    Parameter("_order[field]", "asc or desc, for each property to sort by."),
+    Parameter("_order[field]", "asc or desc, for each property to sort by.", "object", choices=("asc", "desc")),
     Parameter("_fields", "Only these properties, separated by commas."),
     EXTEND,
     UNSET,
     Parameter("_facets", "Count the values of these properties."),
     Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
-    Parameter("field", "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=."),
+    Parameter(
+        "field",
+        "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=.",
+        "object",
+    ),
 )
 
 
@@ -246,16 +255,28 @@ SEARCH_ROUTES: Final = (
             Parameter("schema", "Only objects of this schema."),
             *PAGING,
         ),
+        answer=FoundAnswer,
         exact=True,
     ),
-    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer),
-    RestRoute("POST", "/search/aggregate", "search", aggregate, body=AggregateData),
+    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer, reads=True),
+    RestRoute(
+        "POST",
+        "/search/aggregate",
+        "search",
+        aggregate,
+        body=AggregateData,
+        answer=FiguresAnswer,
+        own=True,
+        reads=True,
+    ),
 )
-CHAT_ROUTES: Final = (RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData),)
+CHAT_ROUTES: Final = (
+    RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData, answer=QuestionAnswer, reads=True),
+)
 VIEW_ROUTES: Final = (
-    RestRoute("GET", "/views", "views", list_views, answer=PageAnswer),
-    RestRoute("POST", "/views", "views", create_view, body=ViewData, status=201),
-    RestRoute("GET", "/views/{id}", "views", get_view),
-    RestRoute("GET", "/views/{id}/results", "views", read_view),
+    RestRoute("GET", "/views", "views", list_views, answer=ViewsAnswer),
+    RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201),
+    RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer),
+    RestRoute("GET", "/views/{id}/results", "views", read_view, answer=ViewResultsAnswer, own=True),
     RestRoute("DELETE", "/views/{id}", "views", delete_view, status=204),
 )
