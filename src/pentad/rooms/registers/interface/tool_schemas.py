@@ -33,6 +33,7 @@ RARE: Final = frozenset({
 """Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
+REGISTER_ACTIONS: Final = (*ACTIONS, "describe")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
@@ -64,7 +65,7 @@ def reading(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 REGISTERS: Final = _schema(
-    ACTIONS,
+    REGISTER_ACTIONS,
     ["action"],
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids], authorization"),

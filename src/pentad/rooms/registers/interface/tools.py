@@ -16,6 +16,7 @@ from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
 from pentad.rooms.registers.interface.attachment_tool import attachments
 from pentad.rooms.registers.interface.object_tool import objects
+from pentad.rooms.registers.interface.register_description import describe_register
 from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_lists, fit_one
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.service import Registers
@@ -49,7 +50,7 @@ class EntityArguments(Arguments):
 
 
 class RegistersArguments(EntityArguments):
-    action: Literal["list", "get", "create", "update", "delete"]
+    action: Literal["list", "get", "create", "update", "delete", "describe"]
 
 
 class SchemasArguments(EntityArguments):
@@ -66,7 +67,12 @@ class SchemasArguments(EntityArguments):
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
-    """List and manage registers, which group schemas and their objects."""
+    """List and manage registers, which group schemas and their objects. describe shows all about one."""
+    if arguments.action == "describe":
+        caller = Caller.of(call)
+        return ToolResult(
+            structured=await describe_register(call.service, caller, arguments.ref(), arguments.max_tokens)
+        )
     return await _act(call.service.catalogue.registers, Caller.of(call), arguments, arguments.action)
 
 

@@ -172,6 +172,16 @@ class JsonSchemaAnswer(Open):
     properties: dict[str, Any]
 
 
+class RegisterDescription(Open):
+    """What a register holds, as far as the caller may see it."""
+
+    register_: dict[str, Any] = Field(alias="register")
+    schemas: list[dict[str, Any]] = Field(
+        description="Each with its number of objects, properties, relations by the names that queries accept, examples."
+    )
+    cut: dict[str, Any] | None = Field(None, description="What was left out to fit max_tokens.")
+
+
 class OpenApiAnswer(Open):
     """An OpenAPI document."""
 
