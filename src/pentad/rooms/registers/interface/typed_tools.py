@@ -8,10 +8,18 @@ or change is not in its tools.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+)
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.lru import LruCache
@@ -20,6 +28,7 @@ from pentad.mcp.arguments import Arguments, argument_error
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.mcp.generated_tools import Generated
+from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.definitions.json_schema import to_json_schema
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.interface import tool_schemas
@@ -36,8 +45,16 @@ _LONGEST_NAME: Final = 64
 _LONGEST_DESCRIPTION: Final = 300
 _OTHER_LETTERS: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+
+
+def _number(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """A number as it was given: a whole one stays whole, however large."""
+    return value if type(value) is int else read(value)
+
+
 _TYPES: Final[Mapping[str, Any]] = {
-    "string": str, "integer": int, "number": int | float, "boolean": bool, "array": list[Any], "object": dict[str, Any],
+    "string": str, "integer": int, "number": Annotated[float, WrapValidator(_number)], "boolean": bool,
+    "array": list[Any], "object": dict[str, Any],
 }  # fmt: skip
 _COMPARED: Final = ("gt", "gte", "lt", "lte")
 _OPTIONS: Final[Mapping[str, tuple[Any, dict[str, Any]]]] = {
@@ -75,12 +92,12 @@ _kept: Final = WeakKeyDictionary[Registers, LruCache[tuple[Any, ...], Sequence[T
 async def generate_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> Generated:
     """The tools of those schemas that the caller may know of; see `Room.generated_tools`."""
     caller = Caller(principal)
-    labels = tool_labels(names)
+    labels = tool_labels([name for name in names if "/" in name])
     tools: list[Tool] = []
     problems: dict[str, str] = {}
     for name in names:
-        register, slash, schema = name.partition("/")
-        if not slash or not labels[name]:
+        register, _, schema = name.partition("/")
+        if not labels.get(name):
             problems[name] = "Write it as registers:<register>/<schema>, both by slug."
             continue
         try:
@@ -120,7 +137,10 @@ def _tools_of(registers: Registers, caller: Caller, pair: Pair, label: str, plur
 
 
 def _may(registers: Registers, caller: Caller, pair: Pair, verb: Verb) -> bool:
+    """Whether the rules allow it for some object. A caller without the scope gets the tool, and is refused by name."""
     right: Literal["read", "create", "update"] = verb if verb in ("create", "update") else "read"
+    if right != "read" and not caller.principal.may(ROOM, "write"):
+        return True
     try:
         registers.access.check(caller, pair, right)
     except PentadError:
