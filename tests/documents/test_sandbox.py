@@ -132,7 +132,7 @@ def _children() -> list[str]:
     return [
         child
         for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        if b"extract.child" in _command(child)
+        if b"documents.child" in _command(child)
     ]
 
 
