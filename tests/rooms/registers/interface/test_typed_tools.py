@@ -67,14 +67,15 @@ class Office:
         self, who: str = "admin", profile: str = "permits", wire: Wire = HTTP_MODERN
     ) -> AsyncGenerator[HttpClient]:
         path = f"/mcp/{profile}" if profile else "/mcp"
-        client = await connect_http(self.app, wire, path=path, **self.site.credentials(who))
+        authorization = self.site.credentials(who)["authorization"]
+        client = await connect_http(self.app, wire, path=path, authorization=authorization)
         try:
             yield client
         finally:
             await client.close()
 
-    async def call(self, name: str, who: str = "admin", profile: str = "permits", **arguments: Any) -> Object:
-        async with self.client(who, profile) as client:
+    async def call(self, name: str, who: str = "admin", /, **arguments: Any) -> Object:
+        async with self.client(who) as client:
             return (await client.call(name, arguments)).result
 
 

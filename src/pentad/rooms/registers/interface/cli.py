@@ -64,16 +64,20 @@ def describe(register: str, max_tokens: int | None, as_json: bool, target: "Targ
         return
     for schema in found["schemas"]:
         click.echo(visible(f"{schema['slug']}: {schema['title']}, {schema['objects']} objects"))
-        properties = schema["properties"]  # only the names, if the budget is small
-        rows = [(name, _details(properties[name]) if isinstance(properties, dict) else "") for name in properties]
+        properties: Any = schema["properties"]  # only the names, if the budget is small
+        known: dict[str, Any] = properties if isinstance(properties, dict) else dict.fromkeys(properties)
+        rows = [(name, "" if one is None else _details(one)) for name, one in known.items()]
         rows += [(f"-> {name}", text) for name, text in schema.get("relations", {}).items()]
         print_table(("name", "is"), rows, empty="It has no properties.")
     if "cut" in found:
         say(f"Shortened to fit {found['cut']['max_tokens']} tokens; --max-tokens shows more.")
 
 
-def _details(one: dict[str, Any]) -> str:
-    """A property in a few words."""
+def _details(properties: Any, name: str) -> str:
+    """A property in a few words; nothing if only names are known."""
+    if not isinstance(properties, dict):
+        return ""
+    one: dict[str, Any] = properties[name]
     kind = one.get("type") or "any"
     words = [kind if isinstance(kind, str) else " or ".join(kind)]
     words += [name for name in ("required", "unique", "computed") if one.get(name)]

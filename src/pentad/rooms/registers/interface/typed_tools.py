@@ -115,7 +115,7 @@ def _tools_of(registers: Registers, caller: Caller, pair: Pair, label: str, plur
     access, register, schema = registers.access, pair.register, pair.schema
     hidden = access.hidden(caller, pair)
     fixed = frozenset(name for name in pair.definition.properties if not access.sets(caller, pair, name))
-    verbs = tuple(verb for verb in _USES if _may(registers, caller, pair, verb))
+    verbs: tuple[Verb, ...] = tuple(verb for verb in _USES if _may(registers, caller, pair, verb))
     key = (
         register.id,
         register.updated_at,
