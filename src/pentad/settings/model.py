@@ -322,7 +322,7 @@ class Settings:
     profiles: Mapping[str, Profile] = field(
         default_factory=dict[str, Profile],
         metadata=documented(
-            "Selections of tools at /mcp/<name>: rooms, tags, tools, read_only, output_schemas, lists."
+            "Selections of tools at /mcp/<name>: rooms, tags, tools, typed, read_only, output_schemas, lists."
         ),
     )
     http_sse: bool = setting(

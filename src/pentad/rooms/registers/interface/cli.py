@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import quote
 
 import click
@@ -65,8 +65,7 @@ def describe(register: str, max_tokens: int | None, as_json: bool, target: "Targ
     for schema in found["schemas"]:
         click.echo(visible(f"{schema['slug']}: {schema['title']}, {schema['objects']} objects"))
         properties: Any = schema["properties"]  # only the names, if the budget is small
-        known: dict[str, Any] = properties if isinstance(properties, dict) else dict.fromkeys(properties)
-        rows = [(name, "" if one is None else _details(one)) for name, one in known.items()]
+        rows = [(name, _details(properties, name)) for name in cast("list[str]", properties)]
         rows += [(f"-> {name}", text) for name, text in schema.get("relations", {}).items()]
         print_table(("name", "is"), rows, empty="It has no properties.")
     if "cut" in found:
@@ -77,7 +76,7 @@ def _details(properties: Any, name: str) -> str:
     """A property in a few words; nothing if only names are known."""
     if not isinstance(properties, dict):
         return ""
-    one: dict[str, Any] = properties[name]
+    one = cast("dict[str, dict[str, Any]]", properties)[name]
     kind = one.get("type") or "any"
     words = [kind if isinstance(kind, str) else " or ".join(kind)]
     words += [name for name in ("required", "unique", "computed") if one.get(name)]
