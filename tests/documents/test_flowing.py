@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.documents import html, markdown, plain_text
+from pentad.documents import html, lines, markdown, plain_text
 from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted, Unreadable
 from pentad.documents.normalization import normal
@@ -107,3 +107,10 @@ def test_invisible_characters_and_controls_are_no_text():
 
 def test_what_would_read_otherwise_is_not_normalised():
     assert normal("\ufb01 \uff21 x\u00b2 \u00bd CO\u2082 \u2026") == "fi A x\u00b2 \u00bd CO\u2082 \u2026"
+
+
+@pytest.mark.requirement("registers:attachments:text")
+def test_lines_of_tables_and_logs_stay_as_they_are() -> None:
+    assert lines.read("a,b\r\n1,\ufb01ne\r\n".encode()).text == "a,b\n1,fine\n"
+    with pytest.raises(Unreadable, match="binary"):
+        lines.read(bytes(range(32)) * 100)

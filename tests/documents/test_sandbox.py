@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pentad.documents.document import Format, Unreadable
-from pentad.documents.sandbox import ReadDocument, ReadingLimits, read_document
+from pentad.documents.sandbox import ReadDocument, ReadingLimits, read_document, read_text
 from tests.documents import papers
 from tests.waiting import until_true
 
@@ -141,3 +142,12 @@ def _command(process: str) -> bytes:
         return Path(f"/proc/{process}/cmdline").read_bytes()
     except FileNotFoundError:
         return b""
+
+
+@pytest.mark.requirement("registers:attachments:text")
+async def test_the_text_alone_is_read_from_an_open_file() -> None:
+    with tempfile.TemporaryFile() as file:
+        file.write(b"# One\n\nTwo.")
+        file.seek(0)
+        read = await read_text(file, "markdown", ReadingLimits())
+    assert (read.text, read.chunks) == ("One\n\nTwo.", [])

@@ -62,7 +62,7 @@ def test_a_register_is_described(home: Path) -> None:
     ]
     few = json.loads(run("registers", "describe", "city", "--json", "--max-tokens", "60", home=home).stdout)
     assert few["cut"]["max_tokens"] == 60
-    assert run("registers", "describe", "town", home=home).returncode == 1
+    assert "town" in run("registers", "describe", "town", home=home).stderr
 
 
 def test_an_import_says_what_it_did_and_leaves_stdout_alone(home: Path) -> None:

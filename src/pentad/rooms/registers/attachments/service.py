@@ -1,4 +1,4 @@
-"""Attachments as callers use them: who may see an object may read its files, who may change it may change them."""
+"""Attachments as callers use them. Reading a file takes the right to read its object, changing one to change it."""
 
 from collections.abc import Callable, Sequence
 from typing import BinaryIO

@@ -1,6 +1,6 @@
 """The text of attached files: extracted by a job in a sandboxed process, read in pages, and searched with the objects.
 
-The text is a stranger's words. It is passed on as data and never interpreted, neither as HTML nor as instructions.
+The text is untrusted. It is passed on as data and never interpreted, neither as HTML nor as instructions.
 """
 
 import tempfile

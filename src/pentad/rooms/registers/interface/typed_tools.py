@@ -281,7 +281,7 @@ class _ToolMaker:
 
 
 def _plain(text: Any) -> str:
-    """One line of somebody's words, for a description."""
+    """Text of a schema as one line, for a description."""
     return " ".join(_UNPRINTABLE.sub(" ", str(text)).split())[:_LONGEST_DESCRIPTION]
 
 
