@@ -7,7 +7,7 @@ before a route is asked. Any other route may answer with any error, in the serve
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -89,8 +89,10 @@ def operations_of(routes: Iterable[BaseRoute]) -> Iterator[Described]:
     """The operations of routes. One that does not describe itself may answer anything to anyone."""
     for route in routes:
         if isinstance(route, Route) and route.include_in_schema:
-            summary = (inspect.getdoc(route.endpoint) or route.name).split("\n")[0]
-            operation = operation_of(route.endpoint) or Operation(summary, "", public=True)
+            operation = operation_of(route.endpoint) or Operation("", "", public=True)
+            if not operation.summary:
+                summary = (inspect.getdoc(route.endpoint) or route.name).split("\n")[0]
+                operation = replace(operation, summary=summary)
             for method in sorted((route.methods or set()) - {"HEAD"}):
                 yield route.path, method, operation
 
@@ -165,7 +167,7 @@ class _Document:
     def _request_content(self, described: Operation) -> dict[str, Any]:
         shapes = {} if described.body is None else {"application/json": described.body}
         content = {kind: self._schema(shape) for kind, shape in {**shapes, **described.other_bodies}.items()}
-        return content | {kind: {"schema": _FORM if kind == _FORM_TYPE else _BINARY} for kind in described.uploads}
+        return content | {kind: {"schema": _FORMS.get(kind, _BINARY)} for kind in described.uploads}
 
     def _responses(self, described: Operation, method: str) -> dict[str, Any]:
         success: dict[str, Any] = {"description": HTTPStatus(described.status).phrase}
@@ -209,8 +211,10 @@ class _Document:
 
 
 _BINARY: Final = {"type": "string", "format": "binary"}
-_FORM_TYPE: Final = "multipart/form-data"
-_FORM: Final = {"type": "object", "required": ["file"], "properties": {"file": _BINARY}}
+_FORMS: Final[dict[str, dict[str, Any]]] = {
+    "multipart/form-data": {"type": "object", "required": ["file"], "properties": {"file": _BINARY}},
+    "application/x-www-form-urlencoded": {"type": "object", "additionalProperties": {"type": "string"}},
+}
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:

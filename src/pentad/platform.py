@@ -27,7 +27,6 @@ from pentad.search.searchable import Searchable
 from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from starlette.requests import Request
     from starlette.routing import BaseRoute
 
@@ -297,9 +296,10 @@ class Operation:
     """
 
     summary: str
+    """Empty if the first line of the function's docstring is the summary."""
     topic: str
     parameters: Sequence[Parameter] = ()
-    body: "type[BaseModel] | None" = None
+    body: Any = None
     answer: Any = None
     """The type of the body of a successful answer; None for no body, or for one that is not JSON (`produces`)."""
     status: int = 200

@@ -155,9 +155,9 @@ def _counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[No
     calls: list[None] = []
     real = getattr(module, name)
 
-    def counted(*args: Any) -> Any:
+    def counted(*args: Any, **facts: Any) -> Any:
         calls.append(None)
-        return real(*args)
+        return real(*args, **facts)
 
     monkeypatch.setattr(module, name, counted)
     return calls

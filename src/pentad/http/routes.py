@@ -30,6 +30,7 @@ from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.server_pages import ServerPages, readiness
 from pentad.kernel.errors import PROBLEM_TYPE, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
+from pentad.platform import Operation, described
 
 CONSOLE: Final = "console"
 """The room of visits to pages that belong to no room."""
@@ -111,6 +112,7 @@ async def health(app: App) -> dict[str, Any]:
 def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:
     pages = ServerPages(app)
 
+    @described(Operation("", "login", answer=dict[str, Any], public=True))
     async def resource_metadata(request: Request) -> Response:
         """Who issues tokens for this server (RFC 9728)."""
         return JSONResponse(resources.document(request.scope, "/" + request.path_params.get("path", "mcp")))

@@ -209,6 +209,18 @@ async def test_unknown_arguments_are_ignored(endpoint: OpenRegister) -> None:
     assert await endpoint.call("objects", action="list", filter={"nonsense": 1}, colour="red", **place) == []
 
 
+@pytest.mark.requirement("openregister:ignored-arguments")
+async def test_ignored_arguments_are_named_for_models_and_programs(endpoint: OpenRegister) -> None:
+    register, schema = await endpoint.pair()
+    arguments = {"action": "list", "register": register, "schema": schema, "filter": {"title": "x"}, "colour": "red"}
+    result = await endpoint.result("tools/call", {"name": "objects", "arguments": arguments})
+    bare, note = result["content"]
+    assert bare["text"] == "[]"
+    assert note["text"].startswith("Ignored: filter, colour.")
+    assert "objects at /mcp can filter" in note["text"]
+    assert result["_meta"]["pentad/ignored"] == ["filter", "colour"]
+
+
 async def test_a_caller_without_rights_is_refused_in_a_result(site: Site) -> None:
     reader = OpenRegister(site, "/api/mcp", who="reader")
     assert isinstance(await reader.call("registers", action="list"), list)

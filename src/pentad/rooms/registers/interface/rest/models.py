@@ -7,10 +7,22 @@ allow extra fields.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, StrictBool, StrictInt
 
 AsGiven = InstanceOf[dict[str, Any]]
 """A dict that pydantic does not copy: one body may have thousands, and nothing changes them."""
+Name = StrictInt | str
+"""How callers name a register or schema: by id, uuid or slug."""
+
+
+def _refuse_other_types(value: Any) -> Any:
+    if isinstance(value, bool | str):
+        raise ValueError("must be a number")  # noqa: TRY004  pydantic reports a ValueError
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_refuse_other_types)]
+"""A whole number. Pydantic alone would take `true` and `"1"` for 1."""
 
 
 NOTHING = Annotated[list[Any], Field(max_length=0)]
@@ -87,7 +99,7 @@ class RegisterChange(Open):
     title: str | None = Field(None, description="A name for people.")
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
-    schemas: list[int | str] | None = Field(None, description="Schemas by id, uuid or slug.")
+    schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
     authorization: dict[str, Any] | None = None
 
 
@@ -385,16 +397,16 @@ class VerificationAnswer(BaseModel):
 class LockData(BaseModel):
     """Duration and purpose of a lock."""
 
-    duration: int = Field(3600, ge=1, le=86_400, description="Seconds until the lock runs out.")
+    duration: Whole = Field(3600, ge=1, le=86_400, description="Seconds until the lock runs out.")
     process: str | None = Field(None, max_length=200)
 
 
 class RevertData(BaseModel):
     """The earlier state to restore: exactly one of the three."""
 
-    version: int | None = None
+    version: Whole | None = None
     datetime: str | None = None
-    audit_trail_id: int | None = Field(None, alias="auditTrailId")
+    audit_trail_id: Whole | None = Field(None, alias="auditTrailId")
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -408,14 +420,14 @@ class OperationData(BaseModel):
     id: str | None = None
     data: AsGiven | None = None
     key: list[str] = Field(default_factory=list[str], description="The properties an upsert looks the object up by.")
-    if_version: int | None = None
+    if_version: Whole | None = None
 
 
 class BulkData(BaseModel):
     """Rows to write, all or nothing or row by row."""
 
     operations: list[OperationData] = Field(min_length=1, max_length=10_000)
-    atomic: bool = True
+    atomic: StrictBool = True
 
 
 class ObjectsData(BaseModel):
@@ -423,14 +435,14 @@ class ObjectsData(BaseModel):
 
     objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
     key: list[str] = Field(default_factory=list[str])
-    atomic: bool = True
+    atomic: StrictBool = True
 
 
 class UuidsData(BaseModel):
     """Objects by uuid."""
 
     uuids: list[str] = Field(min_length=1, max_length=10_000)
-    atomic: bool = True
+    atomic: StrictBool = True
 
 
 class OutcomeAnswer(BaseModel):
@@ -494,8 +506,8 @@ class PatchStep(BaseModel):
 class PlanData(BaseModel):
     """Rows to preview before they are written."""
 
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     operations: list[OperationData] = Field(min_length=1, max_length=10_000)
 
     model_config = ConfigDict(populate_by_name=True)
@@ -506,15 +518,15 @@ class SearchData(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     filter: dict[str, Any] | None = None
     search: str | None = None
     sort: Any = None
     fields: list[str] | None = None
     facets: Any = None
-    limit: int | None = Field(None, ge=0)
-    offset: int | None = Field(None, ge=0)
+    limit: Whole | None = Field(None, ge=0)
+    offset: Whole | None = Field(None, ge=0)
     cursor: str | None = None
     as_of: str | float | None = None
 
@@ -524,8 +536,8 @@ class AggregateData(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     aggregate: dict[str, Any]
     filter: dict[str, Any] | None = None
     search: str | None = None
@@ -538,9 +550,9 @@ class QuestionData(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     question: str = Field(min_length=1, max_length=2000)
-    register_: int | str | None = Field(None, alias="register")
-    schema_: int | str | None = Field(None, alias="schema")
-    limit: int = Field(5, ge=1, le=50)
+    register_: Name | None = Field(None, alias="register")
+    schema_: Name | None = Field(None, alias="schema")
+    limit: Whole = Field(5, ge=1, le=50)
 
 
 class ViewData(BaseModel):
@@ -549,8 +561,8 @@ class ViewData(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     title: str = Field(min_length=1, max_length=200)
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     query: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
@@ -641,8 +653,8 @@ class ImportAnswer(BaseModel):
 class WebhookChange(Open):
     """The fields of a webhook to change."""
 
-    register_: int | str | None = Field(None, alias="register")
-    schema_: int | str | None = Field(None, alias="schema")
+    register_: Name | None = Field(None, alias="register")
+    schema_: Name | None = Field(None, alias="schema")
     events: list[str] | None = None
     secret: str | None = None
 

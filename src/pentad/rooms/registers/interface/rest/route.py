@@ -48,6 +48,8 @@ IGNORED: Final = "Pentad-Ignored-Parameters"
 """The header that names the query parameters that were ignored."""
 _SELECTING: Final = frozenset({"filter", "search", "sort", "order", "cursor", "facets", "as_of", "asOf", "ids"})
 """Parameters that choose, order or count what is returned: ignoring one would return the wrong things."""
+_PLAIN_NAMES: Final = frozenset({"limit", "offset", "page"})
+"""Parameters that also work without their underscore."""
 _READING_ERRORS: Final = (401, 403, 404, 413, 500, 503, 504)
 _CHANGING_ERRORS: Final = (*_READING_ERRORS, 409, 412, 423)
 _NO_CONTENT: Final = 204
@@ -133,7 +135,8 @@ class RestRoute:
         return [
             name
             for name in request.query_params
-            if (plain := name.partition("[")[0]) not in declared and f"_{plain}" not in declared
+            if (plain := name.partition("[")[0]) not in declared
+            and not (plain in _PLAIN_NAMES and f"_{plain}" in declared)
         ]
 
     @property
