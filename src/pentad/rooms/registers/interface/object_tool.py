@@ -10,6 +10,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.extension import Extension
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
     build_response,
@@ -19,6 +20,7 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_one,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
     present,
@@ -29,6 +31,7 @@ from pentad.rooms.registers.presentation import (
     without_own_id,
 )
 from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.models import DEFAULT_LIMIT
 from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
 
@@ -38,7 +41,7 @@ _HISTORY_LIMIT: Final = 20
 _IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
 Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
-    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete",
+    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 ]  # fmt: skip
 
 
@@ -85,6 +88,7 @@ class ObjectsArguments(Arguments):
     limit: Annotated[int | None, Field(ge=0)] = None
     offset: Annotated[int, Field(ge=0, lt=2**53)] = 0
     fields_: Annotated[list[str] | None, Field(alias="fields")] = None
+    extend: list[str] | None = None
     max_tokens: int | None = None
     reason: Annotated[str | None, Field(max_length=2000)] = None
 
@@ -99,7 +103,7 @@ class ObjectsArguments(Arguments):
 
     def ref(self) -> int | str:
         if self.id is None or self.id == "":
-            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
+            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid, slug or unique value.")
         return self.id
 
     def content(self, pair: Pair) -> dict[str, Any]:
@@ -154,6 +158,8 @@ class ObjectActions:
             "restore": self._restore,
             "purge": self._purge,
             "can_delete": self._can_delete,
+            "uses": self._uses,
+            "used": self._used,
         }
 
     async def run(self) -> Answer:
@@ -174,8 +180,11 @@ class ObjectActions:
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
         query = await self._registers.objects.query_of(self._caller, pair, raw)
+        extension = await self._extension(pair)
         found = await self._registers.objects.find(self._caller, pair, query)
         rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
+        if extension is not None:
+            rows = await extension.apply(pair, rows, query.as_of)
         if found.relevance:
             for row, relevance in zip(rows, found.relevance, strict=True):
                 row["@relevance"] = round(relevance, 4)
@@ -221,8 +230,43 @@ class ObjectActions:
 
     async def _get(self, pair: Pair) -> Answer:
         as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
+        extension = await self._extension(pair)
         stored = await self._registers.objects.get(self._caller, pair, self._given.ref(), as_of=as_of)
-        return await self._one(pair, stored)
+        if extension is None:
+            return await self._one(pair, stored)
+        [wire] = await extension.apply(pair, [self._wire(pair, stored)], as_of)
+        return await self._fitted(wire)
+
+    async def _extension(self, pair: Pair) -> Extension | None:
+        """The related objects to show in place of their ids."""
+        if not self._given.extend:
+            return None
+        names = tuple(dict.fromkeys(name.strip() for text in self._given.extend for name in text.split(",")))
+        extension = Extension(self._registers, self._caller, names)
+        await extension.check(pair)
+        return extension
+
+    async def _uses(self, pair: Pair) -> Answer:
+        return await self._neighbours(pair, "uses")
+
+    async def _used(self, pair: Pair) -> Answer:
+        return await self._neighbours(pair, "used")
+
+    async def _neighbours(self, pair: Pair, direction: Direction) -> Answer:
+        """The objects this one refers to, or those that refer to it."""
+        given = self._given
+        limit = DEFAULT_LIMIT if given.limit is None else given.limit
+        offset = given.offset if given.cursor is None else _number(given.cursor)
+        found = await self._registers.objects.neighbours(self._caller, pair, given.ref(), direction, limit, offset)
+        rows = [self._present(there, stored, None) for there, stored in found]
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows, "total": found.total}
+            if (shown := offset + len(fitted.rows)) < found.total and fitted.rows:
+                body["cursor"] = str(shown)
+            return body
+
+        return await build_response(rows, given.max_tokens, build)
 
     async def _history(self, pair: Pair) -> Answer:
         given = self._given
@@ -361,8 +405,13 @@ class ObjectActions:
 
     async def _one(self, pair: Pair, stored: StoredObject) -> Answer:
         """One object within the budget."""
+        return await self._fitted(self._wire(pair, stored))
+
+    def _wire(self, pair: Pair, stored: StoredObject) -> Answer:
         fields = self._given.fields_
-        wire = self._present(pair, stored, tuple(fields) if fields is not None else None)
+        return self._present(pair, stored, tuple(fields) if fields is not None else None)
+
+    async def _fitted(self, wire: Answer) -> Answer:
         return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
 
     def _planned(self, plan: Plan) -> Answer:

@@ -29,6 +29,7 @@ _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+    "extend",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
@@ -37,14 +38,14 @@ REGISTER_ACTIONS: Final = (*ACTIONS, "describe")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
-    "unlock", "restore", "purge", "can_delete",
+    "unlock", "restore", "purge", "can_delete", "uses", "used",
 )  # fmt: skip
 
 
 ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
-READING_ACTIONS: Final = frozenset(
-    {"list", "get", "read", "preflight", "history", "diff", "verify", "changes", "can_delete"}
-)
+READING_ACTIONS: Final = frozenset({
+    "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses", "used",
+})  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
     "reason", "text", "base64", "source",
@@ -86,7 +87,7 @@ OBJECTS: Final = _schema(
     ["action", "register", "schema"],
     register=_ID,
     schema=_ID,
-    id=_about(_REF, "uuid or slug"),
+    id=_about(_REF, "uuid, slug or unique value"),
     data=_about(_OBJECT, "properties; with patch: a merge patch"),
     filter=_about(
         _OBJECT,
@@ -114,6 +115,7 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
+    extend=_about(_NAMES, "show these references as objects: author, author.country, all"),
     **_PAGING,
     **_WHY,
 )

@@ -70,7 +70,7 @@ def _stacked_groups(sql: SqlDialect, query: AggregateQuery, found: RowSource, as
     columns += [f"{first_key(sql, asked[number][0])} AS h{number}" for number in several]
     seen = source.select(", ".join(("objects.uuid AS n", *columns)))
     kept = [f"v{number}" for number in range(depth) if number not in several]
-    kinds = [*(key.kind for key in query.group_by), *(metric.kind for metric in query.metrics)]
+    kinds: list[Kind] = [*(key.kind for key in query.group_by), *(metric.kind for metric in query.metrics)]
     tables, values = Sql("seen"), [f"v{number}" for number in range(len(asked))]
     branches: list[Sql] = []
     for number in several:
