@@ -100,7 +100,7 @@ class GeneratedTools:
         self._is_taken = is_taken
         self._kept = LruCache[int, _Kept](_MOST_KEPT)
         self._told = LruCache[tuple[str, str], bool](_MOST_KEPT)
-        self._rooms: dict[str, str] = {}
+        self._rooms = LruCache[str, str](_MOST_KEPT)
 
     def generates_in(self, room: str) -> bool:
         return any(source.room == room for source in self._sources)
@@ -130,7 +130,7 @@ class GeneratedTools:
                     self._tell(principal, tool.name, "Another tool has this name.")
                     continue
                 found[tool.name] = self._keep(tool, source)
-                self._rooms[tool.name] = source.room
+                self._rooms.put(tool.name, source.room)
         return found
 
     def _keep(self, tool: "Tool", source: Source) -> _Kept:

@@ -44,7 +44,8 @@ OBJECT_ACTIONS: Final = (
 
 ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
 READING_ACTIONS: Final = frozenset({
-    "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses", "used",
+    "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
+    "used",
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
@@ -125,7 +126,7 @@ ATTACHMENTS: Final = _schema(
     ["action", "register", "schema", "id"],
     register=_ID,
     schema=_ID,
-    id=_about(_REF, "the object: uuid or slug"),
+    id=_about(_REF, "the object: uuid, slug or unique value"),
     name=_about(_TEXT, "the file"),
     content=_about({"type": "string", "enum": ["text", "base64"]}, "with read (default text)"),
     offset=_about(_INT, "with read: next_offset of the last page"),

@@ -58,7 +58,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 _COMPARED: Final = ("gt", "gte", "lt", "lte")
 _OPTIONS: Final[Mapping[str, tuple[Any, dict[str, Any]]]] = {
-    "id": (int | str, {"type": "string", "description": "uuid or slug"}),
+    "id": (int | str, {"type": "string", "description": "uuid, slug or unique value"}),
     "reason": (str, {"type": "string", "description": "why, for the history"}),
     "if_version": (int, {"type": "integer", "description": "fail if it changed since"}),
     "idempotency_key": (str, {"type": "string", "description": "same key, done once"}),
