@@ -55,6 +55,10 @@ class Attachment:
         """The resource that is this file."""
         return f"{object_uri}/attachments/{quote(self.name, safe='')}"
 
+    def text_uri(self, object_uri: str) -> str:
+        """The resource that is its text."""
+        return f"{self.uri(object_uri)}/text"
+
     @property
     def text_state(self) -> dict[str, Any]:
         """Whether there is a text to read and search, and if not, why."""

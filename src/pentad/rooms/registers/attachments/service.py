@@ -13,7 +13,7 @@ from pentad.rooms.registers.objects.service import Objects
 
 
 class Attachments:
-    """The files of objects, for a caller. Every change is announced to subscribers of the file's resource."""
+    """The files of objects, for a caller. Every change is announced to subscribers of the file and of its text."""
 
     def __init__(self, access: AccessRules, objects: Objects, files: Files) -> None:
         self._access = access
@@ -44,10 +44,16 @@ class Attachments:
             if also is not None:
                 also(tx)
             for attachment in made:
-                resource_updated(tx, attachment.uri(stored.uri))
+                _announce(tx, stored, attachment)
 
         return await self._files.write(stored.uuid, given, announce)
 
     async def delete(self, stored: StoredObject, name: str) -> None:
         attachment = await self.get(stored, name)
-        await self._files.delete(stored.uuid, name, lambda tx: resource_updated(tx, attachment.uri(stored.uri)))
+        await self._files.delete(stored.uuid, name, lambda tx: _announce(tx, stored, attachment))
+
+
+def _announce(tx: Transaction, stored: StoredObject, attachment: Attachment) -> None:
+    """Tell subscribers of the file and of its text."""
+    resource_updated(tx, attachment.uri(stored.uri))
+    resource_updated(tx, attachment.text_uri(stored.uri))

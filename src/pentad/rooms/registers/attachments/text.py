@@ -11,12 +11,18 @@ from pentad.jobs.job import JobRun, Retries
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.incidents import internal_error
 from pentad.kernel.ports import Database, Transaction
+from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers.attachments.files import Attachment, Files, TextState, format_of
 from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, distinct_words
 
 RETRIES: Final = Retries(attempts=3)
 LONGEST_TEXT: Final = 4_000_000
 """Characters of a text that is kept."""
+
+_PLACE: Final = (
+    "SELECT texts.number, objects.register, objects.schema, objects.uuid FROM attachment_texts AS texts"
+    " JOIN objects ON objects.id = texts.object WHERE texts.file = ?"
+)
 
 
 class AttachmentTexts:
@@ -81,9 +87,10 @@ class AttachmentTexts:
 
         def save(tx: Transaction) -> None:
             run.check(tx)
-            number = tx.value("SELECT number FROM attachment_texts WHERE file = ?", attachment.id)
-            if number is None:
+            row = tx.one(_PLACE, attachment.id)
+            if row is None:
                 return  # deleted or replaced meanwhile
+            number, register, schema, uuid = row
             tx.run(
                 "UPDATE attachment_texts SET state = ?, problem = ?, characters = ?, text = ? WHERE number = ?",
                 state, problem, len(text or ""), text, number,
@@ -91,5 +98,6 @@ class AttachmentTexts:
             ATTACHMENT_WORDS.delete(tx, self._database.dialect, [number])
             if words:
                 ATTACHMENT_WORDS.insert(tx, self._database.dialect, [(number, (words,))])
+            resource_updated(tx, attachment.text_uri(f"openregister://objects/{register}/{schema}/{uuid}"))
 
         await self._database.write(save)
