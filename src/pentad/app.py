@@ -210,11 +210,11 @@ class App:
         """All rooms as far as a profile selects them; NotFound if there is none of that name."""
         return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles))
 
-    async def warn_of_missing_tools(self) -> None:
-        """Log which names of the profiles' typed tools lead nowhere, even for the owner."""
-        for name, profile in self.settings.profiles.items():
-            for problem in await missing_tools(self.rooms, profile, LOCAL) if profile.typed else ():
-                _log.warning("The profile %s offers no tools for %s", name, problem)
+    async def missing_tools(self) -> dict[str, list[str]]:
+        """By profile, the names of typed tools that lead nowhere, even for the owner, and why."""
+        typed = {name: profile for name, profile in self.settings.profiles.items() if profile.typed}
+        found = {name: await missing_tools(self.rooms, profile, LOCAL) for name, profile in typed.items()}
+        return {name: problems for name, problems in found.items() if problems}
 
     def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
         """A conversation with a local client over one connection: on all rooms, or on what `era` serves."""
@@ -459,7 +459,9 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         app.search.start()
         workers.start()
         stack.push_async_callback(workers.stop)  # before the rooms close: handlers use them
-        await app.warn_of_missing_tools()
+        for name, problems in (await app.missing_tools()).items():
+            for problem in problems:
+                _log.warning("The profile %s offers no tools for %s", name, problem)
         yield app
 
 

@@ -13,6 +13,7 @@ import jsonschema_rs
 import pytest
 
 from pentad.app import App, open_app
+from pentad.cli.checks import server_health
 from pentad.http.application import http_application
 from pentad.mcp.profiles import Profile
 from pentad.rooms.registers.interface.typed_tools import tool_labels
@@ -294,6 +295,9 @@ async def test_the_operator_is_told_of_names_that_lead_nowhere(
     with caplog.at_level(logging.WARNING, "pentad.app"):
         async with open_app(settings) as app, app.client(app.profile("permits")) as client:
             assert await client.list_all("tools/list", "tools") == []
+            health = (await Site(app, http_application(app), {}).send("GET", "/api/admin/health", who="")).json
+    found = [one for one in server_health(health) if one.check == "profile permits"]
+    assert [one.state for one in found] == ["warn"] * 3
     said = "\n".join(record.getMessage() for record in caplog.records)
     assert "permits offers no tools for registers:permits/permit" in said
     assert "registers:permits: Write it as registers:<register>/<schema>" in said
