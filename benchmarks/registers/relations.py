@@ -144,7 +144,8 @@ def _questions(dialect: Dialect, person: Pair, permit: Pair) -> Sequence[_Questi
     # the order of the tables is the one that is best in SQLite, which keeps it
     far_first = (
         f"objects AS a CROSS JOIN objects AS p WHERE a.schema = {person.schema.id} AND a.deleted IS NULL"
-        f" AND p.schema = {permit.schema.id} AND p.deleted IS NULL AND {value('p', 'applicant')} = a.uuid"
+        f" AND {value('p', 'applicant')} = {'+' if dialect == 'sqlite' else ''}a.uuid"
+        f" AND p.schema = {permit.schema.id} AND p.deleted IS NULL"
     )
     near_first = (
         f"objects AS p LEFT JOIN objects AS a ON a.uuid = {value('p', 'applicant')} AND a.deleted IS NULL"

@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,17 +26,19 @@ from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound, PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import log_failure
-from pentad.kernel.ports import Database, Row, Transaction
+from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import CHANNEL, list_changed, resource_updated
-from pentad.rooms.registers.models import Audience, Caller, Pair, StoredObject
+from pentad.rooms.registers.models import Audience, Caller, Pair, Schema, StoredObject
 from pentad.rooms.registers.objects.vectors import schema_id
 from pentad.rooms.registers.presentation import present
+from pentad.rooms.registers.query.parser import parse_query
 from pentad.search.documents import EMBEDDED
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.objects.service import Objects
 
 MOST_QUERIES: Final = 100
@@ -101,6 +103,23 @@ class SavedQueries:
         self._catalogue = catalogue
         self._objects = objects
         self._access = access
+        catalogue.name_broken(self._broken)
+
+    def _broken(
+        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+    ) -> Iterator[dict[str, Any]]:
+        """The caller's queries (all queries, for an administrator) that a changed schema would refuse."""
+        for saved in (_saved(row) for row in rows.all(f"{_SELECT} WHERE schema = ? ORDER BY id", schema.id)):
+            if not self._access.is_free(caller) and saved.principal != caller.principal.id:
+                continue
+            try:
+                parse_query(old, saved.query)
+            except PentadError:
+                continue  # it does not work now either
+            try:
+                parse_query(new, saved.query)
+            except PentadError as error:
+                yield {"kind": "saved query", "id": saved.id, "title": saved.title, "because": error.message}
 
     async def create(self, caller: Caller, pair: Pair, title: str, query: Mapping[str, Any]) -> SavedQuery:
         """Save a query on a pair. It runs once now, so that a mistake in it is reported at once."""

@@ -11,7 +11,7 @@ from pentad.rooms.registers.store import schemas_with_old_words
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:relations:words")]
+pytestmark = pytest.mark.anyio
 
 
 async def books(registers: Registers) -> tuple[Pair, str]:
@@ -37,6 +37,7 @@ async def hits(registers: Registers, pair: Pair, words: str) -> int | None:
     return (await registers.objects.find(ADMIN, pair, query)).total
 
 
+@pytest.mark.requirement("registers:relations:words")
 async def test_part_of_a_reference_finds_nothing(registers: Registers):
     pair, author = await books(registers)
     for part in (author, *author.split("-")):
@@ -45,6 +46,7 @@ async def test_part_of_a_reference_finds_nothing(registers: Registers):
     assert await hits(registers, pair, "first") == 1
 
 
+@pytest.mark.requirement("registers:relations:words")
 async def test_a_store_that_has_them_loses_them_when_it_opens(registers: Registers):
     pair, author = await books(registers)
     database = registers.platform.database

@@ -11,13 +11,14 @@ from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 from tests.rooms.registers.permits import SCHEMAS, Permits, make_permits
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:relations:rights")]
+pytestmark = pytest.mark.anyio
 WRITERS = {"create": ["writer"], "update": ["writer"], "delete": ["writer"]}
 OPEN_ALONE = {"read": [{"group": "authenticated", "match": {"status": "open"}}], **WRITERS}
 IN_DELFT = {"read": [{"group": "authenticated", "match": {"city": "Delft"}}], **WRITERS}
 ADMINS = {"read": ["admin"]}
 
 
+@pytest.mark.requirement("registers:relations:rights")
 async def test_objects_that_a_rule_hides_match_no_filter(registers: Registers):
     permits = await make_permits(registers, {"person": {"authorization": IN_DELFT}})
     for criteria in (
@@ -96,6 +97,7 @@ async def refused_alike(permits: Permits, schema: str, caller: Caller, hidden: s
         assert said[0] == said[1]
 
 
+@pytest.mark.requirement("registers:relations:rights")
 async def test_a_hidden_property_of_the_far_object_is_unknown(registers: Registers):
     permits = await make_permits(registers, with_rule("person", "income"))
     assert await permits.find("permit", ADMIN, filter={"applicant.income": 10}) == ["P-1", "P-2"]

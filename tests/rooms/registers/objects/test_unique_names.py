@@ -10,7 +10,7 @@ from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.opening import ADMIN, WRITER
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:objects:unique-names")]
+pytestmark = pytest.mark.anyio
 PROPERTIES: dict[str, Any] = {
     "number": {"type": "string", "unique": True},
     "code": {"type": "integer", "unique": True},
@@ -23,6 +23,7 @@ async def permits(registers: Registers, **more: Any) -> Pair:
     return await pair_of(registers, "permit", {**PROPERTIES, **more}, configuration={"objectSlugField": "title"})
 
 
+@pytest.mark.requirement("registers:objects:unique-names")
 async def test_every_action_finds_an_object_by_a_unique_value(registers: Registers):
     pair, objects, history = await permits(registers), registers.objects, registers.history
     made = await objects.create(ADMIN, pair, {"number": "P-2026-00001", "code": 777001, "title": "Old Oak"})

@@ -186,7 +186,13 @@ class _Tools:
             case "create":
                 found = await entities.create(self._caller, self._required("data"))
             case "update":
-                found = await entities.update(self._caller, self._required("id"), self._required("data"))
+                confirm = self._arguments.get("confirm")
+                found = await entities.update(
+                    self._caller,
+                    self._required("id"),
+                    self._required("data"),
+                    confirm=confirm if isinstance(confirm, str) else None,
+                )
             case _:
                 await entities.delete(self._caller, ref := self._required("id"))
                 return {"deleted": True, "id": ref}, None

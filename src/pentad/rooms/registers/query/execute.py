@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pentad.kernel.ports import Dialect, Row, Rows
-from pentad.kernel.sql import Sql, joined
+from pentad.kernel.sql import Sql, composed, joined, select
 from pentad.rooms.registers.query.aggregation import run_aggregation
 from pentad.rooms.registers.query.count_cache import CountCache, is_cacheable
 from pentad.rooms.registers.query.dialects import SqlDialect, sql_dialect
@@ -93,14 +93,12 @@ def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, narrow: Que
         here = Sql(sql.decisive("objects.organisation = ?"), (owner,))
         found = RowSource(found.tables, joined("AND", [found.where, here]))
     after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
-    listed = _page(
-        rows,
-        found,
-        keys,
-        list(phases(sql, keys, after, few=may_be_selective(scope, narrow.filter))),
-        query.limit + 1,
-        query.offset,
-    )
+    few = may_be_selective(scope, narrow.filter)
+    walk = list(phases(sql, keys, after, few=few))
+    if few and not keys and sql.dialect == "sqlite":
+        listed = _page_by_ids(rows, found, walk[0], query.limit + 1, query.offset)
+    else:
+        listed = _page(rows, found, keys, walk, query.limit + 1, query.offset)
 
     def cursor_after(shown: int) -> str:
         return write_cursor(scope, query, position(listed[shown - 1], len(keys)))
@@ -137,6 +135,13 @@ def _page(
             break
         offset = 0 if read or not offset else max(0, offset - _count(rows, found, phase.where))
     return listed
+
+
+def _page_by_ids(rows: Rows, found: RowSource, phase: Phase, criteria: int, offset: int) -> list[Row]:
+    """The same without keys: the ids may stand in an index, and then only the rows of the page are read."""
+    ids = found.select("objects.id", phase.where, f" ORDER BY objects.id LIMIT {criteria} OFFSET {offset}")
+    page = select(COLUMNS, Sql("objects"), composed("objects.id IN (", ids, ")"), " ORDER BY objects.id")
+    return rows.all(page.text, *page.params)
 
 
 def _total_on_last_page(query: Query, page: QueryResult) -> int | None:

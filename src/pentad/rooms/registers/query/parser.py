@@ -6,19 +6,22 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.filters import parse_filter, read_bool, read_operator, read_scalar
+from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     AggregateQuery,
+    And,
     AsOf,
     Bucket,
+    Exists,
     Facet,
     Function,
     GroupKey,
@@ -32,7 +35,13 @@ from pentad.rooms.registers.query.models import (
     Sort,
     Terms,
 )
-from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, is_metadata, resolve_field
+from pentad.rooms.registers.query.query_fields import (
+    LeadsElsewhere,
+    QueryField,
+    QuerySchema,
+    is_metadata,
+    resolve_field,
+)
 from pentad.rooms.registers.query.search_words import words
 
 BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
@@ -45,8 +54,9 @@ FURTHEST: Final = 1_000_000_000
 _LONGEST_SEARCH: Final = 1_000
 _MEMBERS: Final = (
     *("filter", "search", "sort", "fields", "limit", "offset", "page", "cursor"),
-    *("count", "facets", "as_of", "include_deleted"),
+    *("count", "facets", "as_of", "include_deleted", "deleted"),
 )
+_IS_DELETED: Final = Exists((SELF, "deleted"))
 
 T = TypeVar("T")
 
@@ -63,8 +73,12 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    deleted = _read_deleted(raw)
+    criteria = parse_filter(schema, raw.get("filter"))
+    if deleted == "only":
+        criteria = _IS_DELETED if criteria is None else And((_IS_DELETED, criteria))
     return Query(
-        filter=parse_filter(schema, raw.get("filter")),
+        filter=criteria,
         search=search,
         sort=parse_sort(schema, raw.get("sort")),
         fields=parse_fields(schema, raw.get("fields")),
@@ -74,10 +88,19 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         count=True if raw.get("count") is None else read_bool(raw["count"], "count"),
         facets=parse_facets(schema, raw.get("facets")),
         as_of=as_of,
-        include_deleted=False
-        if raw.get("include_deleted") is None
-        else read_bool(raw["include_deleted"], "include_deleted"),
+        include_deleted=deleted is not None,
     )
+
+
+def _read_deleted(raw: Mapping[str, Any]) -> Literal["include", "only"] | None:
+    """Whether deleted objects are included, or nothing but deleted objects is asked for."""
+    given = raw.get("deleted")
+    if given in ("include", "only"):
+        return given
+    if given is not None:
+        raise InvalidInput("deleted is 'include' or 'only'.", hint="Leave it out for objects that are not deleted.")
+    included = raw.get("include_deleted")
+    return "include" if included is not None and read_bool(included, "include_deleted") else None
 
 
 def read_as_of(raw: Any) -> AsOf | None:
@@ -174,7 +197,10 @@ def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
     for name in names:
         if name == "id" or is_metadata(name) or name in schema.properties or _is_embedded(schema, name):
             continue
-        at = resolve_field(schema, name)
+        try:
+            at = resolve_field(schema, name)
+        except LeadsElsewhere as error:  # it does not matter what lies there: only own properties are shown
+            raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
         if at.lists:
             raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
         if at.hops:

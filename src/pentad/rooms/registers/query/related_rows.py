@@ -21,6 +21,7 @@ from pentad.kernel.sql import TRUE, Sql, composed, joined, nested, select
 from pentad.rooms.registers.query.conditions import value_sql
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.from_clause import RowSource, row_source
+from pentad.rooms.registers.query.json_sql import reference_text
 from pentad.rooms.registers.query.models import And, Filter, Hop, Hops, In, Or, Path, Related, Scope
 
 _UUID: Final = "objects.uuid"
@@ -91,7 +92,7 @@ def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, 
     for hops, value in wanted:
         for depth in range(1, len(hops) + 1):
             here = columns.setdefault(hops[:depth], {})
-            asked = value if depth == len(hops) else value_sql(sql, hops[depth].path, "text")
+            asked = value if depth == len(hops) else reference_text(sql.dialect, hops[depth].path)
             here.setdefault(asked, f"c{len(here)}")
     if not columns:
         return found, [value for _, value in wanted]
@@ -106,17 +107,14 @@ def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, 
         rows = far.source.select(
             ", ".join((f"{far.key} AS u", *(f"{value} AS {name}" for value, name in listed.items())))
         )
-        near = column(hops[:-1], value_sql(sql, hops[-1].path, "text"))
+        near = column(hops[:-1], reference_text(sql.dialect, hops[-1].path))
         tables = composed(tables, " LEFT JOIN ", nested(rows, names[hops]), f" ON {names[hops]}.u = {near}")
     return RowSource(tables, found.where, found.relevance), [column(hops, value) for hops, value in wanted]
 
 
 def first_key(sql: SqlDialect, hops: Hops) -> str:
     """What `related_pairs` needs of each object to begin with, as SQL over the object; NULL if its uuid does."""
-    first = hops[0]
-    if first.back or first.lists:
-        return "NULL"
-    return sql.array(first.path) if first.many else value_sql(sql, first.path, "text")
+    return "NULL" if hops[0].back or hops[0].lists else _reference(sql, hops[0])
 
 
 def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, value: str) -> Sql:
@@ -142,7 +140,7 @@ def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, 
 
 
 def _reference(sql: SqlDialect, hop: Hop) -> str:
-    return sql.array(hop.path) if hop.many else value_sql(sql, hop.path, "text")
+    return sql.array(hop.path) if hop.many else reference_text(sql.dialect, hop.path)
 
 
 def _keys(sql: SqlDialect, source: RowSource, kept: Mapping[str, str], uuid: str, reference: str, hop: Hop) -> Sql:

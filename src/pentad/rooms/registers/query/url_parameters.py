@@ -56,6 +56,9 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
     for number, (given, value) in enumerate(pairs):
         if number >= _MOST_PARAMETERS:
             raise InvalidInput(f"The query has more than {_MOST_PARAMETERS} parameters.")
+        if given == "_deleted" and value in ("include", "only") and given not in schema.properties:
+            controls["deleted"] = value
+            continue
         name = _expand_short_name(schema, given)
         _refuse_bare(schema, name)
         if not name.startswith("_") or name in schema.properties:

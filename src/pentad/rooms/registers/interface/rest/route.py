@@ -42,6 +42,7 @@ PAGING: Final = (
         "_page", "Which page; 0 and 1 are the first. Instead of _offset.", "integer", minimum=0, maximum=FURTHEST
     ),
 )
+CONFIRM: Final = Parameter("_confirm", "The token of the answer that asked for it, to go ahead.")
 IF_MATCH: Final = Parameter("If-Match", "The ETag of the version you change; 412 if it is not current.", place="header")
 IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is current.", place="header")
 IGNORED: Final = "Pentad-Ignored-Parameters"
