@@ -14,6 +14,7 @@ from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_
 from pentad.rooms.registers.interface.tools import TOOLS
 from pentad.rooms.registers.query.search_words import SEARCHABLE
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.transfer.transfer_jobs import JOB as TRANSFERS
 from pentad.rooms.registers.verbs import FIRST_CONTENT, VERBS
 from pentad.rooms.registers.webhooks.targets import BODY as WEBHOOK_BODY
 from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
@@ -71,9 +72,14 @@ async def extract_attachment_text(registers: Registers, run: JobRun) -> None:
     await registers.attachment_texts.extract(run)
 
 
+async def carry_out_transfer(registers: Registers, run: JobRun) -> None:
+    await registers.transfers.run(run)
+
+
 JOBS = (
     Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),
     Job(TEXT_JOB, extract_attachment_text, retry=TEXT_RETRIES, concurrency=1),
+    Job(TRANSFERS, carry_out_transfer, retry=Retries(attempts=5), concurrency=2, timeout=None),
 )
 
 ROOM = Room(

@@ -16,6 +16,7 @@ from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.saved_queries import LiveQueries, SavedQueries
 from pentad.rooms.registers.transfer.service import Transfer
+from pentad.rooms.registers.transfer.transfer_jobs import TransferJobs
 from pentad.rooms.registers.webhooks.deliveries import MessageBuilder
 from pentad.rooms.registers.webhooks.delivery_job import WebhookDeliveries, WebhookWatcher
 from pentad.rooms.registers.webhooks.webhooks import Webhooks
@@ -40,6 +41,7 @@ class Registers:
         self.upload_links = UploadLinks(database, clock, self.objects, self.attachments, platform.owner_now)
         self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)
+        self.transfers = TransferJobs(platform, self.catalogue, self.transfer)
         self._live = LiveQueries(database, self.saved, platform.owner_now)
         self.webhook_deliveries = WebhookDeliveries(platform, MessageBuilder(self.catalogue, self.access))
         self._webhook_watcher = WebhookWatcher(platform)

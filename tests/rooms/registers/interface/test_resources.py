@@ -44,6 +44,7 @@ async def test_lists_pairs_and_saved_queries_are_listed(site: Site, client: Memo
         "openregister://objects/{register}/{schema}/{id}/attachments/{name}",
         "openregister://objects/{register}/{schema}/{id}/attachments/{name}/text",
         "openregister://queries/{id}",
+        "openregister://transfers/{id}",
     ]
 
 

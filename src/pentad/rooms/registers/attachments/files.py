@@ -53,7 +53,7 @@ class Attachment:
 
     def uri(self, object_uri: str) -> str:
         """The resource that is this file."""
-        return f"{object_uri}/attachments/{quote(self.name, safe='')}"
+        return attachment_uri(object_uri, self.name)
 
     def text_uri(self, object_uri: str) -> str:
         """The resource that is its text."""
@@ -157,6 +157,11 @@ class Files:
         """The files of an object, by name."""
         found = await self._database.read(lambda rows: rows.all(f"{_SELECT} ORDER BY files.name", uuid))
         return [Attachment(*row) for row in found]
+
+
+def attachment_uri(object_uri: str, name: str) -> str:
+    """The resource that is a file of an object."""
+    return f"{object_uri}/attachments/{quote(name, safe='')}"
 
 
 def format_of(name: str) -> Format | None:

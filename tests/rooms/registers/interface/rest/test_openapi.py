@@ -204,7 +204,7 @@ async def test_a_register_describes_its_objects_as_they_are(site: Site) -> None:
         "size": {"$ref": "#/$defs/size"},
         "state": {"type": "string", "default": "new"},
     }
-    extra = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "required": ["title", "state"]}
+    extra: Object = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "required": ["title", "state"]}
     place = await site.pair(properties, additionalProperties=False, **extra)
     register = place.split("/")[2]
     document = (await site.send("GET", f"/api/registers/{register}/oas")).json
@@ -330,6 +330,7 @@ async def walk(site: Site) -> None:
         await go("GET", path)
     await go("PUT", f"/webhooks/{hook['id']}", {"enabled": True})
     await go("POST", pair, {"name": "Ida"})
+    log: Object = {"results": []}
     for _ in range(100):
         log = await go("GET", f"/webhooks/{hook['id']}/logs?_limit=5")
         if log["results"]:

@@ -93,10 +93,7 @@ class CapabilityDetailsAnswer(BaseModel):
     endpoints: list[dict[str, Any]]
 
 
-class RegisterChange(Open):
-    """The fields of a register to change."""
-
-    title: str | None = Field(None, description="A name for people.")
+class RegisterFields(Open):
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
     schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
@@ -105,7 +102,13 @@ class RegisterChange(Open):
     confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
-class RegisterData(RegisterChange):
+class RegisterChange(RegisterFields):
+    """The fields of a register to change."""
+
+    title: str | None = Field(None, description="A name for people.")
+
+
+class RegisterData(RegisterFields):
     """A register as a caller writes it."""
 
     title: str = Field(description="A name for people.")
@@ -131,32 +134,29 @@ class RegisterAnswer(EntityAnswer):
     schemas: list[int] = Field(default_factory=list[int])
 
 
-class SchemaChange(Open):
-    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
-
-    title: str | None = None
+class SchemaFields(Open):
     slug: str | None = None
     description: str | None = None
     properties: dict[str, Any] | None = None
     required: list[str] | None = None
     configuration: dict[str, Any] | None = None
     authorization: dict[str, Any] | None = None
+
+
+class SchemaChange(SchemaFields):
+    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str | None = None
     migration: list[dict[str, Any]] | None = Field(
         None, description="Steps that make the stored objects fit, as the preflight suggests them."
     )
     confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
-class SchemaData(Open):
+class SchemaData(SchemaFields):
     """A schema as a caller writes it: properties in JSON Schema 2020-12, with the room's additions."""
 
     title: str
-    slug: str | None = None
-    description: str | None = None
-    properties: dict[str, Any] | None = None
-    required: list[str] | None = None
-    configuration: dict[str, Any] | None = None
-    authorization: dict[str, Any] | None = None
 
 
 class JsonSchemaData(Open):
@@ -792,6 +792,23 @@ class DeliveriesAnswer(BaseModel):
     """Deliveries, newest first."""
 
     results: list[DeliveryAnswer]
+
+
+class TransferAnswer(Open):
+    """An import or export that runs as a job; at its end, with its report."""
+
+    id: str
+    kind: Literal["import", "export"]
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    format: str
+
+
+class TransfersAnswer(BaseModel):
+    """Your imports and exports, newest first."""
+
+    results: list[TransferAnswer]
 
 
 class OrganisationData(BaseModel):

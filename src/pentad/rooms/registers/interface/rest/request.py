@@ -123,8 +123,8 @@ class RestRequest:
         """
         if self._header("if-none-match") is not None and self.has_version(etag(now := await current())):
             raise VersionMismatch(
-                "If-None-Match names what is there already.",
-                hint="Leave it out, or change what you have read with If-Match.",
+                "If-None-Match names the current version, so nothing was changed.",
+                hint="Leave it out, or send If-Match with the version you have read.",
                 details={"current": now},
             )
         tags = self._tags("if-match")
