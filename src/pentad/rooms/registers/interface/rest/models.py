@@ -97,15 +97,19 @@ class RegisterFields(Open):
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
     schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
+<<<<<<< HEAD
     detach: list[Name] | None = Field(None, description="Schemas to take out.")
+=======
+>>>>>>> evolution
     authorization: dict[str, Any] | None = None
-    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
 class RegisterChange(RegisterFields):
     """The fields of a register to change."""
 
     title: str | None = Field(None, description="A name for people.")
+    detach: list[Name] | None = Field(None, description="Schemas to take out.")
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
 class RegisterData(RegisterFields):
