@@ -97,10 +97,6 @@ class RegisterFields(Open):
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
     schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
-<<<<<<< HEAD
-    detach: list[Name] | None = Field(None, description="Schemas to take out.")
-=======
->>>>>>> evolution
     authorization: dict[str, Any] | None = None
 
 
