@@ -19,7 +19,15 @@ from tests.behaviour.directory.door import record
 ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 TOOLS = [tool for room in find_rooms(ROOMS) for tool in room.tools]
 EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS], ids=lambda tool: tool.name)
-SEVERAL_ACTIONS = ("registers", "schemas", "objects", "attachments", "agntcy_oasf_import_record", "call_tool")
+SEVERAL_ACTIONS = (
+    "registers",
+    "schemas",
+    "objects",
+    "attachments",
+    "transfer",
+    "agntcy_oasf_import_record",
+    "call_tool",
+)
 """Tools that need the right to read to be called at all, and more for some of what they do."""
 READING_ACTIONS = {
     "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
