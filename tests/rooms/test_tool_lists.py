@@ -24,7 +24,7 @@ TOKENS = {
     "/mcp/full": (11_700, 21_500),
     "/mcp/support": (2_400, 2_400),
     "/rooms/directory/mcp": (3_100, 5_100),
-    "/rooms/registers/mcp": (2_000, 2_100),
+    "/rooms/registers/mcp": (2_400, 2_550),
     "/rooms/agents/mcp": (1_350, 3_700),
     "/rooms/avatars/mcp": (1_250, 4_900),
     "/rooms/metrics/mcp": (4_100, 5_600),

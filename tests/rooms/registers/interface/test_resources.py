@@ -41,6 +41,8 @@ async def test_lists_pairs_and_saved_queries_are_listed(site: Site, client: Memo
         "openregister://schemas/{id}",
         "openregister://objects/{register}/{schema}",
         "openregister://objects/{register}/{schema}/{id}",
+        "openregister://objects/{register}/{schema}/{id}/attachments/{name}",
+        "openregister://objects/{register}/{schema}/{id}/attachments/{name}/text",
         "openregister://queries/{id}",
         "openregister://transfers/{id}",
     ]

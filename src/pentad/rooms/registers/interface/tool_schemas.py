@@ -1,4 +1,4 @@
-"""The input schemas of the three tools in `tools/list`, as short as a model can still use.
+"""The input schemas of the tools in `tools/list`, as short as a model can still use.
 
 Every client pays for these texts in every conversation, so they are written by hand. A test compares them with the
 models that validate arguments, and limits their size.
@@ -37,6 +37,7 @@ RARE: Final = frozenset({
 """Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
+REGISTER_ACTIONS: Final = (*ACTIONS, "describe")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight", "patch", "plan", "history", "diff", "undo")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
@@ -44,12 +45,14 @@ OBJECT_ACTIONS: Final = (
 )  # fmt: skip
 
 
+ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
 READING_ACTIONS: Final = frozenset({
-    "list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses", "used",
+    "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
+    "used",
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason", "confirm", "key",
+    "reason", "text", "base64", "source", "confirm", "key",
 })  # fmt: skip
 
 
@@ -67,7 +70,7 @@ def reading(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 REGISTERS: Final = _schema(
-    ACTIONS,
+    REGISTER_ACTIONS,
     ["action"],
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids to add], detach [ids], authorization"),
@@ -133,6 +136,21 @@ OBJECTS: Final = _schema(
     confirm=_CONFIRM,
     **_PAGING,
     **_WHY,
+)
+
+ATTACHMENTS: Final = _schema(
+    ATTACHMENT_ACTIONS,
+    ["action", "register", "schema", "id"],
+    register=_ID,
+    schema=_ID,
+    id=_about(_REF, "the object: uuid, slug or unique value"),
+    name=_about(_TEXT, "the file"),
+    content=_about({"type": "string", "enum": ["text", "base64"]}, "with read (default text)"),
+    offset=_about(_INT, "with read: next_offset of the last page"),
+    limit=_about(_INT, "with read: characters or bytes"),
+    text=_about(_TEXT, "with write"),
+    base64=_about(_TEXT, "with write"),
+    source=_about(_TEXT, "with write: uri of an attachment to copy"),
 )
 
 LIST_ANSWER: Final[dict[str, Any]] = {

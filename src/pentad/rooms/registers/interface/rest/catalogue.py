@@ -10,6 +10,8 @@ from pentad.openapi import security_schemes
 from pentad.platform import Parameter
 from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.catalogue.catalogue import Entities
+from pentad.rooms.registers.interface.register_description import DEFAULT_TOKENS, describe_register
+from pentad.rooms.registers.interface.response_budget import FEWEST_TOKENS
 from pentad.rooms.registers.interface.rest.models import (
     NOTHING,
     JsonSchemaAnswer,
@@ -18,6 +20,7 @@ from pentad.rooms.registers.interface.rest.models import (
     RegisterAnswer,
     RegisterChange,
     RegisterData,
+    RegisterDescription,
     RegistersAnswer,
     SchemaAnswer,
     SchemaChange,
@@ -37,6 +40,8 @@ _PAST: Final = (
     Parameter("_version", "The number of a version in its history.", "integer", minimum=0, maximum=MOST_VERSIONS),
 )
 _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as PUT.", "boolean")
+
+_MOST_TOKENS: Final = 100_000
 
 # the same for both
 
@@ -123,7 +128,14 @@ async def list_register_schemas(request: RestRequest) -> Response:
     return json_response(whole_list([prune(pair.schema.wire()) for pair in (await _pairs(request))[1]]))
 
 
-async def describe_register(request: RestRequest) -> Response:
+async def describe(request: RestRequest) -> Response:
+    """Describe a register: its schemas, relations, counts and examples."""
+    budget = request.integer("max_tokens", DEFAULT_TOKENS, _MOST_TOKENS)
+    found = await describe_register(request.registers, request.caller, request.path("id"), budget)
+    return json_response(found)
+
+
+async def register_openapi(request: RestRequest) -> Response:
     """Describe a register's objects as OpenAPI 3.1."""
     register, pairs = await _pairs(request)
     platform = request.registers.platform
@@ -253,7 +265,16 @@ REGISTER_ROUTES: Final = (
     ),
     RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH, CONFIRM], answer=NOTHING),
     RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=SchemasAnswer),
-    RestRoute("GET", "/registers/{id}/oas", "registers", describe_register, answer=OpenApiAnswer),
+    RestRoute("GET", "/registers/{id}/oas", "registers", register_openapi, answer=OpenApiAnswer),
+    RestRoute(
+        "GET",
+        "/registers/{id}/describe",
+        "registers",
+        describe,
+        [Parameter("max_tokens", "The size of the answer (default 2000).", "integer", minimum=FEWEST_TOKENS)],
+        answer=RegisterDescription,
+        own=True,
+    ),
 )
 SCHEMA_ROUTES: Final = (
     RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=SchemasAnswer),

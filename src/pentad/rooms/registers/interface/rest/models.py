@@ -187,6 +187,16 @@ class JsonSchemaAnswer(Open):
     properties: dict[str, Any]
 
 
+class RegisterDescription(Open):
+    """What a register holds, as far as the caller may see it."""
+
+    register_: dict[str, Any] = Field(alias="register")
+    schemas: list[dict[str, Any]] = Field(
+        description="Each with its number of objects, properties, relations by the names that queries accept, examples."
+    )
+    cut: dict[str, Any] | None = Field(None, description="What was left out to fit max_tokens.")
+
+
 class OpenApiAnswer(Open):
     """An OpenAPI document."""
 
@@ -678,6 +688,14 @@ class FileData(BaseModel):
     content: str
 
 
+class FileText(BaseModel):
+    """Whether the text of a file is extracted, so that it can be read and searched."""
+
+    state: Literal["pending", "done", "failed", "unsupported"]
+    characters: int | None = Field(None, description="Its length, once it is done.")
+    why: str | None = Field(None, description="Why there is none, if that failed.")
+
+
 class FileAnswer(BaseModel):
     """A file of an object."""
 
@@ -685,6 +703,7 @@ class FileAnswer(BaseModel):
     size: int
     type: str
     modified: str
+    text: FileText
 
 
 class FilesAnswer(WindowAnswer):
