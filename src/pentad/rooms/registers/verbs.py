@@ -5,7 +5,10 @@ from typing import Final
 from pentad.terminal.verbs import Verb, Verbs
 
 VERBS: Final[Verbs] = {
-    "registers": Verb("pentad.rooms.registers.interface.cli:registers", "List registers; import and export objects."),
+    "registers": Verb(
+        "pentad.rooms.registers.interface.cli:registers",
+        "List registers; import and export objects; save and run views.",
+    ),
 }
 FIRST_CONTENT: Final = """pentad call registers action=create data='{"slug": "books", "title": "Books"}'"""
 """Puts the first content into the room; for people who find it empty."""

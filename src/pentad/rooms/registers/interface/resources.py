@@ -1,7 +1,7 @@
-"""MCP resources: registers, schemas, pairs, objects and saved queries.
+"""MCP resources: registers, schemas, pairs, objects and views.
 
 The URIs of objects take `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>` to read an earlier state. Pairs
-and saved queries exist only at run time, so they are listed from the store.
+and views exist only at run time, so they are listed from the store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -51,16 +51,17 @@ async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, A
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
-    """Lists pairs, then the caller's saved queries, a page at a time."""
+    """Lists pairs, then the views the caller may use, a page at a time."""
     registers: Registers = call.service
     caller = Caller.of(call)
     entries = await pair_entries(registers, caller)
-    for saved in await registers.saved.list(caller):
+    for view in await registers.views.visible(caller):
+        described = f"{view.description} " if view.description else ""
         entries.append(
             {
-                "uri": f"{SCHEME}queries/{saved.id}",
-                "name": saved.title,
-                "description": "What a saved query finds now. Subscribe to be notified when that changes.",
+                "uri": view.uri,
+                "name": view.title,
+                "description": f"{described}What a view finds now. Subscribe to be notified when that changes.",
                 "mimeType": _JSON,
             }
         )
@@ -125,13 +126,22 @@ async def one_object(register: str, schema: str, id: str, call: Call[Registers])
     return _text(present(registers.access, caller, pair, stored))
 
 
+@resource(f"{SCHEME}views/{{id}}", name="View", mime_type=_JSON)
+async def one_view(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
+    """What a view finds now."""
+    return _text((await call.service.views.run(Caller.of(call), id)).wire())
+
+
 @resource(f"{SCHEME}queries/{{id}}", name="Saved query", mime_type=_JSON)
 async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
-    """What a saved query finds now."""
-    return _text(await call.service.saved.result(Caller.of(call), id))
+    """The same view, by the address that saved queries had."""
+    return _text((await call.service.views.run(Caller.of(call), id)).wire())
 
 
-RESOURCES: Final = (all_registers, all_schemas, one_register, one_schema, pair_objects, one_object, saved_query)
+RESOURCES: Final = (
+    *(all_registers, all_schemas, one_register, one_schema, pair_objects, one_object),
+    *(one_view, saved_query),
+)
 
 
 def split_moment(last: str) -> tuple[str, AsOf | None]:

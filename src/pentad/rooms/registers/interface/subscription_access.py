@@ -17,6 +17,7 @@ from pentad.rooms.registers.interface.resources import (
     one_object,
     one_register,
     one_schema,
+    one_view,
     pair_objects,
     saved_query,
     split_moment,
@@ -56,20 +57,20 @@ async def _object(registers: Registers, principal: Principal, at: Variables, not
         raise object_not_found(pair, ref)
 
 
-async def _saved_query(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
+async def _view(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
     caller = Caller(principal)
-    saved = await registers.saved.get(caller, at["id"])
-    pair = await registers.catalogue.pair(caller, saved.register, saved.schema)
+    view = await registers.views.get(caller, at["id"])
+    pair = await registers.catalogue.pair(caller, view.register, view.schema)
     if notifying:
         owner = await registers.platform.database.read(
-            lambda rows: registers.platform.owner_now(rows, saved.saved_owner)
+            lambda rows: registers.platform.owner_now(rows, view.saved_owner)
         )
         if owner is not None and not _sees_as_much(registers.access, caller, Caller(owner), pair):
             raise NotFound("The answer that changed is not the one you see.")
 
 
 def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair) -> bool:
-    """Whether the caller, which may be a key of the owner with fewer rights, sees everything that the owner sees.
+    """Whether the caller, such as a key of the owner with fewer rights, sees everything that the owner sees.
 
     Only the owner's result is compared, so a caller who sees less must not learn that it changed.
     """
@@ -93,5 +94,6 @@ GUARDS: Final[Mapping[str, Guard]] = {
     one_schema.uri: _schema,
     pair_objects.uri: _pair,
     one_object.uri: _object,
-    saved_query.uri: _saved_query,
+    one_view.uri: _view,
+    saved_query.uri: _view,
 }

@@ -1,4 +1,4 @@
-"""The input schemas of the three tools in `tools/list`, as short as a model can still use.
+"""The input schemas of the tools in `tools/list`, as short as a model can still use.
 
 Every client pays for these texts in every conversation, so they are written by hand. A test compares them with the
 models that validate arguments, and limits their size.
@@ -40,7 +40,9 @@ OBJECT_ACTIONS: Final = (
 )  # fmt: skip
 
 
-READING_ACTIONS: Final = frozenset({"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"})
+READING_ACTIONS: Final = frozenset({
+    "list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete", "run",
+})  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
     "reason",
@@ -112,6 +114,23 @@ OBJECTS: Final = _schema(
     seconds=_about(_INT, "with lock"),
     **_PAGING,
     **_WHY,
+)
+
+VIEW_ACTIONS: Final = (*ACTIONS, "run")
+VIEWS: Final = _schema(
+    VIEW_ACTIONS,
+    ["action"],
+    id=_about(_TEXT, "id or slug"),
+    data=_about(
+        _OBJECT,
+        'title, register, schema, query, slug, description, shared; query {"filter":{},"search":"","sort":["-fee"],'
+        '"columns":["number","applicant.city",{"name":"Total","expression":"fee*2"},{"name":"Fees","sum":"permits.fee"'
+        ',"filter":{}}],"limit":50}; rollups: count sum avg min max latest; or "aggregate" as in objects',
+    ),
+    filter=_about(_OBJECT, "with run: one more filter"),
+    cursor=_about(_TEXT, "from the last answer"),
+    limit=_INT,
+    max_tokens=_PAGING["max_tokens"],
 )
 
 LIST_ANSWER: Final[dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""The tools on modern MCP: `registers` and `schemas` here, `objects` in `object_tool.py`.
+"""The tools on modern MCP: `registers` and `schemas` here, `objects` and `views` in files of their own.
 
 Tool names and the first five actions are OpenRegister's. Its own endpoint is `openregister.py`. A caller needs the
 room's read scope to call a tool at all; each write needs more.
@@ -16,6 +16,7 @@ from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
 from pentad.rooms.registers.interface.object_tool import objects
 from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_lists, fit_one
+from pentad.rooms.registers.interface.view_tool import views
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.service import Registers
 
@@ -87,7 +88,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
     return ToolResult(structured=fit_lists(report.as_json(), _REPORT_LISTS, arguments.max_tokens))
 
 
-TOOLS: Final = (registers, schemas, objects)
+TOOLS: Final = (registers, schemas, objects, views)
 
 
 async def _act(

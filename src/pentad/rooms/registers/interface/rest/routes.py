@@ -14,6 +14,7 @@ from pentad.rooms.registers.interface.rest import (
     organisations,
     search,
     transfer,
+    views,
     webhooks,
 )
 from pentad.rooms.registers.interface.rest.route import RestRoute, build
@@ -30,7 +31,7 @@ TABLE: Final[tuple[RestRoute, ...]] = (
     *bulk.ROUTES,
     *webhooks.ROUTES,
     *search.CHAT_ROUTES,
-    *search.VIEW_ROUTES,
+    *views.ROUTES,
     *organisations.ROUTES,
 )
 
