@@ -6,7 +6,7 @@ A room is one object, declared in the entry-point group `pentad.rooms` or named 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
@@ -264,27 +264,50 @@ class OpenRoom:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One query parameter or header of a route."""
+    """One query parameter or header of a route. State only limits that the route enforces."""
 
     name: str
     description: str
     type: str = "string"
     place: Literal["query", "header"] = "query"
     required: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+    choices: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """How a route describes itself, for OpenAPI and for the room."""
+    """How a route describes itself, for OpenAPI and for the room.
+
+    Types of bodies are anything pydantic can describe: a model, `list[Model]`, `A | B`.
+    """
 
     summary: str
     topic: str
     parameters: Sequence[Parameter] = ()
     body: "type[BaseModel] | None" = None
-    answer: "type[BaseModel] | None" = None
+    answer: Any = None
+    """The type of the body of a successful answer; None for no body, or for one that is not JSON (`produces`)."""
     status: int = 200
     uploads: Sequence[str] = ()
     """Media types of bodies accepted besides JSON; `*/*` for any."""
+    other_bodies: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Types of further bodies by a media type that ends in `+json`."""
+    produces: Sequence[str] = ()
+    """Media types of a successful answer that is not JSON."""
+    headers: Sequence[str] = ()
+    """Headers of a successful answer that clients can use, such as `ETag`."""
+    not_modified: bool = False
+    """Whether `If-None-Match` can lead to 304."""
+    errors: Mapping[int, Any] | None = None
+    """The errors the route itself answers with, by status, and the type of each body if it is not the server's own
+    (`Problem`). None if they are not listed: then any error is possible, and each is a `Problem`."""
+    public: bool = False
+    """Whether callers without credentials are served."""
+    scope: str | None = None
+    """The scope an access token needs, such as `registers:read`."""
+    body_required: bool = True
 
 
 def described(operation: Operation) -> Callable[[F], F]:
@@ -318,7 +341,7 @@ def protected_route(
 
     room, _, action = needed.partition(":")
 
-    @described(operation)
+    @described(replace(operation, answer=operation.answer or dict[str, Any], scope=needed))
     async def endpoint(request: "Request") -> Response:
         principal: Principal = request.scope["state"]["principal"]
         check_right(principal, room, cast("Action", action))

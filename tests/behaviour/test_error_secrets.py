@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pentad.http.error_responses import error_body
+from pentad.http.error_responses import problem
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
@@ -34,9 +34,9 @@ async def test_a_tool_that_fails_with_a_secret_in_its_text_does_not_tell_it(conn
 @pytest.mark.parametrize("quoted", QUOTED)
 @pytest.mark.requirement("secrets:errors")
 def test_an_http_error_with_a_secret_in_its_text_does_not_tell_it(quoted: str) -> None:
-    body = error_body(NotFound(f"No answer: {quoted}", hint=quoted, details={"quoted": [quoted]})).decode()
-    assert SECRET not in body
-    assert json.loads(body)["error"]["message"].startswith("No answer: ")
+    body = problem(NotFound(f"No answer: {quoted}", hint=quoted, details={"quoted": [quoted]}))
+    assert SECRET not in json.dumps(body)
+    assert body["error"]["message"].startswith("No answer: ")
 
 
 @pytest.mark.anyio

@@ -147,12 +147,24 @@ class AdminRoute:
     body: type[BaseModel] | None = None
     parameters: Sequence[Parameter] = ()
     status: int = 200
+    produces: Sequence[str] = ()
+    """Media types of an answer that is a file."""
 
     def made(self, admin: Administration) -> BaseRoute:
         topic = _ACCOUNT if self.path.startswith("/api/account") else _ADMIN
         scope = AUDIT if self.path.startswith("/api/admin/audit") else ACCESS
 
-        @described(Operation(self.summary, topic, self.parameters, self.body, status=self.status))
+        @described(
+            Operation(
+                self.summary,
+                topic,
+                self.parameters,
+                self.body,
+                answer=None if self.produces else dict[str, Any],
+                status=self.status,
+                produces=self.produces,
+            )
+        )
         async def endpoint(request: Request) -> Response:
             given = AdminRequest(admin, request)
             if topic == _ADMIN or given.actor.kind == "anonymous":  # before the body is read; the use cases check again
@@ -319,6 +331,7 @@ ROUTES: Final = (
                lambda r: r.admin.trail.page(r.actor, r.filters, limit=r.limit, cursor=r.query("cursor")),
                parameters=(*_FILTERS, *_PAGING)),
     AdminRoute("GET", "/api/admin/audit/export", "Export the audit trail as JSON lines, oldest first.", _export,
+               produces=[_LINES],
                parameters=(*_FILTERS, Parameter("after", "Only batches after this number.", "integer"),
                            Parameter("follow", "Wait for new entries.", "boolean"))),
     AdminRoute("GET", "/api/admin/audit/verify", "Verify the hash chain of the audit trail.",

@@ -1,21 +1,34 @@
-"""`/openapi.json`, generated from the routes that are served."""
+"""`/openapi.json`, generated from the routes that are served.
+
+A route that lists its errors (`Operation.errors`) is described completely: those errors, and the ones the front sends
+before a route is asked. Any other route may answer with any error, in the server's own shape.
+"""
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 from starlette.routing import BaseRoute, Route
 
 from pentad import __version__
-from pentad.platform import Parameter, operation_of
+from pentad.http.error_responses import PROBLEM_TYPE
+from pentad.platform import Operation, Parameter, operation_of
+from pentad.settings.model import Settings
 
 _PARAMETER: Final = re.compile(r"\{([^}:]+)(?::([^}]+))?\}")
-_ERROR: Final[dict[str, Any]] = {
+_REFERENCE: Final = "#/components/schemas/{model}"
+_PROBLEM: Final[dict[str, Any]] = {
     "type": "object",
-    "required": ["error"],
+    "description": "What was wrong, and what to do about it (RFC 9457). Programs read `error.code`.",
+    "required": ["title", "status", "detail", "error"],
     "properties": {
+        "title": {"type": "string", "description": "The name of the status."},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "The message and the hint as one text."},
         "error": {
             "type": "object",
             "required": ["code", "message"],
@@ -25,69 +38,180 @@ _ERROR: Final[dict[str, Any]] = {
                 "hint": {"type": "string"},
                 "details": {"type": "object"},
             },
-        }
+        },
     },
 }
+_BY_THE_FRONT: Final = (400, 401, 403, 421, 429, 500, 503)
+_BY_THE_FRONT_OF_BODIES: Final = (408, 413, 415)
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_HEADERS: Final = {
+    "ETag": "The version of what is in the body, for If-Match and If-None-Match.",
+    "Content-Disposition": "Says that this is a file to save, and its name.",
+    "Retry-After": "How many seconds to wait.",
+    "WWW-Authenticate": "How to log in.",
+}
+_HEADERS_OF_ERRORS: Final = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
+_ALWAYS_SENT: Final = frozenset({401, 429})
+"""Errors that always come with their header; 503 has one only if waiting helps."""
+_ACTIONS: Final = {"read": "Read", "write": "Change", "admin": "Administer"}
 
 
-def document(routes: Sequence[BaseRoute], server: str) -> dict[str, Any]:
+def document(
+    routes: Sequence[BaseRoute], server: str, schemes: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
     """The whole document."""
+    made = _Document(schemes or {})
     paths: dict[str, dict[str, Any]] = {}
-    components: dict[str, Any] = {"Error": _ERROR}
     for route in routes:
         if isinstance(route, Route) and route.include_in_schema:
             path = _PARAMETER.sub(lambda found: "{" + found.group(1) + "}", route.path)
             entry = paths.setdefault(path, {})
             for method in sorted((route.methods or set()) - {"HEAD"}):
-                entry[method.lower()] = _operation(route, method, components)
+                entry[method.lower()] = made.operation(route, method)
+    components: dict[str, Any] = {"schemas": made.schemas()}
+    if schemes:
+        components["securitySchemes"] = schemes
     return {
         "openapi": "3.1.0",
         "info": {"title": "Pentad", "version": __version__},
         "servers": [{"url": server}],
         "paths": dict(sorted(paths.items())),
-        "components": {"schemas": components},
+        "components": components,
     }
 
 
-def _operation(route: Route, method: str, components: dict[str, Any]) -> dict[str, Any]:
-    described = operation_of(route.endpoint)
-    summary = described.summary if described else (inspect.getdoc(route.endpoint) or route.name).split("\n")[0]
-    parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "integer" if kind == "int" else "string"}}
-        for name, kind in _PARAMETER.findall(route.path)
-    ]
-    success: dict[str, Any] = {"description": "OK"}
-    operation: dict[str, Any] = {
-        "summary": summary,
-        "operationId": f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', route.path.lower()).strip('_') or 'home'}",
-        "responses": {
-            str(described.status if described else 200): success,
-            "default": {
-                "description": "What was wrong, and what to do.",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            },
-        },
+def security_schemes(settings: Settings, rooms: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """How callers prove who they are, by the name of the scheme; empty if everyone is served."""
+    if settings.auth == "none":
+        return {}
+    schemes: dict[str, dict[str, Any]] = {
+        "basic": {"type": "http", "scheme": "basic", "description": "The name and password of a user."},
+        "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or an access token."},
+        "api_key": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "description": "An API key."},
     }
-    if described is not None:
-        operation["tags"] = [described.topic]
-        parameters += [_parameter(one) for one in described.parameters]
-        content = {} if described.body is None else _content(described.body, components)
-        content |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in described.uploads}
-        if content:
-            operation["requestBody"] = {"required": True, "content": content}
+    if settings.login.authorization_server:
+        flow = {
+            "authorizationUrl": settings.url("/oauth/authorize"),
+            "tokenUrl": settings.url("/oauth/token"),
+            "refreshUrl": settings.url("/oauth/token"),
+            "scopes": {f"{room}:{action}": f"{text} {room}." for room in rooms for action, text in _ACTIONS.items()},
+        }
+        schemes["oauth2"] = {
+            "type": "oauth2",
+            "description": "OAuth 2.1 with PKCE; the server registers clients at /oauth/register.",
+            "flows": {"authorizationCode": flow},
+        }
+    return schemes
+
+
+@dataclass(slots=True)
+class _Document:
+    """The document while it is made. Types become references to components, which are written at the end."""
+
+    schemes: Mapping[str, Mapping[str, Any]]
+    types: dict[str, TypeAdapter[Any]] = field(default_factory=dict[str, TypeAdapter[Any]])
+    places: list[tuple[dict[str, Any], str]] = field(default_factory=list[tuple[dict[str, Any], str]])
+
+    def operation(self, route: Route, method: str) -> dict[str, Any]:
+        described = operation_of(route.endpoint)
+        operation: dict[str, Any] = {
+            "operationId": f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', route.path.lower()).strip('_') or 'home'}",
+        }
+        parameters: list[dict[str, Any]] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "integer" if kind == "int" else "string"}}
+            for name, kind in _PARAMETER.findall(route.path)
+        ]
+        if described is None:
+            operation["summary"] = (inspect.getdoc(route.endpoint) or route.name).split("\n")[0]
+            operation["responses"] = {"200": {"description": "OK"}, "default": _problem("What was wrong.")}
+        else:
+            operation["summary"] = described.summary
+            operation["tags"] = [described.topic]
+            parameters += [_parameter(one) for one in described.parameters]
+            if content := self._request_content(described):
+                operation["requestBody"] = {"required": described.body_required, "content": content}
+            operation["responses"] = self._responses(described, method)
+        if parameters:
+            operation["parameters"] = parameters
+        if self.schemes:
+            operation["security"] = self._security(described)
+        return operation
+
+    def schemas(self) -> dict[str, Any]:
+        """All components; fills in the references to them."""
+        named, made = TypeAdapter.json_schemas(
+            [(name, "validation", adapter) for name, adapter in self.types.items()], ref_template=_REFERENCE
+        )
+        for place, name in self.places:
+            place["schema"] = named[name, "validation"]
+        return {"Problem": _PROBLEM, **made.get("$defs", {})}
+
+    def _security(self, described: Operation | None) -> list[dict[str, list[str]]]:
+        scopes = [described.scope] if described is not None and described.scope is not None else []
+        ways = [{name: scopes if name == "oauth2" else []} for name in self.schemes]
+        return [{}, *ways] if described is None or described.public else ways
+
+    def _request_content(self, described: Operation) -> dict[str, Any]:
+        shapes = {} if described.body is None else {"application/json": described.body}
+        content = {kind: self._schema(shape) for kind, shape in {**shapes, **described.other_bodies}.items()}
+        return content | {kind: {"schema": _FORM if kind == _FORM_TYPE else _BINARY} for kind in described.uploads}
+
+    def _responses(self, described: Operation, method: str) -> dict[str, Any]:
+        success: dict[str, Any] = {"description": HTTPStatus(described.status).phrase}
+        content = {kind: {"schema": _BINARY} for kind in described.produces}
         if described.answer is not None:
-            success["content"] = _content(described.answer, components)
-    return {**operation, "parameters": parameters} if parameters else operation
+            content["application/json"] = self._schema(described.answer)
+        if content:
+            success["content"] = content
+        if described.headers:
+            success["headers"] = {name: _header(name, required=True) for name in described.headers}
+        responses: dict[str, Any] = {str(described.status): success}
+        if described.not_modified:
+            responses["304"] = {
+                "description": "If-None-Match names the current version.",
+                "headers": {"ETag": _header("ETag", required=True)},
+            }
+        if described.errors is None:
+            return {**responses, "default": _problem("What was wrong, and what to do.")}
+        by_the_front = {*_BY_THE_FRONT, *(_BY_THE_FRONT_OF_BODIES if method in _WITH_BODY else ())}
+        for status in sorted({*described.errors, *by_the_front}):
+            responses[str(status)] = self._error(status, described.errors, by_the_front)
+        return responses
+
+    def _error(self, status: int, errors: Mapping[int, Any], by_the_front: Iterable[int]) -> dict[str, Any]:
+        response = _problem(HTTPStatus(status).phrase)
+        if (shape := errors.get(status)) is not None:
+            content = {"application/json": self._schema(shape)}
+            response["content"] = content | response["content"] if status in by_the_front else content
+        if (name := _HEADERS_OF_ERRORS.get(status)) is not None:
+            response["headers"] = {name: _header(name, required=status in _ALWAYS_SENT)}
+        return response
+
+    def _schema(self, shape: Any) -> dict[str, Any]:
+        """A place for the schema of a type."""
+        name = str(shape)
+        if name not in self.types:
+            self.types[name] = TypeAdapter(shape)
+        place: dict[str, Any] = {}
+        self.places.append((place, name))
+        return place
+
+
+_BINARY: Final = {"type": "string", "format": "binary"}
+_FORM_TYPE: Final = "multipart/form-data"
+_FORM: Final = {"type": "object", "required": ["file"], "properties": {"file": _BINARY}}
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:
-    entry = {"name": one.name, "in": one.place, "description": one.description, "schema": {"type": one.type}}
+    limits = {"minimum": one.minimum, "maximum": one.maximum, "enum": list(one.choices) or None}
+    schema = {"type": one.type, **{name: limit for name, limit in limits.items() if limit is not None}}
+    entry = {"name": one.name, "in": one.place, "description": one.description, "schema": schema}
     return {**entry, "required": True} if one.required else entry
 
 
-def _content(model: type[BaseModel], components: dict[str, Any]) -> dict[str, Any]:
-    """A reference to a model's schema, which goes into the components together with all it needs."""
-    schema = model.model_json_schema(by_alias=True, ref_template="#/components/schemas/{model}")
-    components.update(schema.pop("$defs", {}))
-    components[model.__name__] = schema
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
+def _problem(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+
+
+def _header(name: str, *, required: bool) -> dict[str, Any]:
+    return {"description": _HEADERS[name], "required": required, "schema": {"type": "string"}}

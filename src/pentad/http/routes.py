@@ -1,6 +1,6 @@
 """The ordinary routes: those every server has, the console, and those of the rooms."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -8,8 +8,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.types import ASGIApp, Scope
 
 from pentad import __version__
 from pentad.access.audit import EVENTS
@@ -21,7 +21,7 @@ from pentad.http.administration_forms import AdministrationForms
 from pentad.http.audit import audit_routes
 from pentad.http.authorize import AuthorizePages
 from pentad.http.connect import ConnectPages
-from pentad.http.error_responses import error_headers
+from pentad.http.error_responses import PROBLEM_TYPE, error_headers, problem
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.login import LoginPages
@@ -129,22 +129,52 @@ def _oauth_routes(app: App, resources: ProtectedResources, is_resource: Callable
     return [*endpoints.routes(), *AuthorizePages(app, endpoints).routes()]
 
 
+class MethodNotAllowed(PentadError, code="method_not_allowed", status=405):
+    """The path is there, but not for this method."""
+
+
+class Refused(PentadError, code="refused"):
+    """Starlette refused the request."""
+
+
+def _problem_response(
+    error: PentadError, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    own = {name.decode(): value.decode() for name, value in error_headers(error)}
+    return JSONResponse(
+        problem(error, status), status or error.http_status, {**own, **(headers or {})}, media_type=PROBLEM_TYPE
+    )
+
+
 async def _refuse(request: Request, error: PentadError) -> Response:
-    ensure_logged(error, f"{request.method} {request.url.path[:200]}")
-    headers = {name.decode(): value.decode() for name, value in error_headers(error)}
-    return JSONResponse({"error": error.as_json()}, status_code=error.http_status, headers=headers)
+    return _problem_response(ensure_logged(error, f"{request.method} {request.url.path[:200]}"))
 
 
 async def _no_such_path(request: Request, _error: Exception) -> Response:
-    error = NotFound(f"There is nothing at {request.url.path[:200]!r}.", hint="GET /openapi.json lists what there is.")
-    return JSONResponse({"error": error.as_json()}, status_code=404)
+    return _problem_response(
+        NotFound(f"There is nothing at {request.url.path[:200]!r}.", hint="GET /openapi.json lists what there is.")
+    )
 
 
-async def _no_such_method(request: Request, error: Any) -> Response:
-    body = {"code": "method_not_allowed", "message": f"{request.method} is not for this path."}
-    return JSONResponse({"error": body}, status_code=405, headers=error.headers)
+async def _no_such_method(request: Request, _error: Exception) -> Response:
+    """Say which methods there are: to OPTIONS as the answer, to any other method with a refusal."""
+    methods = allowed_methods(request.app.routes, request.scope)
+    headers = {"allow": ", ".join(methods)}
+    if request.method == "OPTIONS":
+        return Response(status_code=204, headers=headers)
+    error = MethodNotAllowed(f"{request.method} is not for this path.", hint=f"It takes {headers['allow']}.")
+    return _problem_response(error, headers=headers)
+
+
+def allowed_methods(routes: Sequence[BaseRoute], scope: Scope) -> list[str]:
+    """The methods of a path. The first pattern that fits the path decides, as in the OpenAPI document."""
+    path, methods = None, {"OPTIONS"}
+    for route in routes:
+        if isinstance(route, Route) and path in (None, route.path) and route.matches(scope)[0] is not Match.NONE:
+            path = route.path
+            methods |= route.methods or set()
+    return sorted(methods)
 
 
 async def _refuse_plainly(_request: Request, error: HTTPException) -> Response:
-    body = {"code": "refused", "message": f"{error.detail}."}
-    return JSONResponse({"error": body}, status_code=error.status_code, headers=error.headers)
+    return _problem_response(Refused(f"{error.detail}."), error.status_code, error.headers)

@@ -106,10 +106,11 @@ class ServerPages:
 
     async def _describe(self) -> "Document":
         """Made from the routes, which do not change while the server runs."""
-        server = self._app.settings.url("")
+        settings = self._app.settings
+        schemes = openapi.security_schemes(settings, [opened.room.name for opened in self._app.rooms])
 
         def render() -> Document:
-            body = JSONResponse(openapi.document(self._routes, server)).body
+            body = JSONResponse(openapi.document(self._routes, settings.url(""), schemes)).body
             return Document(bytes(body), "application/json")
 
         return await asyncio.to_thread(render)

@@ -22,7 +22,10 @@ Headers = Iterable[tuple[bytes, bytes]]
 _PAIR: Final = re.compile(r'(for|proto)=("(?:[^"\\]|\\.)*"|[^;,\s"]+)', re.IGNORECASE)
 _PORT: Final = re.compile(r"\[([^\]]*)\](?::\d+)?|([^:]*)(?::\d+)?")
 _SCHEMES: Final = ("http", "https")
-_TOO_MANY: Final = b'{"error":{"code":"rate_limited","message":"Too many requests at once from this address."}}'
+_TOO_MANY: Final = (
+    b'{"title":"Too Many Requests","status":429,"detail":"Too many requests at once from this address.",'
+    b'"error":{"code":"rate_limited","message":"Too many requests at once from this address."}}'
+)
 
 
 class TrustedProxies:
@@ -125,7 +128,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 
 async def _refuse(send: Send) -> None:
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", b"application/problem+json"),
         (b"content-length", b"%d" % len(_TOO_MANY)),
         (b"retry-after", b"1"),
     ]

@@ -19,6 +19,7 @@ from pentad.mcp.rights import check_right
 from pentad.platform import Operation, described
 from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.interface.openregister import PREFIXES
+from pentad.rooms.registers.interface.rest.models import CapabilityDetailsAnswer, DiscoveryError, OverviewAnswer
 from pentad.rooms.registers.interface.rest.request import caller_of
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -119,11 +120,26 @@ _PATH_VARIABLES: Final = {
 
 
 def _endpoints(registers: Registers, table: Sequence[RestRoute], prefix: str) -> tuple[Any, Any]:
-    @described(Operation("What this server can do, in under 3,000 characters.", "discovery"))
+    first_document = Operation(
+        "What this server can do, in under 3,000 characters.",
+        "discovery",
+        answer=OverviewAnswer,
+        errors={},
+        public=True,
+    )
+    second_document = Operation(
+        "One capability: its endpoints and current content.",
+        "discovery",
+        answer=CapabilityDetailsAnswer,
+        errors=dict.fromkeys((401, 403, 404, 500, 503), DiscoveryError),
+        scope=f"{ROOM}:read",
+    )
+
+    @described(first_document)
     async def first(_request: Request) -> Response:
         return json_response(overview(prefix))
 
-    @described(Operation("One capability: its endpoints and current content.", "discovery"))
+    @described(second_document)
     async def second(request: Request) -> Response:
         try:
             return await _describe(registers, table, prefix, request)

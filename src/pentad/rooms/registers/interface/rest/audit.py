@@ -6,9 +6,15 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.models import PageAnswer
+from pentad.rooms.registers.interface.rest.models import (
+    ChangeAnswer,
+    DifferenceAnswer,
+    FeedAnswer,
+    HistoryAnswer,
+    VerificationAnswer,
+)
 from pentad.rooms.registers.interface.rest.objects import ITEM
-from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.objects.change_log import Change
@@ -48,7 +54,7 @@ async def history(request: RestRequest) -> Response:
     """List the changes of one object, newest first."""
     pair = await request.pair()
     limit, _ = request.window()
-    before = request.integer("_before", 0, 2**53) or None
+    before = request.integer("_before", 0, MOST_VERSIONS) or None
     changes = await request.registers.history.of(request.caller, pair, request.path("id"), limit, before)
     total = await request.registers.history.count(request.caller, pair, request.path("id"))
     return json_response({"results": [audit_row(change) for change in changes], "total": total, "limit": limit})
@@ -57,10 +63,10 @@ async def history(request: RestRequest) -> Response:
 async def compare(request: RestRequest) -> Response:
     """Show the difference between two versions of an object as JSON Patch."""
     pair = await request.pair()
-    first = request.integer("from", 0, 2**53)
+    first = request.integer("from", 0, MOST_VERSIONS)
     if not first:
         raise InvalidInput("Say which versions to compare.", hint="Give from=1, and to=3 unless you mean now.")
-    second = request.integer("to", 0, 2**53) or None
+    second = request.integer("to", 0, MOST_VERSIONS) or None
     return json_response(await request.registers.history.diff(request.caller, pair, request.path("id"), first, second))
 
 
@@ -76,22 +82,27 @@ _FEED: Final = (
     Parameter("register", "Only changes in this register."),
     Parameter("schema", "Only changes to objects of this schema."),
 )
-_BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer")
+_BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer", minimum=0, maximum=MOST_VERSIONS)
+_WINDOW: Final = (PAGING[0], _BEFORE)
 ROUTES: Final = (
-    RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED, exact=True),
-    RestRoute("GET", "/audit", "audit", audit_feed, _FEED, exact=True),
-    RestRoute("GET", "/audit-trails/{id}", "audit", audit_entry),
-    RestRoute("GET", ITEM + "/audit-trails", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer, exact=True),
-    RestRoute("GET", ITEM + "/history", "audit", history, (PAGING[0], _BEFORE), answer=PageAnswer, exact=True),
-    RestRoute("GET", ITEM + "/audit-trails/verify", "audit", verify),
+    RestRoute("GET", "/audit-trails", "audit", audit_feed, _FEED, answer=FeedAnswer, exact=True),
+    RestRoute("GET", "/audit", "audit", audit_feed, _FEED, answer=FeedAnswer, own=True),
+    RestRoute("GET", "/audit-trails/{id}", "audit", audit_entry, answer=ChangeAnswer),
+    RestRoute("GET", ITEM + "/audit-trails", "audit", history, _WINDOW, answer=HistoryAnswer, exact=True),
+    RestRoute("GET", ITEM + "/history", "audit", history, _WINDOW, answer=HistoryAnswer, own=True),
+    RestRoute("GET", ITEM + "/audit-trails/verify", "audit", verify, answer=VerificationAnswer),
     RestRoute(
         "GET",
         ITEM + "/diff",
         "audit",
         compare,
         (
-            Parameter("from", "The first version.", "integer", required=True),
-            Parameter("to", "The other version; by default the current one.", "integer"),
+            Parameter("from", "The first version.", "integer", required=True, minimum=1, maximum=MOST_VERSIONS),
+            Parameter(
+                "to", "The other version; by default the current one.", "integer", minimum=0, maximum=MOST_VERSIONS
+            ),
         ),
+        answer=DifferenceAnswer,
+        own=True,
     ),
 )

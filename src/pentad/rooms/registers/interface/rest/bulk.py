@@ -10,8 +10,10 @@ from pentad.rooms.registers.interface.rest.models import (
     ObjectsData,
     OperationData,
     OutcomesAnswer,
+    PlanAnswer,
     PlanData,
     UuidsData,
+    ValiditiesAnswer,
 )
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
@@ -108,12 +110,12 @@ async def undo_plan(request: RestRequest) -> Response:
 
 
 ROUTES: Final = (
-    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
     RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
-    RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData),
-    RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, status=201),
-    RestRoute("GET", "/plans/{id}", "bulk", get_plan),
-    RestRoute("POST", "/plans/{id}/commit", "bulk", commit_plan),
-    RestRoute("POST", "/plans/{id}/undo", "bulk", undo_plan),
+    RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
+    RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
+    RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),
+    RestRoute("POST", "/plans/{id}/commit", "bulk", commit_plan, answer=PlanAnswer, own=True),
+    RestRoute("POST", "/plans/{id}/undo", "bulk", undo_plan, answer=PlanAnswer, own=True),
 )

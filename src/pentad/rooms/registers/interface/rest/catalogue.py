@@ -8,11 +8,19 @@ from starlette.responses import Response
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface.rest.models import (
-    PageAnswer,
+    NOTHING,
+    JsonSchemaAnswer,
+    JsonSchemaData,
+    OpenApiAnswer,
+    PreflightAnswer,
     RegisterAnswer,
+    RegisterChange,
     RegisterData,
+    RegistersAnswer,
     SchemaAnswer,
+    SchemaChange,
     SchemaData,
+    SchemasAnswer,
 )
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import RestRequest
@@ -176,27 +184,74 @@ async def download_schema(request: RestRequest) -> Response:
 
 
 REGISTER_ROUTES: Final = (
-    RestRoute("GET", "/registers", "registers", list_registers, PAGING, answer=PageAnswer),
-    RestRoute("GET", "/registers/{id}", "registers", get_register, [IF_NONE_MATCH], answer=RegisterAnswer),
-    RestRoute("POST", "/registers", "registers", create_register, body=RegisterData, answer=RegisterAnswer, status=201),
+    RestRoute("GET", "/registers", "registers", list_registers, PAGING, answer=RegistersAnswer),
+    RestRoute("GET", "/registers/{id}", "registers", get_register, [IF_NONE_MATCH], answer=RegisterAnswer, etag=True),
     RestRoute(
-        "PUT", "/registers/{id}", "registers", update_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
+        "POST",
+        "/registers",
+        "registers",
+        create_register,
+        body=RegisterData,
+        answer=RegisterAnswer,
+        status=201,
+        etag=True,
     ),
     RestRoute(
-        "PATCH", "/registers/{id}", "registers", patch_register, [IF_MATCH], body=RegisterData, answer=RegisterAnswer
+        "PUT",
+        "/registers/{id}",
+        "registers",
+        update_register,
+        [IF_MATCH],
+        body=RegisterChange,
+        answer=RegisterAnswer,
+        etag=True,
     ),
-    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH]),
-    RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=PageAnswer),
-    RestRoute("GET", "/registers/{id}/oas", "registers", describe_register),
+    RestRoute(
+        "PATCH",
+        "/registers/{id}",
+        "registers",
+        patch_register,
+        [IF_MATCH],
+        body=RegisterChange,
+        answer=RegisterAnswer,
+        etag=True,
+    ),
+    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH], answer=NOTHING),
+    RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=SchemasAnswer),
+    RestRoute("GET", "/registers/{id}/oas", "registers", describe_register, answer=OpenApiAnswer),
 )
 SCHEMA_ROUTES: Final = (
-    RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=PageAnswer),
-    RestRoute("POST", "/schemas/upload", "schemas", upload_schema, body=SchemaData, answer=SchemaAnswer, status=201),
-    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [IF_NONE_MATCH], answer=SchemaAnswer),
-    RestRoute("POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201),
-    RestRoute("PUT", "/schemas/{id}", "schemas", update_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
-    RestRoute("PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaData, answer=SchemaAnswer),
-    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH]),
-    RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema),
-    RestRoute("POST", "/schemas/{id}/preflight", "schemas", preflight_schema, body=SchemaData),
+    RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=SchemasAnswer),
+    RestRoute(
+        "POST",
+        "/schemas/upload",
+        "schemas",
+        upload_schema,
+        body=JsonSchemaData,
+        answer=SchemaAnswer,
+        status=201,
+        etag=True,
+    ),
+    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [IF_NONE_MATCH], answer=SchemaAnswer, etag=True),
+    RestRoute(
+        "POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201, etag=True
+    ),
+    RestRoute(
+        "PUT", "/schemas/{id}", "schemas", update_schema, [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True
+    ),
+    RestRoute(
+        "PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True
+    ),
+    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH], answer=NOTHING),
+    RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema, answer=JsonSchemaAnswer),
+    RestRoute(
+        "POST",
+        "/schemas/{id}/preflight",
+        "schemas",
+        preflight_schema,
+        body=SchemaChange,
+        answer=PreflightAnswer,
+        own=True,
+        reads=True,
+    ),
 )

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access.authorization import Right
-from pentad.rooms.registers.interface.rest.models import FileData, PageAnswer
+from pentad.rooms.registers.interface.rest.models import FileAnswer, FileData, FilesAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -83,9 +83,18 @@ async def delete_file(request: RestRequest) -> Response:
 
 
 ROUTES: Final = (
-    RestRoute("GET", _PATH, "files", list_files, answer=PageAnswer, public=True),
-    RestRoute("POST", _PATH, "files", upload_file, body=FileData, status=201, uploads=["multipart/form-data"]),
-    RestRoute("GET", _PATH + "/{name}", "files", download_file, public=True),
-    RestRoute("PUT", _PATH + "/{name}", "files", put_file, status=201, uploads=["*/*"]),
+    RestRoute("GET", _PATH, "files", list_files, answer=FilesAnswer, public=True),
+    RestRoute(
+        "POST",
+        _PATH,
+        "files",
+        upload_file,
+        body=FileData,
+        answer=FileAnswer | FilesAnswer,
+        status=201,
+        uploads=["multipart/form-data"],
+    ),
+    RestRoute("GET", _PATH + "/{name}", "files", download_file, produces=["*/*"], public=True),
+    RestRoute("PUT", _PATH + "/{name}", "files", put_file, answer=FileAnswer, status=201, uploads=["*/*"]),
     RestRoute("DELETE", _PATH + "/{name}", "files", delete_file, status=204),
 )

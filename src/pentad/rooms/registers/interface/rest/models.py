@@ -1,14 +1,20 @@
 """Models of request and response bodies, for the OpenAPI description and for validation.
 
-Registers, schemas and objects keep fields that Pentad does not know, so their models allow extra fields.
+`...Data` and `...Change` come from callers, `...Answer` goes to them. Every route declares its answer; a test compares
+real answers with these models. Registers, schemas and objects keep fields that Pentad does not know, so their models
+allow extra fields.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
 AsGiven = InstanceOf[dict[str, Any]]
 """A dict that pydantic does not copy: one body may have thousands, and nothing changes them."""
+
+
+NOTHING = Annotated[list[Any], Field(max_length=0)]
+"""An empty list: OpenRegister's answer to the deletion of a register or schema."""
 
 
 class Open(BaseModel):
@@ -17,22 +23,113 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
 
-class RegisterData(Open):
-    """A register as a caller writes it."""
+class PropertyError(BaseModel):
+    """One rule that a property breaks."""
 
-    title: str = Field(description="A name for people.")
+    property: str = Field(description="The property by its dotted name, or a column of a file.")
+    message: str
+    errors: dict[str, dict[str, Any]] = Field(description="Everything known about it, by the name of the rule.")
+
+
+class OpenRegisterError(BaseModel):
+    """An error as OpenRegister's clients know it."""
+
+    status: Literal["error"]
+    error: str = Field(description="The kind of error; a sentence if a rule was broken.")
+    message: str = Field(description="What was wrong.")
+    hint: str | None = Field(None, description="What to do about it.")
+    errors: list[PropertyError] | None = Field(None, description="The rules that were broken.")
+    blockers: list[dict[str, Any]] | None = Field(None, description="What is in the way of a deletion.")
+    locked_by: str | None = Field(None, alias="lockedBy")
+    details: dict[str, Any] | None = None
+
+
+class DiscoveryError(BaseModel):
+    """An error of the discovery documents."""
+
+    error: str
+    available: list[str] | None = Field(None, description="The capabilities there are.")
+
+
+class CapabilityAnswer(BaseModel):
+    """A capability in the overview."""
+
+    id: str
+    name: str
+    description: str
+    href: str
+
+
+class OverviewAnswer(BaseModel):
+    """What the server can do."""
+
+    version: str
+    name: str
+    description: str
+    authentication: dict[str, str]
+    base_url: str
+    capabilities: list[CapabilityAnswer]
+
+
+class CapabilityDetailsAnswer(BaseModel):
+    """One capability with its endpoints and its current content."""
+
+    id: str
+    name: str
+    description: str
+    context: dict[str, Any]
+    endpoints: list[dict[str, Any]]
+
+
+class RegisterChange(Open):
+    """The fields of a register to change."""
+
+    title: str | None = Field(None, description="A name for people.")
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
-    schemas: list[int | str] = Field(default_factory=list[int | str], description="Schemas by id, uuid or slug.")
+    schemas: list[int | str] | None = Field(None, description="Schemas by id, uuid or slug.")
     authorization: dict[str, Any] | None = None
 
 
-class RegisterAnswer(RegisterData):
-    """A register as it is stored."""
+class RegisterData(RegisterChange):
+    """A register as a caller writes it."""
+
+    title: str = Field(description="A name for people.")
+
+
+class EntityAnswer(Open):
+    """A register or schema as it is stored. In lists, empty fields are left out."""
 
     id: int
     uuid: str
+    slug: str
+    title: str
     version: str
+    created: str
+    updated: str
+    description: str | None = None
+    authorization: dict[str, Any] | None = None
+
+
+class RegisterAnswer(EntityAnswer):
+    """A register as it is stored."""
+
+    schemas: list[int] = Field(default_factory=list[int])
+
+
+class SchemaChange(Open):
+    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str | None = None
+    slug: str | None = None
+    description: str | None = None
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+    configuration: dict[str, Any] | None = None
+    authorization: dict[str, Any] | None = None
+    migration: list[dict[str, Any]] | None = Field(
+        None, description="Steps that make the stored objects fit, as the preflight suggests them."
+    )
 
 
 class SchemaData(Open):
@@ -41,18 +138,60 @@ class SchemaData(Open):
     title: str
     slug: str | None = None
     description: str | None = None
-    properties: dict[str, Any] = Field(default_factory=dict[str, Any])
-    required: list[str] = Field(default_factory=list[str])
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
     configuration: dict[str, Any] | None = None
     authorization: dict[str, Any] | None = None
 
 
-class SchemaAnswer(SchemaData):
+class JsonSchemaData(Open):
+    """A JSON Schema document. Without a title, the end of `$id` is the title."""
+
+    title: str | None = None
+    id_: str | None = Field(None, alias="$id")
+    description: str | None = None
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+
+
+class SchemaAnswer(EntityAnswer):
     """A schema as it is stored."""
 
-    id: int
-    uuid: str
-    version: str
+    properties: dict[str, Any] = Field(default_factory=dict[str, Any])
+    required: list[str] = Field(default_factory=list[str])
+    configuration: dict[str, Any] | None = None
+
+
+class JsonSchemaAnswer(Open):
+    """A schema as a JSON Schema document."""
+
+    schema_: str = Field(alias="$schema")
+    id_: str = Field(alias="$id")
+    title: str
+    type: Literal["object"]
+    properties: dict[str, Any]
+
+
+class OpenApiAnswer(Open):
+    """An OpenAPI document."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+
+
+class PreflightAnswer(BaseModel):
+    """What a change of a schema would do to the stored objects."""
+
+    total: int
+    failing: int
+    counts: dict[str, int]
+    samples: dict[str, list[dict[str, Any]]]
+    migration: list[dict[str, Any]]
+    failing_after_migration: int
+    complete: bool
+    reason: str | None = None
 
 
 class ObjectData(Open):
@@ -60,29 +199,29 @@ class ObjectData(Open):
 
 
 class ObjectMetadata(Open):
-    """An object's metadata."""
+    """An object's metadata. Empty values are left out unless `_empty` asks for them, others unless `_fields` does."""
 
-    id: str
-    version: str
-    register_: int = Field(alias="register")
-    schema_: int = Field(alias="schema")
-    owner: str
-    organisation: str
-    created: str
-    updated: str
+    id: str | None = None
+    name: str | None = None
+    version: str | None = None
+    register_: int | None = Field(None, alias="register")
+    schema_: int | None = Field(None, alias="schema")
+    owner: str | None = None
+    organisation: str | None = None
+    created: str | None = None
+    updated: str | None = None
 
 
 class ObjectAnswer(Open):
-    """An object: its business properties, its id, and its metadata in `@self`."""
+    """An object: its business properties, its id, its metadata in `@self`. `_fields` and `_unset` leave some out."""
 
-    id: str
-    self_: ObjectMetadata = Field(alias="@self")
+    id: Any = Field(None, description="The object's uuid, unless its schema declares a property of this name.")
+    self_: ObjectMetadata | None = Field(None, alias="@self")
 
 
-class PageAnswer(BaseModel):
-    """A part of a list."""
+class WindowAnswer(BaseModel):
+    """Where a part of a list begins and ends."""
 
-    results: list[dict[str, Any]]
     total: int
     page: int
     pages: int
@@ -90,11 +229,33 @@ class PageAnswer(BaseModel):
     offset: int
 
 
-class ObjectsAnswer(PageAnswer):
-    """A part of a list of objects, with facets if requested."""
+class RegistersAnswer(WindowAnswer):
+    """A part of the list of registers."""
 
-    facets: dict[str, Any] = Field(default_factory=dict[str, Any])
-    cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
+    results: list[RegisterAnswer]
+
+
+class SchemasAnswer(WindowAnswer):
+    """A part of the list of schemas."""
+
+    results: list[SchemaAnswer]
+
+
+class ObjectPageAnswer(WindowAnswer):
+    """A part of a list of objects."""
+
+    results: list[ObjectAnswer]
+
+
+class QueryMetadata(BaseModel):
+    """About the query."""
+
+    ignored: list[str] = Field(description="Parameters that are not known here and were ignored.")
+
+
+class RetrievalAnswer(BaseModel):
+    """How a hybrid schema was searched."""
+
     retrieval: Literal["hybrid", "lexical"] | None = Field(
         None,
         description="How a hybrid schema was searched; @self.why of each hit explains its rank.",
@@ -103,6 +264,112 @@ class ObjectsAnswer(PageAnswer):
     no_good_match: bool | None = Field(
         None, description="True if no result of a hybrid search is likely to be relevant."
     )
+
+
+class ObjectsAnswer(ObjectPageAnswer, RetrievalAnswer):
+    """A part of a list of objects, with facets if requested."""
+
+    facets: dict[str, Any] = Field(default_factory=dict[str, Any])
+    cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
+    self_: QueryMetadata | None = Field(None, alias="@self")
+
+
+class FoundAnswer(RetrievalAnswer):
+    """Objects that a search found, best first."""
+
+    results: list[ObjectAnswer]
+
+
+class FiguresAnswer(BaseModel):
+    """Figures over groups of objects: the keys and metrics of each group by name."""
+
+    results: list[dict[str, Any]]
+    more: bool = Field(description="Whether the limit cut off groups.")
+    retrieval: Literal["hybrid", "lexical"] | None = None
+
+
+class ReasonedObject(BaseModel):
+    """An object, and why it was found."""
+
+    object: ObjectAnswer
+    because: list[dict[str, Any]]
+
+
+class QuestionAnswer(BaseModel):
+    """The objects that answer a question."""
+
+    question: str
+    words: list[str]
+    answer: str
+    results: list[ReasonedObject]
+
+
+class DeletabilityAnswer(BaseModel):
+    """What deleting an object would do to others."""
+
+    deletable: bool
+    blockers: list[dict[str, Any]]
+    cascade: list[dict[str, Any]] = Field(alias="cascadeTargets")
+    nullify: list[dict[str, Any]] = Field(alias="nullifyTargets")
+    default: list[dict[str, Any]] = Field(alias="defaultTargets")
+
+
+class ChangeAnswer(Open):
+    """One change of an object, without data."""
+
+    id: int
+    cursor: str | None = None
+    uuid: str
+    object: str
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    version: int
+    action: str
+    at: str
+    created: str
+    user: str
+    principal: str
+    agent: str | None = None
+    session: str | None = None
+    call: str | None = None
+    reason: str | None = None
+    plan: str | None = None
+    hash: str | None = None
+
+
+class FeedAnswer(BaseModel):
+    """Changes in the order they happened."""
+
+    results: list[ChangeAnswer]
+    cursor: str = Field(description="Send it as _cursor to go on from here, now or later.")
+
+
+class HistoryAnswer(BaseModel):
+    """The changes of one object, newest first."""
+
+    results: list[ChangeAnswer]
+    total: int
+    limit: int
+
+
+class DifferenceAnswer(BaseModel):
+    """The difference between two versions: a JSON Patch, and sentences."""
+
+    uuid: str
+    from_: int = Field(alias="from")
+    to: int
+    patch: list[dict[str, Any]]
+    changes: list[str]
+
+
+class VerificationAnswer(BaseModel):
+    """Whether the chain of an object's changes is intact."""
+
+    uuid: str
+    valid: bool
+    changes: int
+    head: str | None = None
+    problems: list[str]
 
 
 class LockData(BaseModel):
@@ -156,15 +423,62 @@ class UuidsData(BaseModel):
     atomic: bool = True
 
 
+class OutcomeAnswer(BaseModel):
+    """The result of one row."""
+
+    index: int
+    status: Literal["created", "updated", "unchanged", "deleted", "failed"]
+    id: str | None = None
+    version: int | None = None
+    error: dict[str, Any] | None = None
+
+
 class OutcomesAnswer(BaseModel):
     """The result of each row."""
 
-    results: list[dict[str, Any]]
+    results: list[OutcomeAnswer]
     created: int = 0
     updated: int = 0
     unchanged: int = 0
     deleted: int = 0
     failed: int = 0
+
+
+class ValidityAnswer(BaseModel):
+    """Whether one object fits the schema."""
+
+    index: int
+    valid: bool
+    errors: list[dict[str, Any]] | None = None
+    warnings: list[dict[str, Any]] | None = None
+
+
+class ValiditiesAnswer(BaseModel):
+    """Whether objects fit the schema."""
+
+    results: list[ValidityAnswer]
+    valid: bool
+
+
+class PlanAnswer(BaseModel):
+    """A plan: its preview until it is committed, then the result of each row."""
+
+    id: str
+    state: str
+    valid: bool
+    preview: list[dict[str, Any]] | None = None
+    outcomes: list[dict[str, Any]] | None = None
+    created: str
+    updated: str
+
+
+class PatchStep(BaseModel):
+    """One step of a JSON Patch (RFC 6902)."""
+
+    op: Literal["add", "remove", "replace", "move", "copy", "test"]
+    path: str
+    from_: str | None = Field(None, alias="from")
+    value: Any = None
 
 
 class PlanData(BaseModel):
@@ -251,7 +565,7 @@ class ViewAnswer(BaseModel):
     )
 
 
-class ViewResultAnswer(BaseModel):
+class ViewResultsAnswer(BaseModel):
     """What a view finds now."""
 
     id: str
@@ -265,6 +579,12 @@ class ViewResultAnswer(BaseModel):
     problems: list[dict[str, Any]] | None = Field(None, description="The columns that are left out, and why.")
 
 
+class ViewsAnswer(WindowAnswer):
+    """Your views and those shared with you."""
+
+    results: list[ViewAnswer]
+
+
 class FileData(BaseModel):
     """A file to attach, its content in base64."""
 
@@ -274,10 +594,124 @@ class FileData(BaseModel):
     content: str
 
 
+class FileAnswer(BaseModel):
+    """A file of an object."""
+
+    name: str
+    size: int
+    type: str
+    modified: str
+
+
+class FilesAnswer(WindowAnswer):
+    """The files of an object."""
+
+    results: list[FileAnswer]
+
+
+class ImportProblem(BaseModel):
+    """Why a row of a file cannot be imported."""
+
+    row: int
+    column: str
+    problem: str
+
+
+class ImportAnswer(BaseModel):
+    """What an import did; if nothing was `written`, what it would have done."""
+
+    mode: str
+    rows: int
+    created: int
+    updated: int
+    unchanged: int
+    failed: int
+    written: bool
+    problems: list[ImportProblem]
+
+
+class WebhookChange(Open):
+    """The fields of a webhook to change."""
+
+    register_: int | str | None = Field(None, alias="register")
+    schema_: int | str | None = Field(None, alias="schema")
+    events: list[str] | None = None
+    secret: str | None = None
+
+
+class WebhookData(WebhookChange):
+    """A URL that gets a request for each change."""
+
+    url: str
+
+
+class WebhookAnswer(BaseModel):
+    """A webhook; only the answer to its creation has the secret."""
+
+    id: str
+    url: str
+    events: list[str]
+    register_: int | None = Field(alias="register")
+    schema_: int | None = Field(alias="schema")
+    headers: list[str]
+    max_attempts: int = Field(alias="maxAttempts")
+    timeout: float
+    enabled: bool
+    failures: int
+    problem: str | None
+    owner: str
+    created: str
+    updated: str
+    secret: str | None = None
+
+
+class WebhooksAnswer(WindowAnswer):
+    """Your webhooks."""
+
+    results: list[WebhookAnswer]
+
+
+class DeliveryAnswer(BaseModel):
+    """One change for a webhook, and what came of it."""
+
+    id: int
+    message_id: str = Field(alias="messageId")
+    change: int
+    attempt: int
+    state: Literal["waiting", "delivered", "failed"]
+    status: int | None = None
+    problem: str | None = None
+    at: str
+    due: str | None = None
+
+
+class DeliveriesAnswer(BaseModel):
+    """Deliveries, newest first."""
+
+    results: list[DeliveryAnswer]
+
+
 class OrganisationData(BaseModel):
     slug: str
     title: str = ""
 
 
+class OrganisationAnswer(BaseModel):
+    id: str
+    slug: str
+    title: str
+    created: str
+
+
+class OrganisationsAnswer(BaseModel):
+    results: list[OrganisationAnswer]
+
+
 class MemberData(BaseModel):
     principal: str
+
+
+class MembersAnswer(BaseModel):
+    """The principals in an organisation."""
+
+    results: list[str]

@@ -12,7 +12,15 @@ from starlette.responses import Response
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
-from pentad.rooms.registers.interface.rest.models import LockData, ObjectAnswer, ObjectData, PageAnswer, RevertData
+from pentad.rooms.registers.interface.rest.models import (
+    DeletabilityAnswer,
+    LockData,
+    ObjectAnswer,
+    ObjectData,
+    ObjectPageAnswer,
+    PatchStep,
+    RevertData,
+)
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
@@ -216,18 +224,36 @@ async def purge_object(request: RestRequest) -> Response:
     return no_content()
 
 
+_PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list[PatchStep]}
+_WRITE: Final = (IF_MATCH, KEY)
 ROUTES: Final = (
-    RestRoute("POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201),
-    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, public=True),
-    RestRoute("PUT", ITEM, "objects", replace_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("PATCH", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("POST", ITEM, "objects", patch_object, [IF_MATCH, KEY], body=ObjectData, answer=ObjectAnswer),
-    RestRoute("DELETE", ITEM, "objects", delete_object, [IF_MATCH, KEY], status=204),
-    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, answer=ObjectAnswer),
+    RestRoute(
+        "POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True
+    ),
+    RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, etag=True, public=True),
+    RestRoute("PUT", ITEM, "objects", replace_object, _WRITE, body=ObjectData, answer=ObjectAnswer, etag=True),
+    *(
+        RestRoute(
+            method,
+            ITEM,
+            "objects",
+            patch_object,
+            _WRITE,
+            body=ObjectData,
+            other_bodies=_PATCHES,
+            answer=ObjectAnswer,
+            etag=True,
+        )
+        for method in ("PATCH", "POST")
+    ),
+    RestRoute("DELETE", ITEM, "objects", delete_object, _WRITE, status=204),
+    RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, body_required=False, answer=ObjectAnswer),
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
-    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object),
-    RestRoute("POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer),
-    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=PageAnswer),
-    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer),
+    RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object, answer=DeletabilityAnswer),
+    RestRoute(
+        "POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True
+    ),
+    RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
+    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer, etag=True),
     RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
 )

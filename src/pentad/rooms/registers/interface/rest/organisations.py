@@ -5,7 +5,13 @@ from typing import Final
 from starlette.responses import Response
 
 from pentad.rooms.registers.access.organisations import require_admin
-from pentad.rooms.registers.interface.rest.models import MemberData, OrganisationData
+from pentad.rooms.registers.interface.rest.models import (
+    MemberData,
+    MembersAnswer,
+    OrganisationAnswer,
+    OrganisationData,
+    OrganisationsAnswer,
+)
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
@@ -54,10 +60,18 @@ async def remove_member(request: RestRequest) -> Response:
 
 _TOPIC: Final = "organisations"
 ROUTES: Final = (
-    RestRoute("GET", "/organisations", _TOPIC, list_organisations, PAGING),
-    RestRoute("POST", "/organisations", _TOPIC, create_organisation, body=OrganisationData, status=201),
+    RestRoute("GET", "/organisations", _TOPIC, list_organisations, PAGING, answer=OrganisationsAnswer),
+    RestRoute(
+        "POST",
+        "/organisations",
+        _TOPIC,
+        create_organisation,
+        body=OrganisationData,
+        answer=OrganisationAnswer,
+        status=201,
+    ),
     RestRoute("DELETE", "/organisations/{id}", _TOPIC, delete_organisation, status=204),
-    RestRoute("GET", "/organisations/{id}/members", _TOPIC, list_members),
+    RestRoute("GET", "/organisations/{id}/members", _TOPIC, list_members, answer=MembersAnswer),
     RestRoute("POST", "/organisations/{id}/members", _TOPIC, add_member, body=MemberData, status=204),
     RestRoute("DELETE", "/organisations/{id}/members/{principal}", _TOPIC, remove_member, status=204),
 )

@@ -20,6 +20,7 @@ from pentad.rooms.registers.interface.rest.responses import Tag, etag, parse_tag
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present, visible_schema
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, LARGEST_LIMIT
+from pentad.rooms.registers.query.parser import FURTHEST, read_integer
 from pentad.rooms.registers.query.query_fields import QuerySchema
 from pentad.rooms.registers.service import Registers
 
@@ -28,7 +29,7 @@ M = TypeVar("M", bound=BaseModel)
 _MOST_KEYS: Final = 2_000_000
 """The size of a bulk request is limited in bytes; this only stops bodies that consist of keys."""
 _VERSION: Final = re.compile(r"0|[1-9][0-9]{0,17}")
-_LARGEST_OFFSET: Final = 2**53
+MOST_VERSIONS: Final = 2**53
 _LONGEST_LABEL: Final = 200
 
 
@@ -71,20 +72,17 @@ class RestRequest:
     def flag(self, name: str) -> bool:
         return is_yes(self.http.query_params.get(name))
 
-    def integer(self, name: str, default: int, most: int = LARGEST_LIMIT) -> int:
-        given = self.text(name)
-        if given is None:
-            return default
-        if not given.isdecimal() or len(given) > 18:
-            raise InvalidInput(f"{name} is {given[:40]!r}.", hint="Give a whole number.")
-        return min(int(given), most)
+    def integer(self, name: str, default: int, most: int) -> int:
+        return read_integer(self.text(name), name, default, most)
 
     def window(self) -> tuple[int, int]:
         """The limit and offset of a list, from `_limit`, `_offset` and `_page` (with or without the underscore)."""
-        limit = self.integer("_limit", self.integer("limit", DEFAULT_LIMIT))
-        page = self.integer("_page", self.integer("page", 0, _LARGEST_OFFSET), _LARGEST_OFFSET)
-        offset = self.integer("_offset", self.integer("offset", 0, _LARGEST_OFFSET), _LARGEST_OFFSET)
-        return limit, (page - 1) * limit if page > 0 else offset
+
+        def either(name: str, default: int, most: int) -> int:
+            return self.integer(f"_{name}", self.integer(name, default, most), most)
+
+        limit, page = either("limit", DEFAULT_LIMIT, LARGEST_LIMIT), either("page", 0, FURTHEST)
+        return limit, (page - 1) * limit if page > 0 else either("offset", 0, FURTHEST)
 
     async def json(self) -> Any:
         """The body as JSON."""

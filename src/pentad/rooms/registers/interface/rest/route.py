@@ -1,11 +1,18 @@
 """A route as data. The real routes, the OpenAPI description and the discovery documents are all made from one table of
 these, so none can drift from the others.
+
+    RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True)
+
+A path is OpenRegister's or Pentad's `own`. On OpenRegister's paths errors have the shape its clients know
+(`OpenRegisterError`), and a parameter that is not declared is ignored if that loses nothing. On own paths errors are
+problems, as everywhere else on the server, and such a parameter is refused.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -13,31 +20,45 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
-from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Operation, Parameter, described
-from pentad.rooms.registers.access.rules import require_credentials
+from pentad.rooms.registers.access.rules import ROOM, require_credentials
 from pentad.rooms.registers.interface.openregister import PREFIXES
+from pentad.rooms.registers.interface.rest.models import OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import error_response
+from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.query.parser import FURTHEST
 from pentad.rooms.registers.service import Registers
 
 Handler = Callable[[RestRequest], Awaitable[Response]]
 
 PAGING: Final = (
-    Parameter("_limit", "How many results at most (default 20).", "integer"),
-    Parameter("_offset", "How many to skip.", "integer"),
-    Parameter("_page", "Which page, from 1; instead of _offset.", "integer"),
+    Parameter("_limit", "How many results at most (default 20).", "integer", minimum=0, maximum=LARGEST_LIMIT),
+    Parameter("_offset", "How many to skip.", "integer", minimum=0, maximum=FURTHEST),
+    Parameter(
+        "_page", "Which page; 0 and 1 are the first. Instead of _offset.", "integer", minimum=0, maximum=FURTHEST
+    ),
 )
 IF_MATCH: Final = Parameter("If-Match", "The ETag of the version you change; 412 if it is not current.", place="header")
 IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is current.", place="header")
+IGNORED: Final = "Pentad-Ignored-Parameters"
+"""The header that names the query parameters that were ignored."""
+_SELECTING: Final = frozenset({"filter", "search", "sort", "order", "cursor", "facets", "as_of", "asOf", "ids"})
+"""Parameters that choose, order or count what is returned: ignoring one would return the wrong things."""
+_READING_ERRORS: Final = (401, 403, 404, 413, 500, 503, 504)
+_CHANGING_ERRORS: Final = (*_READING_ERRORS, 409, 412, 423)
+_NO_CONTENT: Final = 204
+_MOST_IGNORED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class RestRoute:
-    """One operation. `public` ones are open to callers without credentials; the service still checks what they see.
+    """One operation. Every route but those with status 204 declares its `answer` or the files it `produces`.
 
-    An `exact` one refuses query parameters it does not declare instead of ignoring them.
+    `public` ones are open to callers without credentials; the service still checks what they see.
     """
 
     method: str
@@ -46,27 +67,97 @@ class RestRoute:
     handler: Handler
     parameters: Sequence[Parameter] = ()
     body: type[BaseModel] | None = None
-    answer: type[BaseModel] | None = None
+    answer: Any = None
+    """The type of the answer's JSON: a model, `list[Model]`, `A | B`."""
     status: int = 200
     public: bool = False
+    own: bool = False
+    """Whether this is Pentad's own path, not one of OpenRegister's."""
     exact: bool = False
+    """Refuses query parameters it does not declare, as own paths do."""
+    reads: bool = False
+    """Whether a POST changes nothing, so that reading is enough."""
+    etag: bool = False
+    """Whether a successful answer has an ETag."""
+    body_required: bool = True
     uploads: Sequence[str] = ()
     """Media types of bodies besides JSON."""
+    other_bodies: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Types of further bodies by a media type that ends in `+json`."""
+    produces: Sequence[str] = ()
+    """Media types of an answer that is a file."""
+    errors: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    """Types of errors that have another shape than the rest."""
+
+    def __post_init__(self) -> None:
+        has_body = self.answer is not None or bool(self.produces)
+        if has_body is (self.status == _NO_CONTENT):
+            raise Misconfigured(
+                f"{self.method} {self.path} answers with {self.status} {'and' if has_body else 'but no'} body.",
+                hint="Declare answer=<model in models.py> or produces=<media types>, or status=204 and neither.",
+            )
 
     @property
     def summary(self) -> str:
         return (inspect.getdoc(self.handler) or "").split("\n")[0]
 
+    @property
+    def is_reading(self) -> bool:
+        return self.reads or self.method == "GET"
+
+    def operation(self) -> Operation:
+        """The route's description for OpenAPI."""
+        statuses = (422 if self.own else 400, *(_READING_ERRORS if self.is_reading else _CHANGING_ERRORS))
+        shape = None if self.own else OpenRegisterError
+        return Operation(
+            self.summary,
+            self.capability,
+            tuple(self.parameters),
+            body=self.body,
+            answer=self.answer,
+            status=self.status,
+            uploads=self.uploads,
+            other_bodies=self.other_bodies,
+            produces=self.produces,
+            headers=["ETag"] if self.etag else ["Content-Disposition"] if self.produces else [],
+            not_modified=IF_NONE_MATCH in self.parameters,
+            errors={**dict.fromkeys(statuses, shape), **self.errors},
+            public=self.public,
+            scope=f"{ROOM}:{'read' if self.is_reading else 'write'}",
+            body_required=self.body_required,
+        )
+
+    def undeclared(self, request: Request) -> list[str]:
+        """The query parameters of a request that this route does not know."""
+        declared = self.declared
+        return [name for name in request.query_params if name not in declared and f"_{name}" not in declared]
+
+    @property
+    def declared(self) -> list[str]:
+        return [one.name for one in self.parameters if one.place == "query"]
+
+    @property
+    def takes_filters(self) -> bool:
+        """Whether any parameter is a filter, so that the query decides which names there are."""
+        return "field" in self.declared
+
 
 class _Route(Route):
     """Compares the fixed beginning of the path before trying the pattern: there are many routes."""
 
-    def __init__(self, path: str, endpoint: Any, *, methods: list[str], include_in_schema: bool) -> None:
-        super().__init__(path, endpoint, methods=methods, include_in_schema=include_in_schema)
+    def __init__(
+        self, path: str, endpoint: Any, *, method: str, include_in_schema: bool, fixed: frozenset[str]
+    ) -> None:
+        super().__init__(path, endpoint, methods=[method], include_in_schema=include_in_schema)
         self._prefix = path.partition("{")[0]
+        self._others = frozenset(one for one in fixed if one != path and self.path_regex.match(one))
+        """Paths without variables that this pattern fits too. They are not its own, whatever the method."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        return super().matches(scope) if scope["path"].startswith(self._prefix) else (Match.NONE, {})
+        path: str = scope["path"]
+        if not path.startswith(self._prefix) or path in self._others:
+            return Match.NONE, {}
+        return super().matches(scope)
 
 
 def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
@@ -75,8 +166,9 @@ def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
         _Route(
             prefix + row.path,
             _endpoint(registers, row),
-            methods=[row.method],
+            method=row.method,
             include_in_schema=prefix == PREFIXES[0],
+            fixed=frozenset(prefix + one.path for one in table if "{" not in one.path),
         )
         for prefix in PREFIXES
         for row in table
@@ -84,37 +176,43 @@ def build(registers: Registers, table: Sequence[RestRoute]) -> list[BaseRoute]:
 
 
 def _endpoint(registers: Registers, row: RestRoute) -> Any:
-    @described(
-        Operation(
-            row.summary,
-            row.capability,
-            tuple(row.parameters),
-            body=row.body,
-            answer=row.answer,
-            status=row.status,
-            uploads=row.uploads,
-        )
-    )
+    async def answer(request: RestRequest) -> Response:
+        if not row.public:
+            require_credentials(request.caller.principal)
+        ignored = _check_parameters(row, request.http)
+        response = await row.handler(request)
+        if ignored:
+            response.headers[IGNORED] = ", ".join(ignored)
+        return response
+
+    @described(row.operation())
     async def endpoint(http: Request) -> Response:
         request = RestRequest(registers, http)
         try:
-            if not row.public:
-                require_credentials(request.caller.principal)
-            if row.exact:
-                _refuse_undeclared(row, http)
-            return await row.handler(request)
+            return await answer(request)
         except PentadError as error:
-            return error_response(error)
+            if not row.own:
+                return error_response(error)
+            if isinstance(error, Missing):
+                error.hint = error.hint_over_rest
+            raise
 
     return endpoint
 
 
-def _refuse_undeclared(row: RestRoute, request: Request) -> None:
-    declared = [one.name for one in row.parameters if one.place == "query"]
-    for name in request.query_params:
-        if name not in declared and f"_{name}" not in declared:
-            guess = did_you_mean(name, declared)
+def _check_parameters(row: RestRoute, request: Request) -> list[str]:
+    """Refuse parameters that are not declared; returns those that may be ignored."""
+    if not request.url.query or row.takes_filters:
+        return []
+    undeclared = row.undeclared(request)
+    lists = PAGING[0] in row.parameters
+    for name in undeclared:
+        plain = name.partition("[")[0]
+        is_selecting = plain.removeprefix("_") in _SELECTING or (lists and not plain.startswith("_"))
+        if row.own or row.exact or is_selecting:
+            guess = did_you_mean(name, row.declared)
             raise InvalidInput(
                 f"There is no parameter {name[:80]!r} here.{' ' + guess if guess else ''}",
-                hint=f"There is {', '.join(declared)}.",
+                hint=f"There is {', '.join(row.declared)}." if row.declared else "Leave it out: there is none.",
             )
+    return [quote(name[:80], safe="[]@") for name in undeclared[:_MOST_IGNORED]]

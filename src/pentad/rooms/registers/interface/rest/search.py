@@ -14,7 +14,10 @@ from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, Shaping, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import (
     AggregateData,
+    FiguresAnswer,
+    FoundAnswer,
     ObjectsAnswer,
+    QuestionAnswer,
     QuestionData,
     SearchData,
 )
@@ -213,9 +216,21 @@ SEARCH_ROUTES: Final = (
             Parameter("schema", "Only objects of this schema."),
             *PAGING,
         ),
+        answer=FoundAnswer,
         exact=True,
     ),
-    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer),
-    RestRoute("POST", "/search/aggregate", "search", aggregate, body=AggregateData),
+    RestRoute("POST", "/search", "search", search_by_query, body=SearchData, answer=ObjectsAnswer, reads=True),
+    RestRoute(
+        "POST",
+        "/search/aggregate",
+        "search",
+        aggregate,
+        body=AggregateData,
+        answer=FiguresAnswer,
+        own=True,
+        reads=True,
+    ),
 )
-CHAT_ROUTES: Final = (RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData),)
+CHAT_ROUTES: Final = (
+    RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData, answer=QuestionAnswer, reads=True),
+)

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter, is_yes
 from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.interface.rest.models import ImportAnswer, OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -110,7 +111,7 @@ def _kind_of(media_type: str, name: str) -> str:
     raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
 
 
-_FILE_TYPES: Final = [kind for kind in MEDIA_TYPES.values() if kind != "application/json"]
+FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
 _SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
 FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
 ROUTES: Final = (
@@ -123,8 +124,14 @@ ROUTES: Final = (
             _SCHEMA,
             FORMAT,
             Parameter("_filter", "Only these, as JSON."),
+            Parameter("_search", "Only those with these words."),
+            Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
             Parameter("_fields", "Only these properties."),
+            Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
         ),
+        answer=list[dict[str, Any]],
+        produces=FILE_TYPES,
+        exact=True,
     ),
     RestRoute(
         "POST",
@@ -138,6 +145,8 @@ ROUTES: Final = (
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
         ),
-        uploads=("multipart/form-data", "application/octet-stream", *(one.partition(";")[0] for one in _FILE_TYPES)),
+        answer=ImportAnswer,
+        errors={400: OpenRegisterError | ImportAnswer},
+        uploads=("multipart/form-data", "application/octet-stream", "application/json", *FILE_TYPES),
     ),
 )

@@ -6,11 +6,11 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.models import PageAnswer, ViewAnswer, ViewChanges, ViewResultAnswer
+from pentad.rooms.registers.interface.rest.models import ViewAnswer, ViewChanges, ViewResultsAnswer, ViewsAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import RestRoute
-from pentad.rooms.registers.interface.rest.transfer import FORMAT, file_response, json_parameter
+from pentad.rooms.registers.interface.rest.transfer import FILE_TYPES, FORMAT, file_response, json_parameter
 from pentad.rooms.registers.interface.view_tool import ViewData, save_view
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.formats import format_named
@@ -89,11 +89,11 @@ def _filter(request: RestRequest) -> Mapping[str, Any] | None:
 
 _FILTER: Final = Parameter("_filter", "One more filter, as JSON.")
 ROUTES: Final = (
-    RestRoute("GET", "/views", "views", list_views, answer=PageAnswer),
+    RestRoute("GET", "/views", "views", list_views, answer=ViewsAnswer),
     RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201),
     RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer),
     RestRoute("PUT", "/views/{id}", "views", put_view, body=ViewChanges, answer=ViewAnswer),
-    RestRoute("PATCH", "/views/{id}", "views", patch_view, body=ViewChanges, answer=ViewAnswer),
+    RestRoute("PATCH", "/views/{id}", "views", patch_view, body=ViewChanges, answer=ViewAnswer, own=True),
     RestRoute("DELETE", "/views/{id}", "views", delete_view, status=204),
     RestRoute(
         "GET",
@@ -101,11 +101,27 @@ ROUTES: Final = (
         "views",
         read_view,
         (
-            Parameter("_limit", "How many rows at most; by default the limit of the view.", "integer"),
+            Parameter(
+                "_limit",
+                "How many rows at most; by default the limit of the view.",
+                "integer",
+                minimum=0,
+                maximum=LARGEST_LIMIT,
+            ),
             Parameter("_cursor", "The cursor of the last page."),
             _FILTER,
         ),
-        answer=ViewResultAnswer,
+        answer=ViewResultsAnswer,
+        own=True,
     ),
-    RestRoute("GET", "/views/{id}/export", "views", export_view, (FORMAT, _FILTER)),
+    RestRoute(
+        "GET",
+        "/views/{id}/export",
+        "views",
+        export_view,
+        (FORMAT, _FILTER),
+        answer=list[dict[str, Any]],
+        produces=FILE_TYPES,
+        own=True,
+    ),
 )

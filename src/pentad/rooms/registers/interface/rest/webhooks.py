@@ -2,30 +2,21 @@
 
 from typing import Any, Final
 
-from pydantic import Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import NotFound
-from pentad.rooms.registers.interface.rest.models import Open, PageAnswer
+from pentad.rooms.registers.interface.rest.models import (
+    DeliveriesAnswer,
+    DeliveryAnswer,
+    WebhookAnswer,
+    WebhookChange,
+    WebhookData,
+    WebhooksAnswer,
+)
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
-
-
-class WebhookChange(Open):
-    """The fields of a webhook to change."""
-
-    register_: int | str | None = Field(None, alias="register")
-    schema_: int | str | None = Field(None, alias="schema")
-    events: list[str] | None = None
-    secret: str | None = None
-
-
-class WebhookData(WebhookChange):
-    """A URL that gets a request for each change."""
-
-    url: str
 
 
 async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str, Any]:
@@ -83,11 +74,11 @@ async def retry_delivery(request: RestRequest) -> Response:
 
 
 ROUTES: Final = (
-    RestRoute("GET", "/webhooks", "webhooks", list_webhooks, answer=PageAnswer),
-    RestRoute("POST", "/webhooks", "webhooks", create_webhook, body=WebhookData, status=201),
-    RestRoute("GET", "/webhooks/{id}", "webhooks", get_webhook),
-    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookChange),
+    RestRoute("GET", "/webhooks", "webhooks", list_webhooks, answer=WebhooksAnswer),
+    RestRoute("POST", "/webhooks", "webhooks", create_webhook, body=WebhookData, answer=WebhookAnswer, status=201),
+    RestRoute("GET", "/webhooks/{id}", "webhooks", get_webhook, answer=WebhookAnswer),
+    RestRoute("PUT", "/webhooks/{id}", "webhooks", update_webhook, body=WebhookChange, answer=WebhookAnswer),
     RestRoute("DELETE", "/webhooks/{id}", "webhooks", delete_webhook, status=204),
-    RestRoute("GET", "/webhooks/{id}/logs", "webhooks", list_deliveries),
-    RestRoute("POST", "/webhooks/{id}/logs/{delivery}/retry", "webhooks", retry_delivery),
+    RestRoute("GET", "/webhooks/{id}/logs", "webhooks", list_deliveries, [PAGING[0]], answer=DeliveriesAnswer),
+    RestRoute("POST", "/webhooks/{id}/logs/{delivery}/retry", "webhooks", retry_delivery, answer=DeliveryAnswer),
 )
