@@ -125,6 +125,9 @@ REST: list[tuple[str, str, str, Any]] = [
     ("plan", "POST", "/plans/{}/undo", None),
     ("view", "GET", "/views/{}", None),
     ("view", "GET", "/views/{}/results", None),
+    ("view", "GET", "/views/{}/export", None),
+    ("view", "PUT", "/views/{}", {"title": "T"}),
+    ("view", "PATCH", "/views/{}", {"title": "T"}),
     ("view", "DELETE", "/views/{}", None),
     ("webhook", "GET", "/webhooks/{}", None),
     ("webhook", "PUT", "/webhooks/{}", {"url": "https://a.example/"}),
@@ -238,6 +241,10 @@ MCP: list[tuple[str, str, Object]] = [
     ("schema", "schemas", {"action": "update", "id": "{}", "data": {"title": "T"}}),
     ("schema", "schemas", {"action": "delete", "id": "{}"}),
     ("schema", "schemas", {"action": "preflight", "id": "{}", "data": {"title": "T"}}),
+    *(("view", "views", {"action": action, "id": "{}"}) for action in ("get", "run", "delete")),
+    ("view", "views", {"action": "update", "id": "{}", "data": {"title": "T"}}),
+    ("register", "views", {"action": "create", "data": {"title": "V", "register": "{}", "schema": "case"}}),
+    ("schema", "views", {"action": "create", "data": {"title": "V", "register": "cases", "schema": "{}"}}),
 ]
 WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
 
@@ -278,6 +285,7 @@ ADDRESSES: list[tuple[str, str]] = [
     ("object", "openregister://objects/cases/case/{}?asOf=2040-01-01"),
     ("change", "openregister://objects/cases/case/seen?asOf=change:{}"),
     ("change", "openregister://objects/cases/case?asOf=change:{}"),
+    ("view", "openregister://views/{}"),
     ("view", "openregister://queries/{}"),
 ]
 
@@ -317,7 +325,7 @@ COMPATIBLE = [one for one in MCP if one[2]["action"] in ("list", "get", "create"
 def _compatible() -> Iterator[tuple[str, str, Object]]:
     for kind, tool, arguments in COMPATIBLE:
         known = {"action", "id", "register", "schema", "data"}
-        if set(arguments) <= known:
+        if set(arguments) <= known and tool != "views":
             yield kind, tool, arguments
 
 

@@ -73,14 +73,21 @@ async def test_an_address_can_name_the_past(site: Site, client: MemoryClient) ->
 
 
 async def test_what_is_not_there_is_not_found(site: Site, client: MemoryClient) -> None:
-    for uri in ("openregister://registers/999999", "openregister://queries/none", "openregister://views/none", "openregister://x"):
+    for uri in (
+        "openregister://registers/999999",
+        "openregister://queries/none",
+        "openregister://views/none",
+        "openregister://x",
+    ):
         with pytest.raises(RemoteError) as refused:
             await read(client, uri)
         assert refused.value.code == -32002
 
 
 @pytest.mark.requirement("registers:views:addresses")
-async def test_a_view_reads_as_what_it_finds_now_by_id_slug_and_its_old_address(site: Site, client: MemoryClient) -> None:
+async def test_a_view_reads_as_what_it_finds_now_by_id_slug_and_its_old_address(
+    site: Site, client: MemoryClient
+) -> None:
     place = await site.pair({"level": {"type": "number"}})
     _, _, register, schema = place.split("/")
     query = {"filter": {"level": {"gt": 1}}}

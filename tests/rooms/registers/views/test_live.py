@@ -76,9 +76,7 @@ async def test_a_view_that_cannot_be_asked_is_not_saved(registers: Registers, tr
     assert await registers.views.visible(ADMIN) == []
 
 
-async def test_the_number_of_views_is_bounded(
-    registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_number_of_views_is_bounded(registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(views_service, "MOST_VIEWS", 1)
     await registers.views.create(WRITER, trees, "One", {})
     with pytest.raises(LimitExceeded, match="already"):
