@@ -7,7 +7,7 @@ import pytest
 from pentad.kernel.errors import Forbidden, InvalidInput, NotFound
 from pentad.kernel.ports import Transaction
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
-from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Compare, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of, reference
@@ -59,7 +59,7 @@ async def test_nothing_can_be_asked_about_a_derived_value(registers: Registers):
         with pytest.raises(InvalidInput, match="has no property"):
             await registers.objects.find(WRITER, pair, query)
     with pytest.raises(InvalidInput):
-        query_of(registers.access, WRITER, pair, {"filter": {"saved": "xruby"}})
+        await registers.objects.query_of(WRITER, pair, {"filter": {"saved": "xruby"}})
     for words in ("ruby", "xruby"):
         assert (await registers.objects.find(WRITER, pair, Query(search=words))).total == 0
     for kind in ("csv", "jsonl"):

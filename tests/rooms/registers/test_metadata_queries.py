@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.presentation import parameters_of, present, query_of
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, WRITER
@@ -33,12 +33,12 @@ async def cities(registers: Registers, **configuration: str) -> tuple[Pair, list
 
 
 async def labels(registers: Registers, pair: Pair, **asked: Any) -> list[str]:
-    found = await registers.objects.find(ADMIN, pair, query_of(registers.access, ADMIN, pair, asked))
+    found = await registers.objects.find(ADMIN, pair, await registers.objects.query_of(ADMIN, pair, asked))
     return [StoredObject(*row).data["label"] for row in found.rows]
 
 
 async def by_url(registers: Registers, pair: Pair, *given: tuple[str, str]) -> list[str]:
-    found = await registers.objects.find(ADMIN, pair, parameters_of(registers.access, ADMIN, pair, given))
+    found = await registers.objects.find(ADMIN, pair, await registers.objects.parameters_of(ADMIN, pair, given))
     return [StoredObject(*row).data["label"] for row in found.rows]
 
 
@@ -93,7 +93,7 @@ async def test_a_name_from_a_template_cannot_be_asked_for_and_none_at_all_is_the
         await labels(registers, pair, sort=["@self.name"])
     plain = await pair_of(registers, "plain", {"n": {"type": "integer"}})
     made = await registers.objects.create(ADMIN, plain, {"n": 1})
-    query = query_of(registers.access, ADMIN, plain, {"filter": {"@self.name": made.uuid}})
+    query = await registers.objects.query_of(ADMIN, plain, {"filter": {"@self.name": made.uuid}})
     assert (await registers.objects.find(ADMIN, plain, query)).total == 1
 
 
@@ -107,10 +107,10 @@ async def test_what_is_made_from_a_hidden_property_is_hidden_too(registers: Regi
     assert seen["@self"]["name"] == made.uuid
     assert "slug" not in present(registers.access, ADMIN, pair, made)["@self"], "a guess would find the object"
     with pytest.raises(InvalidInput, match="no metadata"):
-        query_of(registers.access, WRITER, pair, {"filter": {"@self.slug": "ruby"}})
+        await registers.objects.query_of(WRITER, pair, {"filter": {"@self.slug": "ruby"}})
     with pytest.raises(InvalidInput, match="no property"):
         await registers.objects.find(WRITER, pair, Query(filter=Compare(("@self", "slug"), "eq", "ruby")))
-    asked = query_of(registers.access, WRITER, pair, {"filter": {"@self.name": "Ruby"}})
+    asked = await registers.objects.query_of(WRITER, pair, {"filter": {"@self.name": "Ruby"}})
     assert asked.filter == Compare(("@self", "uuid"), "eq", "Ruby"), "its name is its uuid to who may not know it"
 
 
@@ -120,7 +120,7 @@ async def test_words_are_searched_by_everybody_in_what_everybody_may_read(regist
     await registers.objects.create(ADMIN, pair, {"code": "ruby", "note": "plain words"})
     for caller in (ADMIN, WRITER):
         for words, total in (("plain", 1), ("ruby", 0)):
-            query = query_of(registers.access, caller, pair, {"search": words})
+            query = await registers.objects.query_of(caller, pair, {"search": words})
             assert (await registers.objects.find(caller, pair, query)).total == total
             assert (await registers.objects.find(caller, None, query)).total == total
 
@@ -152,6 +152,6 @@ async def test_a_question_over_all_pairs_leaves_out_where_the_answer_is_hidden(r
 async def test_the_past_cannot_be_searched_and_the_refusal_says_what_can_be_done(registers: Registers) -> None:
     pair, _ = await cities(registers)
     with pytest.raises(InvalidInput, match="past") as refused:
-        query_of(registers.access, ADMIN, pair, {"search": "bern", "as_of": "2026-01-01"})
+        await registers.objects.query_of(ADMIN, pair, {"search": "bern", "as_of": "2026-01-01"})
     assert "like" in (refused.value.hint or "")
     assert "filter" in (refused.value.hint or "")

@@ -11,10 +11,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
-from pentad.rooms.registers.query.models import AggregateQuery, Query
-from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
-from pentad.rooms.registers.query.query_fields import QueryProperty, QuerySchema
-from pentad.rooms.registers.query.url_parameters import parse_parameters
+from pentad.rooms.registers.query.query_fields import QueryProperty, Relations
 
 _METADATA: Final = "@self"
 
@@ -111,37 +108,22 @@ class VisibleSchema:
     properties: Mapping[str, QueryProperty]
     headings: Mapping[str, str | None]
     concealed: frozenset[str]
+    relations: Relations | None = None
 
 
-def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> QuerySchema:
+def visible_schema(access: AccessRules, caller: Caller, pair: Pair) -> VisibleSchema:
     """What the caller may name in a query on the pair; a hidden property is as unknown as one that does not exist.
 
     Full-text search needs no such limit: the index holds only what everybody may read.
     """
-    hidden = access.hidden(caller, pair)
+    hidden, definition = access.hidden(caller, pair), pair.definition
     if not hidden:
-        return pair.definition
-    rest = {name: facts for name, facts in pair.definition.properties.items() if name not in hidden}
+        return VisibleSchema(definition.properties, definition.headings, definition.concealed)
+    rest = {name: facts for name, facts in definition.properties.items() if name not in hidden}
     if not rest:
         raise InvalidInput(f"{pair.label} has no property you may query.", hint="Get objects by their uuid.")
-    sources = pair.definition.headings
-    hiding = pair.definition.headings_from(hidden)
+    sources, hiding = definition.headings, definition.headings_from(hidden)
     return VisibleSchema(rest, {name: source for name, source in sources.items() if name not in hiding}, hiding)
-
-
-def query_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
-    """A query from JSON members."""
-    return parse_query(visible_schema(access, caller, pair), raw)
-
-
-def parameters_of(access: AccessRules, caller: Caller, pair: Pair, pairs: Iterable[tuple[str, str]]) -> Query:
-    """A query from the parameters of a URL."""
-    return parse_parameters(visible_schema(access, caller, pair), pairs)
-
-
-def aggregate_of(access: AccessRules, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
-    """An aggregation from JSON members."""
-    return parse_aggregate(visible_schema(access, caller, pair), raw)
 
 
 def hidden_in(

@@ -8,7 +8,6 @@ import pytest
 from pentad.kernel.principal import ANONYMOUS
 from pentad.rooms.registers.interface.demo import fill_demo
 from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.presentation import query_of
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.search.minilm import MiniLM
@@ -83,7 +82,7 @@ async def test_its_history_has_changes_deletions_and_reverts_by_agents_with_reas
 
 async def test_a_reverted_object_is_as_it_was_and_its_chain_holds(registers: Registers):
     pair = await registers.catalogue.pair(ADMIN, "street-trees", "tree")
-    asked = query_of(registers.access, ADMIN, pair, {"filter": {"number": "T-00008"}})
+    asked = await registers.objects.query_of(ADMIN, pair, {"filter": {"number": "T-00008"}})
     (row,) = (await registers.objects.find(ADMIN, pair, asked)).rows
     tree = StoredObject(*row)
     assert (tree.version, tree.data["health"]) == (3, "good")

@@ -200,6 +200,9 @@ class Unique:
 class CompiledSchema:
     """One schema with its parents folded in; build it with `compile_schema`."""
 
+    relations: None = None
+    """A compiled schema does not know the schemas around it; see `query_fields.QuerySchema`."""
+
     def __init__(self, resolved: Resolved, rules: JsonSchema, properties: dict[str, Property]) -> None:
         body = resolved.body
         self.body: Mapping[str, Any] = body

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-from pentad.rooms.registers.definitions.json_values import text_or_none
+from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
@@ -25,7 +25,8 @@ class Reference:
     """A property whose values are objects of another schema. `path` has a `*` for every list on the way.
 
     `inversed_by` is the property of those objects that refers back. With `write_back` it is written from here. With
-    `transient` too, the value is only written there and not stored here.
+    `transient` too, the value is only written there and not stored here. A property that `embeds` may hold whole
+    objects instead of references; those are data of the object that holds them.
     """
 
     path: tuple[str, ...]
@@ -37,6 +38,7 @@ class Reference:
     default: Any = None
     write_back: bool = False
     transient: bool = False
+    embeds: bool = False
 
     @property
     def filled(self) -> bool:
@@ -72,6 +74,7 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         return None
     both: dict[str, Any] = {**owner, **node}
     on_delete = both.get("onDelete")
+    handling = as_mapping(both.get("objectConfiguration")).get("handling")
     return Reference(
         path=path,
         target=target,
@@ -82,4 +85,5 @@ def read_reference(node: Mapping[str, Any], path: tuple[str, ...], owner: Mappin
         default=owner.get("default"),
         write_back=both.get("writeBack") is True,
         transient=both.get("removeAfterWriteBack") is True,
+        embeds=node.get("type") == "object" or handling in ("nested", "nested-object", "cascade"),
     )

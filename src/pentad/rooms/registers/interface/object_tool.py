@@ -21,10 +21,8 @@ from pentad.rooms.registers.interface.response_budget import (
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
-    aggregate_of,
     present,
     present_outcomes,
-    query_of,
     refuse_metadata,
     visible_schema,
     without_metadata,
@@ -175,7 +173,7 @@ class ObjectActions:
             return await self._aggregate(pair)
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
-        query = query_of(self._registers.access, self._caller, pair, raw)
+        query = await self._registers.objects.query_of(self._caller, pair, raw)
         found = await self._registers.objects.find(self._caller, pair, query)
         rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
         if found.relevance:
@@ -210,7 +208,7 @@ class ObjectActions:
             "offset": offset,
         }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
-        query = aggregate_of(self._registers.access, self._caller, pair, raw)
+        query = await self._registers.objects.aggregate_of(self._caller, pair, raw)
         found = await self._registers.objects.aggregate(self._caller, pair, query)
 
         async def build(fitted: Fitted) -> Answer:

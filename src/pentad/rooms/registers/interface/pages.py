@@ -33,7 +33,7 @@ from pentad.kernel.pages import (
 from pentad.rooms.registers.definitions.properties import Property
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
 from pentad.rooms.registers.objects.change_log import Change
-from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.verbs import FIRST_CONTENT
@@ -123,7 +123,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
     pair = await registers.catalogue.pair(caller, visit.path["register"], visit.path["schema"])
     words, cursor = visit.asked(), visit.query.get("cursor") or None
     members: dict[str, Any] = {"limit": _PAGE_SIZE, "search": words or None, "cursor": cursor}
-    query = query_of(registers.access, caller, pair, {name: value for name, value in members.items() if value})
+    query = await registers.objects.query_of(caller, pair, {name: value for name, value in members.items() if value})
     found = await registers.objects.find(caller, pair, query)
     main = _list_properties(registers, caller, pair)
     rows = [_row(registers, caller, pair, StoredObject(*row), main) for row in found.rows]

@@ -3,15 +3,17 @@
 One read is one hop to the store. A single object is one lookup, unless some of its properties are filled in on reading.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Rows
+from pentad.rooms.registers import store as store_of_registers
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
 from pentad.rooms.registers.definitions.object_validation import json_text
 from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, StoredObject
 from pentad.rooms.registers.not_found import Missing
@@ -19,6 +21,7 @@ from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.history_access import HistoryAccess
 from pentad.rooms.registers.objects.lookup import find_object, visibility_of
 from pentad.rooms.registers.objects.vectors import collection_name
+from pentad.rooms.registers.presentation import visible_schema
 from pentad.rooms.registers.query import execute
 from pentad.rooms.registers.query.count_cache import CountCache
 from pentad.rooms.registers.query.metadata import SELF
@@ -28,19 +31,34 @@ from pentad.rooms.registers.query.models import (
     And,
     AsOf,
     Compare,
+    Facet,
     Filter,
+    GroupKey,
+    In,
+    Metric,
     Or,
     Path,
     Query,
     QueryResult,
     Scope,
+    Sort,
     filter_paths,
 )
+from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
+from pentad.rooms.registers.query.query_fields import LeadsElsewhere, QuerySchema
+from pentad.rooms.registers.query.relations import bind_relations, related_paths
 from pentad.rooms.registers.query.search_words import searchable_fields
 from pentad.rooms.registers.query.text_search import SearchSettings
+from pentad.rooms.registers.query.url_parameters import parse_parameters
 from pentad.search.documents import EmbeddedQuery
 from pentad.search.index import SearchIndex
 from pentad.search.searchable import SearchField
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+
+T = TypeVar("T")
+Q = TypeVar("Q", Query, AggregateQuery)
 
 _NO_VECTORS: Final = "No object here has a vector yet."
 
@@ -130,15 +148,36 @@ class ObjectReader:
 
         return await self._database.read(read)
 
+    async def query_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
+        """A query from its JSON members."""
+        return await self._parsed(caller, pair, lambda schema: parse_query(schema, raw))
+
+    async def parameters_of(self, caller: Caller, pair: Pair, parameters: Iterable[tuple[str, str]]) -> Query:
+        """A query from the parameters of a URL."""
+        given = list(parameters)
+        return await self._parsed(caller, pair, lambda schema: parse_parameters(schema, given))
+
+    async def aggregate_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
+        """An aggregation from its JSON members."""
+        return await self._parsed(caller, pair, lambda schema: parse_aggregate(schema, raw))
+
+    async def _parsed(self, caller: Caller, pair: Pair, parse: Callable[[QuerySchema], T]) -> T:
+        """What the caller asks for. Only a name that leads out of the schema takes a look into the store."""
+        try:
+            return parse(visible_schema(self._access, caller, pair))
+        except LeadsElsewhere:
+            definitions, access = self._catalogue.definitions, self._access
+            return await self._database.read(
+                lambda rows: parse(SchemaReader(rows, definitions, access, caller).with_relations(pair))
+            )
+
     async def find(self, caller: Caller, pair: Pair | None, query: Query) -> QueryResult:
         """Run a query over one pair, or over everything the caller may read."""
         if pair is None:
             return await self.find_in(caller, None, query)
 
         def read(rows: Rows) -> QueryResult:
-            resolved = (
-                query if query.as_of is None else replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
-            )
+            resolved = self._bound(rows, caller, query)
             scope = self.scope_of(caller, pair)
             found = execute.find(
                 rows,
@@ -169,9 +208,7 @@ class ObjectReader:
             return any(pair.definition.hybrid for pair, _ in self._readable_pairs(rows, caller, pairs, paths))
 
         def read(rows: Rows) -> QueryResult:
-            resolved = (
-                query if query.as_of is None else replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
-            )
+            resolved = self._bound(rows, caller, query)
             moment = None if resolved.as_of is None else resolved.as_of.at
             readable = self._readable_pairs(rows, caller, pairs, paths)
             settings = _search_settings(rows, [pair for pair, _ in readable], question)
@@ -195,13 +232,11 @@ class ObjectReader:
 
     async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> AggregateResult:
         """Figures over the objects of a pair."""
-        metrics = [metric.path for metric in query.metrics if metric.path is not None]
-        self._check_not_hidden(
-            caller, pair, [*metrics, *(key.path for key in query.group_by), *filter_paths(query.filter)]
-        )
+        values = [_own_path(one) for one in (*query.metrics, *query.group_by)]
+        self._check_not_hidden(caller, pair, [*(one for one in values if one), *filter_paths(query.filter)])
 
         def read(rows: Rows) -> AggregateResult:
-            resolved = replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+            resolved = self._bound(rows, caller, query)
             settings = _search_settings(rows, [pair], question)
             return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), resolved, settings)
 
@@ -211,10 +246,55 @@ class ObjectReader:
     def scope_of(self, caller: Caller, pair: Pair) -> Scope:
         """What a caller may query in a pair."""
         self._access.check(caller, pair, "read")
-        indexes = self._catalogue.definitions.facts(pair.definition).indexes
-        indexed = frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
         rule = self._access.row_filter(caller, pair, "read")
-        return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=indexed)
+        return Scope(pair.register.id, (pair.schema.id,), rule=rule, indexed=self._indexed(pair.definition))
+
+    def _indexed(self, definition: "CompiledSchema") -> frozenset[Path]:
+        indexes = self._catalogue.definitions.facts(definition).indexes
+        return frozenset(path for path, _ in indexes.plain) | {key.paths[0] for key in indexes.unique}
+
+    def _bound(self, rows: Rows, caller: Caller, query: Q) -> Q:
+        """The query with its moment as a time and, for every relation, what the caller may read at its far end."""
+        if query.as_of is not None:
+            query = replace(query, as_of=self._resolve_as_of(rows, caller, query.as_of))
+        far: dict[int, tuple[Scope, Pair | None]] = {}
+        for schema, path in related_paths(query):
+            if schema not in far:
+                far[schema] = self._far_scope(rows, caller, schema, query.as_of)
+            if (pair := far[schema][1]) is not None:
+                self._check_not_hidden(caller, pair, [path])
+        return bind_relations(query, lambda schema: far[schema][0])
+
+    def _far_scope(
+        self, rows: Rows, caller: Caller, schema_id: int, as_of: AsOf | None
+    ) -> tuple[Scope, Pair | None]:  # fmt: skip
+        """What the caller may read of a schema, in whichever register: the same rules as for a list of each pair.
+
+        The registers are named even if there is no rule, because they come first in every index.
+        """
+        found, pair = self._catalogue.definitions.by_id(rows, schema_id), None
+        registers: dict[Filter | None, list[int]] = {}
+        if found is not None:
+            schema, definition = found
+            for register in store_of_registers.all_registers(rows):
+                if not self._access.sees_both(caller, register, schema):
+                    continue
+                if as_of is None and not store_of_registers.has_objects(rows, register.id, schema_id):
+                    continue
+                pair = Pair(register, schema, definition)
+                registers.setdefault(self._access.row_filter(caller, pair, "read"), []).append(register.id)
+        if pair is None:
+            return Scope(None, (schema_id,), rule=Or(())), None
+        indexed = self._indexed(pair.definition)
+        if len(registers) == 1:
+            [(rule, ids)] = registers.items()
+            if len(ids) == 1:
+                return Scope(ids[0], (schema_id,), rule=rule, indexed=indexed), pair
+        parts = [
+            And((In((SELF, "register"), tuple(ids)), *([] if rule is None else [rule])))
+            for rule, ids in registers.items()
+        ]
+        return Scope(None, (schema_id,), rule=Or(tuple(parts)), indexed=indexed), pair
 
     def _readable_pairs(
         self, rows: Rows, caller: Caller, pairs: Sequence[Pair] | None, paths: Sequence[Path]
@@ -332,4 +412,13 @@ def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:
 
 
 def _paths(query: Query) -> list[Path]:
-    return [*filter_paths(query.filter), *(key.path for key in query.sort), *(facet.path for facet in query.facets)]
+    values = [*query.sort, *query.facets]
+    return [*filter_paths(query.filter), *(path for one in values if (path := _own_path(one)) is not None)]
+
+
+def _own_path(one: Sort | Facet | GroupKey | Metric) -> Path | None:
+    """The path of a value in the object itself: to the value, or to the reference that leads to it."""
+    if not one.hops:
+        return one.path
+    first = one.hops[0]
+    return None if first.back else first.lists[0] if first.lists else first.path

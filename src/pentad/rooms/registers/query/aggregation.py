@@ -1,15 +1,18 @@
 """Aggregates over groups of objects, in one statement."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from pentad.kernel.ports import Row, Rows
-from pentad.kernel.sql import TRUE, Sql, joined, nested, select
+from pentad.kernel.sql import TRUE, Sql, composed, joined, nested, select
 from pentad.rooms.registers.query.conditions import SQL_OPERATORS, parameter, value_sql
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
 from pentad.rooms.registers.query.from_clause import RowSource
-from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, GroupKey, Metric
+from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, GroupKey, Hops, Kind, Metric
+from pentad.rooms.registers.query.related_rows import first_key, related_pairs, with_values
+from pentad.rooms.registers.query.relations import to_many
 
 
 def run_aggregation(rows: Rows, sql: SqlDialect, query: AggregateQuery, found: RowSource) -> AggregateResult:
@@ -35,7 +38,11 @@ def _statement(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
 
 def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
     """A bucket reads its time several times over, so with buckets every value is first taken out once."""
-    values = [*(_raw(sql, key) for key in query.group_by), *(_input(sql, metric) for metric in query.metrics)]
+    asked = [(key.hops, _raw(sql, key)) for key in query.group_by]
+    asked += [(metric.hops, _input(sql, metric)) for metric in query.metrics]
+    if any(to_many(hops) for hops, _ in asked):
+        return _stacked_groups(sql, query, found, asked)
+    found, values = with_values(sql, found, asked)
     if any(key.bucket for key in query.group_by):
         columns = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
         seen = found.select(columns)
@@ -43,6 +50,58 @@ def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
         values = [f"v{number}" for number in range(len(values))]
     else:
         seen = None
+    groups = _grouped(sql, query, found, values)
+    if seen is None:
+        return groups
+    return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {groups.text}", (*seen.params, *groups.params))
+
+
+def _stacked_groups(sql: SqlDialect, query: AggregateQuery, found: RowSource, asked: Sequence[tuple[Hops, str]]) -> Sql:
+    """Groups and figures over several related objects, without multiplying the rows of any other figure.
+
+    `seen` has a row for each object. A group key with several values gives the object a row in each of its groups. A
+    figure over several related objects gets rows of its own below those of `seen`, in which every other figure is NULL.
+    """
+    depth = len(query.group_by)
+    several = [number for number, (hops, _) in enumerate(asked) if to_many(hops)]
+    single = [((), "NULL") if number in several else one for number, one in enumerate(asked)]
+    source, values = with_values(sql, found, single)
+    columns = [f"{value} AS v{number}" for number, value in enumerate(values) if number not in several]
+    columns += [f"{first_key(sql, asked[number][0])} AS h{number}" for number in several]
+    seen = source.select(", ".join(("objects.uuid AS n", *columns)))
+    kept = [f"v{number}" for number in range(depth) if number not in several]
+    kinds = [*(key.kind for key in query.group_by), *(metric.kind for metric in query.metrics)]
+    tables, values = Sql("seen"), [f"v{number}" for number in range(len(asked))]
+    branches: list[Sql] = []
+    for number in several:
+        hops, value = asked[number]
+        pairs = nested(related_pairs(sql, [] if number < depth else kept, f"h{number}", hops, value), "pairs")
+        if number < depth:
+            once = nested(select("DISTINCT n, v", pairs, Sql("v IS NOT NULL")), f"key{number}")
+            tables = composed(tables, " LEFT JOIN ", once, f" ON key{number}.n = seen.n")
+            values[number] = f"key{number}.v"
+        else:
+            cells = [_cell(sql, kinds[other], f"v{other}", other < depth) for other in range(len(asked))]
+            cells[number] = f"v AS v{number}"
+            branches.append(select(", ".join(cells), pairs))
+    rows = RowSource(tables, TRUE)
+    if branches:
+        base = [
+            f"{sql.missing(kinds[number])} AS v{number}" if number in several else f"seen.v{number}"
+            for number in range(len(asked))
+        ]
+        stacked = [select(", ".join(base), Sql("seen")), *branches]
+        text = " UNION ALL ".join(one.text for one in stacked)
+        rows = RowSource(nested(Sql(text, tuple(p for one in stacked for p in one.params)), "stacked"), TRUE)
+    groups = _grouped(sql, query, rows, values)
+    return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {groups.text}", (*seen.params, *groups.params))
+
+
+def _cell(sql: SqlDialect, kind: Kind, name: str, is_key: bool) -> str:
+    return name if is_key else f"{sql.missing(kind)} AS {name}"
+
+
+def _grouped(sql: SqlDialect, query: AggregateQuery, found: RowSource, values: Sequence[str]) -> Sql:
     depth = len(query.group_by)
     keys = [
         f"{_key(sql, key, value)} AS g{number}"
@@ -53,10 +112,7 @@ def _groups(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:
         for number, (metric, value) in enumerate(zip(query.metrics, values[depth:], strict=True))
     ]
     grouping = f" GROUP BY {', '.join(str(number + 1) for number in range(depth))}" if keys else ""
-    groups = found.select(", ".join((*keys, *figures)), None, grouping)
-    if seen is None:
-        return groups
-    return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {groups.text}", (*seen.params, *groups.params))
+    return found.select(", ".join((*keys, *figures)), None, grouping)
 
 
 def _names(query: AggregateQuery) -> dict[str, str]:

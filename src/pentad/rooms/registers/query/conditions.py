@@ -29,6 +29,7 @@ from pentad.rooms.registers.query.models import (
     Not,
     Or,
     Path,
+    Related,
     Scalar,
 )
 
@@ -105,7 +106,7 @@ def _bounded(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _leaf(sql: SqlDialect, criteria: Compare | In | Like | Exists | Contains | Empty | AnyElement) -> Sql:
+def _leaf(sql: SqlDialect, criteria: Compare | In | Like | Exists | Contains | Empty | AnyElement | Related) -> Sql:
     match criteria:
         case Compare():
             return _comparison(sql, criteria.path, criteria.op, criteria.value)
@@ -125,6 +126,10 @@ def _leaf(sql: SqlDialect, criteria: Compare | In | Like | Exists | Contains | E
         case AnyElement():
             found = select("1", Sql(sql.objects_in(criteria.path)), condition(sql, criteria.part))
             return Sql(f"EXISTS ({found.text})", found.params)
+        case Related():
+            from pentad.rooms.registers.query.related_rows import has_related  # it reads rows under conditions
+
+            return has_related(sql, criteria)
         case _:
             assert_never(criteria)
 

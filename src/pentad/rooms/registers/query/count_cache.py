@@ -14,7 +14,7 @@ from pentad.kernel.ports import Row, Rows
 from pentad.kernel.sql import Sql, joined, nested
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.from_clause import RowSource, replaced_rows, row_source
-from pentad.rooms.registers.query.models import And, AsOf, Filter, Not, Or, Query, Scope
+from pentad.rooms.registers.query.models import And, AnyElement, AsOf, Filter, Not, Or, Query, Related, Scope
 
 MOST_VALUES: Final = 1_000
 """Most values counted one by one; above that, the store counts every time."""
@@ -98,8 +98,10 @@ def _is_in_history(criteria: Filter | None) -> bool:
             return True
         case And() | Or():
             return all(map(_is_in_history, criteria.parts))
-        case Not():
+        case Not() | AnyElement():
             return _is_in_history(criteria.part)
+        case Related():
+            return False
         case _:
             return criteria.path[0] != "@self" or criteria.path[1:] in [(name,) for name in _UNCHANGING]
 

@@ -97,6 +97,10 @@ class SqlDialect(Protocol):
         """The average of numbers as a double."""
         ...
 
+    def missing(self, kind: Kind) -> str:
+        """NULL, where values of a kind stand in other rows."""
+        ...
+
 
 _SQLITE, _POSTGRES = SqliteDialect(), PostgresDialect()
 

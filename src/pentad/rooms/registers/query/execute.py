@@ -12,6 +12,7 @@ from pentad.rooms.registers.query.facets import facets
 from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, indexed_value, may_be_selective, row_source
 from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, Query, QueryResult, Scope
 from pentad.rooms.registers.query.pagination import Key, Phase, phases, position, read_cursor, sort_keys, write_cursor
+from pentad.rooms.registers.query.related_rows import with_values
 from pentad.rooms.registers.query.text_search import SearchRequest, SearchSettings, TextSearch
 
 _WIDTH = COLUMNS.count(",") + 1
@@ -73,6 +74,8 @@ def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowS
     if query.limit == 0:
         return QueryResult([], None, None)
     keys = sort_keys(sql, query.sort)
+    found, values = with_values(sql, found, [(one.hops, key.sql) for one, key in zip(query.sort, keys, strict=True)])
+    keys = [replace(key, sql=value) for key, value in zip(keys, values, strict=True)]
     if not keys and (owner := _only_organisation(rows, sql, scope, query, found)) is not None:
         here = Sql(sql.decisive("objects.organisation = ?"), (owner,))
         found = RowSource(found.tables, joined("AND", [found.where, here]))

@@ -27,9 +27,12 @@ from pentad.rooms.registers.query.models import (
     Path,
     Query,
     Ranges,
+    Related,
     Scope,
     Terms,
 )
+from pentad.rooms.registers.query.related_rows import first_key, related_pairs, with_values
+from pentad.rooms.registers.query.relations import to_many
 
 
 def facets(
@@ -102,7 +105,7 @@ def plain_number(value: Any) -> int | float:
 
 def _from_index(sql: SqlDialect, scope: Scope, query: Query, facet: Facet) -> bool:
     """PostgreSQL does not answer from an index on an expression alone."""
-    if sql.dialect != "sqlite" or facet.path not in scope.indexed or isinstance(facet, Histogram):
+    if sql.dialect != "sqlite" or facet.hops or facet.path not in scope.indexed or isinstance(facet, Histogram):
         return False
     if isinstance(facet, Terms) and facet.many:
         return False
@@ -116,6 +119,8 @@ def _only_organisation(criteria: Filter) -> bool:
             return all(map(_only_organisation, criteria.parts))
         case Not():
             return _only_organisation(criteria.part)
+        case Related():
+            return False
         case _:
             return criteria.path == (SELF, "organisation")
 
@@ -128,15 +133,31 @@ def _most_frequent(counts: Counts, criteria: int) -> list[Row]:
 
 
 def _one_pass(sql: SqlDialect, requested: Sequence[Facet], found: RowSource) -> Sql:
-    columns = ", ".join(f"{facet_value(sql, facet)} AS f{number}" for number, facet in enumerate(requested))
-    seen = found.select(f"objects.id AS id, {columns}")
+    several = [number for number, facet in enumerate(requested) if to_many(facet.hops)]
+    asked = [
+        ((), first_key(sql, facet.hops)) if number in several else (facet.hops, facet_value(sql, facet))
+        for number, facet in enumerate(requested)
+    ]
+    source, values = with_values(sql, found, asked)
+    columns = ", ".join(f"{value} AS f{number}" for number, value in enumerate(values))
+    seen = source.select(f"objects.id AS id, objects.uuid AS n, {columns}")
     pieces = [
-        _buckets(sql, facet, number, f"f{number}", RowSource(Sql("seen"), Sql(f"f{number} IS NOT NULL")))
+        _related_terms(sql, facet, number)
+        if number in several
+        else _buckets(sql, facet, number, f"f{number}", RowSource(Sql("seen"), Sql(f"f{number} IS NOT NULL")))
         for number, facet in enumerate(requested)
     ]
     text = " UNION ALL ".join(select("*", nested(piece, f"part{number}")).text for number, piece in enumerate(pieces))
     params = tuple(value for piece in pieces for value in piece.params)
     return Sql(f"WITH seen AS MATERIALIZED ({seen.text}) {text}", (*seen.params, *params))
+
+
+def _related_terms(sql: SqlDialect, facet: Facet, number: int) -> Sql:
+    """Values in several related objects; each value counts once for an object."""
+    assert isinstance(facet, Terms)  # noqa: S101  the parser refuses the others
+    pairs = nested(related_pairs(sql, (), f"f{number}", facet.hops, facet_value(sql, facet)), "pairs")
+    columns = f"{number} AS facet, {sql.portable('v')} AS key, count(DISTINCT n) AS found"
+    return select(columns, pairs, Sql("v IS NOT NULL"), f" GROUP BY v ORDER BY 3 DESC, v LIMIT {facet.size + 1}")
 
 
 def _buckets(sql: SqlDialect, facet: Facet, number: int, value: str, seen: RowSource) -> Sql:

@@ -12,6 +12,13 @@ objects, and objects by some of their members:
 
 Over lists, `ne`, `nin`, `exists: false` and null are true if no object of the list satisfies the opposite.
 
+Related objects are asked in the same way, by references from here or to here:
+
+    {"applicant.city": "Delft"}                        the object referred to has it
+    {"permits.status": "open"}                         some object that refers here has it
+    {"permits": {"status": "open", "fee": {"gt": 9}}}  one and the same object has both
+    {"permits": {"exists": false}}                     no object refers here
+
 Values come typed from JSON or as text from a URL; text is read as the property's kind. A value that can never match is
 refused with what the property holds.
 """
@@ -34,14 +41,23 @@ from pentad.rooms.registers.query.models import (
     Empty,
     Exists,
     Filter,
+    Hops,
     In,
     Like,
     Not,
     Or,
     Path,
+    Related,
     Scalar,
+    filter_paths,
 )
-from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field, resolve_member
+from pentad.rooms.registers.query.query_fields import (
+    QueryField,
+    QuerySchema,
+    resolve_field,
+    resolve_member,
+    resolve_related,
+)
 
 Operator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "like", "exists", "contains"]
 OPERATORS: Final[tuple[Operator, ...]] = (
@@ -228,28 +244,50 @@ _DEEPEST_PART: Final = 16
 
 def build_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
     """One comparison as a filter, wherever its place is."""
-    if not at.lists:
+    if not at.lists and not at.hops:
         if op == "contains" and isinstance(value, dict):
             return _partial_object(at, cast("dict[str, Any]", value))
         return simple_comparison(at, op, value, text=text)
+    if at.is_relation and op == "contains":
+        op = "eq"
     opposite = _OPPOSITES.get(op)
     if opposite is not None:
         return Not(build_comparison(at, opposite, value, text=text))
-    anything = _in_some(at.lists, Exists(at.path))
+    anything = _in_some(at, Exists(at.path))
     if op == "exists":
         return anything if read_bool(value, f"{at.name}.exists") else Not(anything)
-    if op == "eq" and value is None:
+    if op == "eq" and (value is None or (at.is_relation and value == [])):
         return Not(anything)
     if op == "in" and isinstance(value, list) and None in value:
         rest = [one for one in cast("list[Any]", value) if one is not None]
         return Or((Not(anything), build_comparison(at, "in", rest, text=text)))
-    return _in_some(at.lists, build_comparison(replace(at, lists=()), op, value, text=text))
+    return _in_some(at, build_comparison(replace(at, lists=(), hops=()), op, value, text=text))
 
 
-def _in_some(lists: tuple[Path, ...], criteria: Filter) -> Filter:
+def _in_some(at: QueryField, criteria: Filter) -> Filter:
+    """A filter on one object of a list, or on one related object."""
+    return related(at.hops, _in_lists(at.lists, criteria))
+
+
+def related(hops: Hops, criteria: Filter) -> Filter:
+    """A filter on one related object."""
+    for hop in reversed(hops):
+        found: Filter = Related(hop, criteria)
+        if hop.embeds and not _asks_metadata(criteria):
+            embedded = AnyElement(hop.path, criteria) if hop.many else _below_path(criteria, hop.path)
+            found = Or((found, embedded))
+        criteria = _in_lists(hop.lists, found)
+    return criteria
+
+
+def _in_lists(lists: tuple[Path, ...], criteria: Filter) -> Filter:
     for path in reversed(lists):
         criteria = AnyElement(path, criteria)
     return criteria
+
+
+def _asks_metadata(criteria: Filter) -> bool:
+    return any(path[0] == SELF for path in filter_paths(criteria))
 
 
 def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) -> Filter:
@@ -292,6 +330,8 @@ def _below_path(criteria: Filter, path: Path) -> Filter:
             return type(criteria)(tuple(_below_path(part, path) for part in criteria.parts))
         case Not():
             return Not(_below_path(criteria.part, path))
+        case Related():
+            return replace(criteria, hop=replace(criteria.hop, path=(*path, *criteria.hop.path)))
         case _:
             return replace(criteria, path=(*path, *criteria.path))
 
@@ -314,11 +354,14 @@ class _Reader:
     def __init__(self, schema: QuerySchema) -> None:
         self._known = schema
         self._parts = 0
+        self._before = ""
+        self._passed = 0
 
     def object(self, raw: Any, prefix: str, depth: int) -> Filter:
         if not isinstance(raw, dict):
+            where = self._before + prefix
             raise InvalidInput(
-                f"The filter{' of ' + prefix[:-1] if prefix else ''} must be an object.",
+                f"The filter{' of ' + where[:-1] if where else ''} must be an object.",
                 hint='Write {"property": value} or {"property": {"gte": 5}}.',
             )
         if depth > _DEEPEST:
@@ -334,20 +377,37 @@ class _Reader:
             return self._logic(name.removeprefix("$"), value, prefix, depth)
         if name == SELF and not prefix:
             return self.object(value, f"{SELF}.", depth + 1)
-        at = resolve_field(self._known, prefix + name)
+        at = self._field(prefix + name)
         if not isinstance(value, dict):
             return build_comparison(at, "in" if isinstance(value, list) else "eq", value)
         members = cast("dict[str, Any]", value)
         found: dict[str, Operator] = {key: op for key in members if (op := read_operator(key)) is not None}
+        if at.is_relation and isinstance(part := members.get("contains"), dict) and len(members) == 1:
+            return self._related(prefix + name, cast("dict[str, Any]", part), depth)
         if len(found) == len(members) and members:
             parts = [build_comparison(at, op, members[key]) for key, op in found.items()]
             return parts[0] if len(parts) == 1 else And(tuple(parts))
+        if members and not found and (at.is_relation or at.is_reference):
+            return self._related(prefix + name, members, depth)
         if found or not members or not (at.holds_object or at.kind is None) or at.many:
             stray = next((key for key in members if key not in found), None)
             if stray is None:
                 raise InvalidInput(f"{at.name}: an empty object says nothing.", hint=f"Use {', '.join(OPERATORS)}.")
             raise unknown_operator(at.name, stray)
         return self.object(members, f"{prefix}{name}.", depth + 1)
+
+    def _field(self, name: str) -> QueryField:
+        return resolve_field(self._known, name, before=self._before, passed=self._passed)
+
+    def _related(self, name: str, members: dict[str, Any], depth: int) -> Filter:
+        """All members hold for one and the same related object."""
+        hops, schema = resolve_related(self._known, name, before=self._before, passed=self._passed)
+        outer = (self._known, self._before, self._passed)
+        self._known, self._before, self._passed = schema, f"{self._before}{name}.", self._passed + len(hops)
+        try:
+            return related(hops, self.object(members, "", depth + 1))
+        finally:
+            self._known, self._before, self._passed = outer
 
     def _logic(self, word: str, value: Any, prefix: str, depth: int) -> Filter:
         if word == "not":

@@ -97,6 +97,44 @@ class AnyElement:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """One step from objects to related ones, by the reference at a path.
+
+    Forward, the near object refers to objects of `schema`; `lists` are the lists of objects around the reference. With
+    `back`, objects of `schema` refer to the near one, and `path` has a `*` for every list in them. `many` means that
+    the path holds a list of references; one that `embeds` may hold whole objects too.
+
+    `scope` limits the far objects to those the caller may read, and `as_of` takes them from the past. Both are filled
+    in when the query runs (`bind_relations`), so the rights are those of that moment.
+    """
+
+    schema: int
+    path: Path
+    many: bool = False
+    back: bool = False
+    lists: tuple[Path, ...] = ()
+    embeds: bool = False
+    scope: "Scope | None" = field(default=None, compare=False, repr=False)
+    as_of: "AsOf | None" = field(default=None, compare=False, repr=False)
+
+    @property
+    def to_many(self) -> bool:
+        """Whether an object may have several related ones."""
+        return self.many or self.back or bool(self.lists)
+
+
+Hops = tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A related object exists that the part is true of; the paths of the part begin in that object."""
+
+    hop: Hop
+    part: "Filter"
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """All of them; true when there are none."""
 
@@ -117,15 +155,17 @@ class Not:
     part: "Filter"
 
 
-Filter = Compare | In | Like | Exists | Contains | Empty | AnyElement | And | Or | Not
+Filter = Compare | In | Like | Exists | Contains | Empty | AnyElement | Related | And | Or | Not
 
 
 def filter_paths(node: Filter | None) -> list[Path]:
-    """Every path in a filter."""
+    """Every path in a filter; of what is related, only the reference."""
     if node is None:
         return []
     if isinstance(node, And | Or):
         return [path for part in node.parts for path in filter_paths(part)]
+    if isinstance(node, Related):
+        return [] if node.hop.back else [node.hop.path]
     return filter_paths(node.part) if isinstance(node, Not) else [node.path]
 
 
@@ -136,6 +176,7 @@ class Sort:
     path: Path
     kind: Kind
     descending: bool = False
+    hops: Hops = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +188,7 @@ class Terms:
     kind: Kind
     size: int = 10
     many: bool = False
+    hops: Hops = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +199,7 @@ class Ranges:
     path: Path
     kind: Kind
     bounds: tuple[str | int | float | Instant, ...]
+    hops: Hops = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +211,7 @@ class Histogram:
     bucket: Bucket
     size: int = 100
     kind: Kind = "text"
+    hops: Hops = ()
 
 
 Facet = Terms | Ranges | Histogram
@@ -254,12 +298,13 @@ class QueryResult:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure of each group. Without a path, `count` counts objects."""
+    """One figure of each group. Without a path, `count` counts objects. Related objects count once for each object."""
 
     name: str
     function: Function
     path: Path | None = None
     kind: Kind = "number"
+    hops: Hops = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +315,7 @@ class GroupKey:
     path: Path
     kind: Kind = "text"
     bucket: Bucket | None = None
+    hops: Hops = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def sort_keys(sql: SqlDialect, sort: Sequence[Sort]) -> list[Key]:
     keys: list[Key] = []
     for one in sort:
         column = column_of(one.path)
-        nullable = column is None or column.nullable
+        nullable = column is None or column.nullable or bool(one.hops)
         keys.append(Key(value_sql(sql, one.path, one.kind), one.descending, nullable))
     return keys
 

@@ -144,12 +144,17 @@ def _descends(name: str, way: Any) -> bool:
 
 
 def _sort(at: QueryField, descending: bool) -> Sort:
-    return Sort(at.path, ordered_kind(at, "sorted by"), descending)
+    return Sort(at.path, ordered_kind(at, "sorted by"), descending, at.hops)
 
 
-def ordered_kind(at: QueryField, purpose: str) -> Kind:
-    """The kind of a place that holds one kind of value."""
-    if not at.single or at.kind is None:
+def ordered_kind(at: QueryField, purpose: str, *, to_many: bool = False) -> Kind:
+    """The kind of a place that holds one kind of value; with `to_many` there may be several related objects."""
+    if at.to_many and not to_many:
+        raise InvalidInput(
+            f"{at.name} cannot be {purpose}: there may be several related objects.",
+            hint="Only single references have one value; use filter, facets or aggregate.",
+        )
+    if at.many or at.lists or at.kind is None:
         raise InvalidInput(
             f"{at.name} cannot be {purpose}: it is {at.described}.", hint="Choose a text, number, date or truth value."
         )
@@ -167,9 +172,22 @@ def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
     names = cast("list[str]", raw)
     check_length(names, _MOST_FIELDS, "fields")
     for name in names:
-        if name != "id" and not is_metadata(name) and resolve_field(schema, name).lists:
+        if name == "id" or is_metadata(name) or name in schema.properties or _is_embedded(schema, name):
+            continue
+        at = resolve_field(schema, name)
+        if at.lists:
             raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
+        if at.hops:
+            raise InvalidInput(
+                f"fields: {name} belongs to a related object.", hint="Show related objects whole, with extend."
+            )
     return tuple(dict.fromkeys(names))
+
+
+def _is_embedded(schema: QuerySchema, name: str) -> bool:
+    """Whether the name may lead into an object that stands in place of a reference."""
+    facts = schema.properties.get(name.partition(".")[0])
+    return facts is not None and facts.ref is not None and facts.ref.embeds
 
 
 def parse_facets(schema: QuerySchema, raw: Any) -> tuple[Facet, ...]:
@@ -198,13 +216,13 @@ def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
     size = read_integer(options.get("size"), f"facets.{name}.size", 10, _MOST_BUCKETS)
     if options.get("by") is not None:
         return Histogram(
-            name, at.path, bucket_of(at, options["by"]), size if "size" in options else 100, timed_kind(at)
+            name, at.path, bucket_of(at, options["by"]), size if "size" in options else 100, timed_kind(at), at.hops
         )
     if options.get("ranges") is not None:
-        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, options["ranges"]))
-    if at.kind is None or at.lists:
+        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, options["ranges"]), at.hops)
+    if at.kind is None or at.lists or (at.many and at.to_many):
         raise InvalidInput(f"{at.name} cannot be a facet: it is {at.described}.", hint="Choose a member of it.")
-    return Terms(name, at.path, at.kind, size, at.many)
+    return Terms(name, at.path, at.kind, size, at.many, at.hops)
 
 
 def bucket_of(at: QueryField, raw: Any) -> Bucket:
@@ -212,7 +230,8 @@ def bucket_of(at: QueryField, raw: Any) -> Bucket:
     if raw not in BUCKETS:
         raise InvalidInput(f"{at.name}: times are grouped by {', '.join(BUCKETS)}.")
     if not at.single or not (at.time or at.kind in ("text", "moment")):
-        raise InvalidInput(f"{at.name} has no times to group by: it is {at.described}.")
+        what = "there may be several related objects" if at.to_many else f"it is {at.described}"
+        raise InvalidInput(f"{at.name} has no times to group by: {what}.")
     return raw
 
 
@@ -253,6 +272,11 @@ def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQue
     names = [*(key.name for key in keys), *(metric.name for metric in metrics)]
     if len(set(names)) < len(names):
         raise InvalidInput("Two figures or groups have one name.", hint="Give each metric a name of its own.")
+    if any(_is_to_many(key) for key in keys) and any(_is_to_many(metric) for metric in metrics):
+        raise InvalidInput(
+            "A group and a figure both ask for several related objects, and need not mean the same ones.",
+            hint="Aggregate over the related schema itself, where each of those objects is counted once.",
+        )
     return AggregateQuery(
         metrics=metrics,
         filter=parse_filter(schema, raw.get("filter")),
@@ -264,6 +288,10 @@ def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQue
         offset=read_integer(raw.get("offset"), "offset", 0, FURTHEST),
         as_of=as_of,
     )
+
+
+def _is_to_many(one: GroupKey | Metric) -> bool:
+    return any(hop.to_many for hop in one.hops)
 
 
 def _metrics(schema: QuerySchema, raw: Any) -> tuple[Metric, ...]:
@@ -292,10 +320,10 @@ def _metric(schema: QuerySchema, name: str, how: Any) -> Metric:
     if not isinstance(path, str):
         raise InvalidInput(f"metrics.{name[:60]}.{function} takes the name of a property.")
     at = resolve_field(schema, path)
-    kind = ordered_kind(at, f"put into {function}")
+    kind = ordered_kind(at, f"put into {function}", to_many=True)
     if (kind != "number" and function in ("sum", "avg")) or (kind == "boolean" and function in ("min", "max")):
         raise InvalidInput(f"{function} needs numbers; {at.name} is {at.described}.", hint="Use count or distinct.")
-    return Metric(name, function, at.path, kind)
+    return Metric(name, function, at.path, kind, at.hops)
 
 
 def _keys(schema: QuerySchema, raw: Any) -> tuple[GroupKey, ...]:
@@ -313,8 +341,8 @@ def _key(schema: QuerySchema, raw: Any) -> GroupKey:
         raise InvalidInput("group_by takes names.", hint='Write ["status"] or [{"path": "due", "by": "month"}].')
     at = resolve_field(schema, options["path"])
     if options.get("by") is None:
-        return GroupKey(at.name, at.path, ordered_kind(at, "grouped by"))
-    return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, options["by"]))
+        return GroupKey(at.name, at.path, ordered_kind(at, "grouped by", to_many=True), hops=at.hops)
+    return GroupKey(at.name, at.path, timed_kind(at), bucket_of(at, options["by"]), at.hops)
 
 
 def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:

@@ -107,3 +107,6 @@ class PostgresDialect:
 
     def mean(self, value: str) -> str:
         return f"CAST(avg({value}) AS double precision)"
+
+    def missing(self, kind: Kind) -> str:
+        return """(CAST(NULL AS text) COLLATE "C")""" if kind in ("text", "moment") else "CAST(NULL AS numeric)"

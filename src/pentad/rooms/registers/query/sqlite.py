@@ -114,3 +114,6 @@ class SqliteDialect:
 
     def mean(self, value: str) -> str:
         return f"avg({value})"
+
+    def missing(self, kind: Kind) -> str:
+        return "NULL"

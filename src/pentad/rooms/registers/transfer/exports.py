@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.cells import write_cell
 from pentad.rooms.registers.transfer.formats import Format
@@ -50,10 +50,10 @@ class Exporter:
         if unknown := set(selection) - set(_QUERY_PARTS):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_QUERY_PARTS)}.")
         query = {**selection, "limit": LARGEST_LIMIT, "count": False}
-        fields = query_of(self._access, caller, pair, query).fields
+        fields = (await self._objects.query_of(caller, pair, query)).fields
         sheet = _Sheet(kind, pair, fields, self._access.hidden(caller, pair))
         while True:
-            found = await self._objects.find(caller, pair, query_of(self._access, caller, pair, query))
+            found = await self._objects.find(caller, pair, await self._objects.query_of(caller, pair, query))
             rows = [StoredObject(*row) for row in found.rows]
             yield await asyncio.to_thread(self._written, caller, pair, sheet, rows)
             if found.cursor is None:

@@ -26,7 +26,7 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.presentation import aggregate_of, parameters_of, present_raw, query_of
+from pentad.rooms.registers.presentation import present_raw
 from pentad.rooms.registers.query.models import Query, QueryResult
 from pentad.rooms.registers.query.parser import parse_search
 
@@ -88,7 +88,7 @@ def _explain(rows: list[Any], found: QueryResult) -> None:
 async def list_objects(request: RestRequest) -> Response:
     """List objects: filter, search, sort, choose fields, count values."""
     pair = await request.pair()
-    query = parameters_of(request.registers.access, request.caller, pair, request.http.query_params.multi_items())
+    query = await request.registers.objects.parameters_of(request.caller, pair, request.http.query_params.multi_items())
     shaping = await shaping_of(request, pair)
     found = await request.registers.objects.find(request.caller, pair, query)
     return json_response(await page_of(request, pair, query, found, shaping))
@@ -108,7 +108,7 @@ async def search_by_query(request: RestRequest) -> Response:
     given = body_as(SearchData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_"}, exclude_none=True)
-    query = query_of(request.registers.access, request.caller, pair, raw)
+    query = await request.registers.objects.query_of(request.caller, pair, raw)
     return json_response(
         await page_of(request, pair, query, await request.registers.objects.find(request.caller, pair, query))
     )
@@ -119,7 +119,7 @@ async def aggregate(request: RestRequest) -> Response:
     given = body_as(AggregateData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_", "aggregate"}, exclude_none=True)
-    query = aggregate_of(request.registers.access, request.caller, pair, {**raw, **given.aggregate})
+    query = await request.registers.objects.aggregate_of(request.caller, pair, {**raw, **given.aggregate})
     found = await request.registers.objects.aggregate(request.caller, pair, query)
     retrieval = {} if found.retrieval is None else {"retrieval": found.retrieval}
     return json_response({"results": found.groups, "more": found.more, **retrieval})
