@@ -118,7 +118,7 @@ async def test_the_views_that_a_change_would_break_are_known_before(registers: R
 
     def broken(caller: Caller) -> Any:
         return registers.platform.database.read(
-            lambda rows: registers.views.broken_by(rows, caller, trees.schema.id, trees.definition, rest)
+            lambda rows: list(registers.views.broken_by(rows, caller, trees.schema, trees.definition, rest))
         )
 
     [one] = await broken(WRITER)
@@ -233,7 +233,7 @@ async def test_a_column_the_viewer_may_not_read_is_left_out_and_named(registers:
     assert (await registers.views.run(ADMIN, view.id)).rows[0]["After"] == 156
     page = await registers.views.run(READER, view.id)
     assert page.columns == ["number"]
-    assert "77" not in str(page.wire()) and "78" not in str(page.wire())
+    assert page.rows == [{"id": page.rows[0]["id"], "number": "T-1"}]
     assert [(one["path"], one.get("property")) for one in page.problems] == [
         ("/query/columns/1", "height"), ("/query/columns/2", "height"), ("/query/columns/3", None),
     ]  # fmt: skip

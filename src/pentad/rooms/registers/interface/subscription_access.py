@@ -65,7 +65,11 @@ async def _view(registers: Registers, principal: Principal, at: Variables, notif
         owner = await registers.platform.database.read(
             lambda rows: registers.platform.owner_now(rows, view.saved_owner)
         )
-        if owner is not None and not _sees_as_much(registers.access, caller, Caller(owner), pair):
+        if owner is None:
+            return
+        other = Caller(owner)
+        here = _sees_as_much(registers.access, caller, other, pair)
+        if not here or not await registers.objects.sees_as_much(caller, other, view.uses):
             raise NotFound("The answer that changed is not the one you see.")
 
 

@@ -2,6 +2,9 @@
 
     "status"    "address.city"    "@self.created"    {"name": "City", "path": "address.city"}
     {"name": "Total", "expression": "price * amount"}
+    "applicant.city"    {"name": "Permits", "count": "permits"}
+    {"name": "Open fees", "sum": "permits.fee", "filter": {"status": "open"}}
+    {"name": "Last decision", "latest": "permits.decision", "by": "decided"}
 
 Columns are parsed against what one caller may read, so a hidden property is as unknown as one that does not exist. An
 expression may read properties and the columns before it.
@@ -9,21 +12,35 @@ expression may read properties and the columns before it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.evaluation import evaluate
 from pentad.rooms.registers.definitions.expressions import Expression, ExpressionError, parse_expression
+from pentad.rooms.registers.query.filters import parse_filter
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.models import Path
-from pentad.rooms.registers.query.query_fields import QuerySchema, is_metadata, resolve_field
+from pentad.rooms.registers.query.models import Filter, Path, Query
+from pentad.rooms.registers.query.parser import ordered_kind
+from pentad.rooms.registers.query.query_fields import (
+    LeadsElsewhere,
+    QueryField,
+    QuerySchema,
+    is_metadata,
+    resolve_field,
+    resolve_related,
+)
+from pentad.rooms.registers.query.related_values import RelatedValue, Rollup, RollupFunction, value_at
+from pentad.rooms.registers.query.relations import related_paths
 
 ID: Final = "id"
 """Every row has the uuid of its object under this name."""
 MOST_COLUMNS: Final = 100
+MOST_RELATED: Final = 20
+"""Columns through relations; each rollup is a statement."""
 _LONGEST_NAME: Final = 200
-_KINDS: Final = ("path", "expression")
+_ROLLUPS: Final[tuple[RollupFunction, ...]] = get_args(RollupFunction)
+_KINDS: Final = ("path", "expression", *_ROLLUPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +61,22 @@ class ExpressionColumn:
     numeric: bool = False
 
 
-Column = PropertyColumn | ExpressionColumn
+@dataclass(frozen=True, slots=True)
+class RelatedColumn:
+    """A value through references, or a rollup. `embedded` is where the value is if the object holds the other one."""
+
+    name: str
+    value: RelatedValue | Rollup
+    numeric: bool = False
+    embedded: Path | None = None
+
+    @property
+    def empty(self) -> int | None:
+        """The value for an object without related ones."""
+        return 0 if isinstance(self.value, Rollup) and self.value.function == "count" else None
+
+
+Column = PropertyColumn | ExpressionColumn | RelatedColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +99,13 @@ def parse_columns(schema: QuerySchema, raw: Any) -> tuple[list[Column], list[Col
     for index, entry in enumerate(entries):
         try:
             column = _column(schema, entry, columns)
+            if sum(isinstance(one, RelatedColumn) for one in (*columns, column)) > MOST_RELATED:
+                raise LimitExceeded(f"A view has at most {MOST_RELATED} columns through relations.")
             if any(column.name == other.name for other in columns):
                 raise InvalidInput(f"Two columns are called {column.name!r}.", hint="Give one of them another name.")
             columns.append(column)
+        except LeadsElsewhere:  # the schemas around this one have to be read first
+            raise
         except (InvalidInput, LimitExceeded) as error:
             errors.append(ColumnError(index, error))
     return columns, errors
@@ -84,16 +120,21 @@ def _column(schema: QuerySchema, entry: Any, before: Sequence[Column]) -> Column
         raise InvalidInput(
             "A column has exactly one source.", hint=f"Give one of {', '.join(_KINDS)}, and a name if you like."
         )
-    _check_members(given, ("name", kinds[0]))
-    source = given[kinds[0]]
+    kind = kinds[0]
+    more = ("filter", "by") if kind == "latest" else ("filter",) if kind in _ROLLUPS else ()
+    _check_members(given, ("name", *more, kind))
+    source = given[kind]
     if not isinstance(source, str) or not source:
-        raise InvalidInput(f"{kinds[0]} of a column must be a text.")
-    name = _name(given.get("name", source if kinds[0] == "path" else None))
+        raise InvalidInput(f"{kind} of a column must be a text.")
+    usual = {"path": source, "expression": None}.get(kind, f"{kind} {source}")
+    name = _name(given.get("name", usual))
     if name == ID and source != ID:
         raise InvalidInput(f"The column {ID!r} is the object's uuid.", hint="Give this column another name.")
-    if kinds[0] == "expression":
+    if kind == "expression":
         return ExpressionColumn(name, _expression(schema, source, before))
-    return _property(schema, name, source)
+    if kind == "path":
+        return _property(schema, name, source)
+    return _rollup(schema, name, cast("RollupFunction", kind), source, given)
 
 
 def _property(schema: QuerySchema, name: str, source: str) -> Column:
@@ -106,10 +147,62 @@ def _property(schema: QuerySchema, name: str, source: str) -> Column:
         )
     if is_metadata(source):
         return PropertyColumn(name, tuple(source.split(".")))
+    if source in schema.properties:
+        return PropertyColumn(name, (source,), schema.properties[source].kind == "number")
     at = resolve_field(schema, source)
+    if at.to_many:
+        raise InvalidInput(
+            f"{source} leads to several objects.", hint=f'Use a rollup: {{"count": "{source.partition(".")[0]}"}}.'
+        )
     if at.lists:
         raise InvalidInput(f"{source} is in a list of objects.", hint="Name the list: it is shown whole.")
-    return PropertyColumn(name, at.path, at.kind == "number" and at.single)
+    numeric = at.kind == "number" and at.single and not at.time
+    if not at.hops:
+        return PropertyColumn(name, at.path, numeric)
+    embedded = tuple(source.split(".")) if at.hops[0].embeds else None
+    return RelatedColumn(name, RelatedValue(at.hops, at.path), numeric, embedded)
+
+
+def _rollup(schema: QuerySchema, name: str, function: RollupFunction, source: str, given: Mapping[str, Any]) -> Column:
+    at = resolve_field(schema, source)
+    if function == "count" and (at.is_relation or at.is_reference):
+        hops, far = resolve_related(schema, source)
+        return RelatedColumn(name, Rollup(function, hops, criteria=_criteria(far, given)), numeric=True)
+    if not at.hops or at.is_relation or at.schema is None:
+        raise InvalidInput(
+            f"{function} needs a property of related objects; {source} is {at.described}.",
+            hint='Write {"sum": "permits.fee"}; {"count": "permits"} counts the objects.',
+        )
+    if at.lists:
+        raise InvalidInput(f"{source} is in a list of objects.", hint="Choose another property.")
+    criteria = _criteria(at.schema, given)
+    if function == "latest":
+        by = _latest_by(at.schema, given.get("by"))
+        rollup = Rollup(function, at.hops, at.path, criteria=criteria, **by)
+        return RelatedColumn(name, rollup, at.kind == "number" and not at.many)
+    kind = ordered_kind(at, f"put into {function}", to_many=True)
+    if (kind != "number" and function in ("sum", "avg")) or (kind == "boolean" and function in ("min", "max")):
+        raise InvalidInput(f"{function} needs numbers; {source} is {at.described}.", hint="Use count or latest.")
+    if at.time and function != "count":
+        raise InvalidInput(f"{function} cannot be asked of {source}.", hint="Use latest.")
+    return RelatedColumn(name, Rollup(function, at.hops, at.path, kind, criteria), kind == "number")
+
+
+def _criteria(far: QuerySchema, given: Mapping[str, Any]) -> Filter | None:
+    return parse_filter(far, given.get("filter"))
+
+
+def _latest_by(far: QuerySchema, raw: Any) -> dict[str, Any]:
+    """What decides which object is the latest; by default when it was created."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, str):
+        raise InvalidInput("by of a column must be a text.", hint="Name a property of the related objects.")
+    at: QueryField = resolve_field(far, raw)
+    kind = ordered_kind(at, "compared by latest")
+    if at.hops:
+        raise InvalidInput(f"by: {raw[:80]!r} belongs to yet another object.", hint="Name a property of the objects.")
+    return {"by": at.path, "by_kind": kind}
 
 
 def _expression(schema: QuerySchema, source: str, before: Sequence[Column]) -> Expression:
@@ -145,18 +238,39 @@ def _check_members(given: Mapping[str, Any], members: Sequence[str]) -> None:
 
 
 def row_values(
-    columns: Sequence[Column], data: Mapping[str, Any], metadata: Mapping[str, Any], now: float
+    columns: Sequence[Column],
+    data: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    related: Mapping[str, Any],
+    now: float,
 ) -> dict[str, Any]:
-    """One row: the uuid and the value of each column. `data` and `metadata` are what the caller may read."""
+    """One row: the uuid and the value of each column. All values given are what the caller may read.
+
+    `related` has the values of columns through relations by name.
+    """
     row: dict[str, Any] = {ID: metadata[ID]}
     for column in columns:
         if isinstance(column, ExpressionColumn):
             row[column.name] = _evaluated(column.expression, {**row, **data}, now)
+        elif isinstance(column, RelatedColumn):
+            value = related.get(column.name)
+            row[column.name] = value_at(data, column.embedded) if value is None and column.embedded else value
         elif column.path[0] == SELF:
-            row[column.name] = _value_at(metadata, column.path[1:])
+            row[column.name] = value_at(metadata, column.path[1:])
         else:
-            row[column.name] = _value_at(data, column.path)
+            row[column.name] = value_at(data, column.path)
     return row
+
+
+def schemas_used(columns: Sequence[Column]) -> set[int]:
+    """The schemas that columns read through relations."""
+    used: set[int] = set()
+    for column in columns:
+        if isinstance(column, RelatedColumn):
+            used |= {hop.schema for hop in column.value.hops}
+            if isinstance(column.value, Rollup):
+                used |= {schema for schema, _ in related_paths(Query(filter=column.value.criteria))}
+    return used
 
 
 def reads_metadata(columns: Sequence[Column]) -> bool:
@@ -168,15 +282,3 @@ def _evaluated(expression: Expression, data: Mapping[str, Any], now: float) -> A
         return evaluate(expression, data, now=now)
     except ExpressionError:
         return None
-
-
-def _value_at(node: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(node, Mapping) and isinstance(step, str):
-            node = cast("Mapping[str, Any]", node).get(step)
-        elif isinstance(node, list) and isinstance(step, int):
-            members = cast("list[Any]", node)
-            node = members[step] if step < len(members) else None
-        else:
-            return None
-    return node

@@ -15,8 +15,9 @@ from pentad.kernel.principal import Action, Principal
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.models import AggregateQuery, Query
 from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
-from pentad.rooms.registers.query.query_fields import QuerySchema
-from pentad.rooms.registers.views.columns import Column, parse_columns
+from pentad.rooms.registers.query.query_fields import LeadsElsewhere, QuerySchema
+from pentad.rooms.registers.query.relations import related_paths
+from pentad.rooms.registers.views.columns import Column, RelatedColumn, parse_columns, schemas_used
 
 T = TypeVar("T")
 
@@ -128,6 +129,13 @@ class ParsedView:
     def runnable(self) -> bool:
         return all(problem.column is not None for problem in self.problems)
 
+    @property
+    def uses(self) -> frozenset[int]:
+        """The other schemas that it reads through relations."""
+        query = self.query or self.aggregate
+        named = () if query is None else (schema for schema, _ in related_paths(query))
+        return frozenset(named) | schemas_used(self.columns or ())
+
 
 def parse_view(schema: QuerySchema, raw: Mapping[str, Any]) -> ParsedView:
     """What the query of a view means, with all its problems."""
@@ -140,8 +148,13 @@ def parse_view(schema: QuerySchema, raw: Mapping[str, Any]) -> ParsedView:
             parsed, errors = parse_columns(schema, raw["columns"])
             columns = tuple(parsed)
             problems = [ViewProblem("columns", one.error, one.index) for one in errors]
+        except LeadsElsewhere:  # the schemas around this one have to be read first
+            raise
         except (InvalidInput, LimitExceeded) as error:
             problems = [ViewProblem("columns", error)]
+    if raw.get("as_of") is not None and any(isinstance(column, RelatedColumn) for column in columns or ()):
+        error = InvalidInput("Columns through relations show the present only.", hint="Leave out as_of.")
+        problems.append(ViewProblem("as_of", error))
     rest = {name: value for name, value in raw.items() if name not in ("columns", "aggregate")}
     if raw.get("aggregate") is None:
         query, found = _parse_parts(lambda members: parse_query(schema, members), rest, "")
@@ -186,6 +199,8 @@ def _parse_parts(
     given = {name: value for name, value in members.items() if value is not None}
     try:
         return parse(given), ()
+    except LeadsElsewhere:
+        raise
     except (InvalidInput, LimitExceeded) as error:
         unfit = ViewProblem(whole, error)
     problems: list[ViewProblem] = []

@@ -10,7 +10,10 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from pentad.access.owners import OwnerNow
 from pentad.kernel.background import Background
@@ -131,32 +134,36 @@ class LiveViews:
         """Notify the followers if the result changed. If another process stored a digest first, compare again."""
         known = view.digest
         for _ in range(_MOST_ATTEMPTS):
-            digest = await self._digest(view)
-            if digest == known:
+            digest, uses = await self._digest(view)
+            if digest == known and uses == view.uses:
                 return
-            done, known = await self._database.write(lambda tx, old=known, new=digest: _replace(tx, view, old, new))
+            seen = replace(view, digest=digest, uses=uses)
+            done, known = await self._database.write(lambda tx, old=known, new=seen: _replace(tx, old, new))
             if done:
                 return
 
-    async def _digest(self, view: View) -> bytes:
-        """The digest of the current result; a view that fails has a digest of its error."""
+    async def _digest(self, view: View) -> tuple[bytes, frozenset[int]]:
+        """The digest of the current result, and the schemas it reads. A view that fails has a digest of its error."""
         owner = await self._database.read(lambda rows: self._owner_now(rows, view.saved_owner))
         if owner is None:
-            return digest_of({"error": "owner is gone"})
+            return digest_of({"error": "owner is gone"}), view.uses
         try:
-            return digest_of((await self._views.page(Caller(owner), view)).answer())
+            page = await self._views.page(Caller(owner), view)
         except PentadError as error:
-            return digest_of({"error": error.code})
+            return digest_of({"error": error.code}), view.uses
+        return digest_of(page.answer()), page.uses
 
 
-def _replace(transaction: Transaction, view: View, old: bytes, new: bytes) -> tuple[bool, bytes]:
-    """Replace the digest and notify. Returns whether nothing is left to do, and the digest in the store."""
-    stored = transaction.value("SELECT digest FROM views WHERE id = ?", view.id)
+def _replace(transaction: Transaction, old: bytes, seen: View) -> tuple[bool, bytes]:
+    """Store what was seen, and notify. Returns whether nothing is left to do, and the digest in the store."""
+    stored = transaction.value("SELECT digest FROM views WHERE id = ?", seen.id)
     if stored is None:
-        return True, new
+        return True, seen.digest
     if bytes(stored) != old:
         return False, bytes(stored)
-    transaction.run("UPDATE views SET digest = ? WHERE id = ?", new, view.id)
-    for uri in view.uris:
-        resource_updated(transaction, uri)
-    return True, new
+    uses = msgspec.json.encode(sorted(seen.uses)).decode()
+    transaction.run("UPDATE views SET digest = ?, uses = ? WHERE id = ?", seen.digest, uses, seen.id)
+    if seen.digest != old:
+        for uri in seen.uris:
+            resource_updated(transaction, uri)
+    return True, seen.digest

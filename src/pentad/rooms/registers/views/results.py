@@ -8,10 +8,10 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access.rules import is_admin
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
-from pentad.rooms.registers.presentation import present, visible_schema
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.filters import parse_filter
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, And, Filter
-from pentad.rooms.registers.views.columns import Column, reads_metadata, row_values
+from pentad.rooms.registers.views.columns import Column, RelatedColumn, reads_metadata, row_values
 from pentad.rooms.registers.views.definition import ParsedView, View, parse_view
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class ViewPage:
     cursor: str | None = None
     facets: Mapping[str, Any] = field(default_factory=dict[str, Any])
     problems: Sequence[Mapping[str, Any]] = ()
+    uses: frozenset[int] = frozenset()
+    """The other schemas that the view reads."""
     cursor_after: Callable[[int], str] | None = None
     """Makes the cursor after the first rows, for callers that use fewer of them."""
 
@@ -69,7 +71,7 @@ class ViewRunner:
     async def parsed(self, caller: Caller, view: View) -> tuple[Pair, ParsedView]:
         """What a view means to the caller."""
         pair = await self._catalogue.pair(caller, view.register, view.schema)
-        return pair, parse_view(visible_schema(self._access, caller, pair), view.query)
+        return pair, await self._objects.parsed(caller, pair, lambda schema: parse_view(schema, view.query))
 
     async def page(
         self,
@@ -90,12 +92,12 @@ class ViewRunner:
                 hint="Its owner can change it. Get the view to see what is wrong.",
                 details={"problems": problems},
             )
-        within = None if more is None else parse_filter(visible_schema(self._access, caller, pair), more)
+        within = await self._objects.parsed(caller, pair, lambda schema: parse_filter(schema, more))
         if parsed.aggregate is not None:
             found = await self._groups(caller, pair, view, parsed, within, limit, cursor)
         else:
             found = await self._objects_page(caller, pair, view, parsed, within, limit, cursor)
-        return replace(found, problems=problems)
+        return replace(found, problems=problems, uses=parsed.uses)
 
     async def _objects_page(
         self,
@@ -120,24 +122,29 @@ class ViewRunner:
             rows = [present(self._access, caller, pair, stored, fields=query.fields) for stored in objects]
             names, numeric = None, frozenset[str]()
         else:
-            rows = self._rows(caller, pair, parsed.columns, objects)
+            rows = await self._rows(caller, pair, parsed.columns, objects)
             names = [column.name for column in parsed.columns]
             numeric = frozenset(column.name for column in parsed.columns if column.numeric)
         return ViewPage(
             view, rows, names, numeric, found.total, found.cursor, found.facets, cursor_after=found.cursor_after
         )
 
-    def _rows(
+    async def _rows(
         self, caller: Caller, pair: Pair, columns: Sequence[Column], objects: Sequence[StoredObject]
     ) -> list[dict[str, Any]]:
         now, whole = self._clock.now(), reads_metadata(columns)
+        related = [column for column in columns if isinstance(column, RelatedColumn)]
+        values = await self._objects.related_values(caller, [column.value for column in related], objects)
         rows: list[dict[str, Any]] = []
         for stored in objects:
             data = self._access.readable(caller, pair, stored.data, stored.owner)
             metadata: Mapping[str, Any] = {"id": stored.uuid}
             if whole:
                 metadata = present(self._access, caller, pair, stored, fields=("@self",))["@self"]
-            rows.append(row_values(columns, data, metadata, now))
+            far = {
+                column.name: found.get(stored.uuid, column.empty) for column, found in zip(related, values, strict=True)
+            }
+            rows.append(row_values(columns, data, metadata, far, now))
         return rows
 
     async def _groups(

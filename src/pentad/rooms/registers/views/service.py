@@ -7,7 +7,7 @@ change it.
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,9 @@ from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.registers.access.rules import is_admin
-from pentad.rooms.registers.models import Audience, Caller, Pair
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
+from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
+from pentad.rooms.registers.models import Audience, Caller, Pair, Schema
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.views.definition import View, ViewProblem, parse_view
 from pentad.rooms.registers.views.results import ViewPage, ViewRunner, owns, problems_for
@@ -30,8 +32,8 @@ from pentad.rooms.registers.views.store import SELECT, chosen_slug, insert_view,
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.objects.service import Objects
-    from pentad.rooms.registers.query.query_fields import QuerySchema
     from pentad.rooms.registers.transfer.formats import Format
     from pentad.rooms.registers.transfer.service import Transfer
 
@@ -87,7 +89,8 @@ class Views:
             _checked_description(description), pair.register.id, pair.schema.id, dict(query), principal.scopes,
             principal.user, frozenset(), b"", now, now,
         )  # fmt: skip
-        made = replace(made, digest=digest_of(await self._checked_answer(caller, made)))
+        page = await self._checked_page(caller, made)
+        made = replace(made, digest=digest_of(page.answer()), uses=page.uses)
 
         def work(transaction: Transaction) -> View:
             count = transaction.value("SELECT count(*) FROM views WHERE principal = ?", made.principal)
@@ -123,7 +126,7 @@ class Views:
                 raise InvalidInput("query must be an object.", hint='Write {"filter": {...}, "columns": [...]}.')
             query = {**(known.query if merge else {}), **changes["query"]}
             changed = replace(changed, query={name: value for name, value in query.items() if value is not None})
-            await self._checked_answer(caller, changed)
+            changed = replace(changed, uses=(await self._checked_page(caller, changed)).uses)
         if caller.principal.id == known.principal:
             changed = replace(changed, scopes=caller.principal.scopes, user=caller.principal.user)
         changed = replace(changed, digest=b"")  # the watcher compares it with the owner's rights
@@ -257,26 +260,39 @@ class Views:
     # for the plan of a schema change
 
     def broken_by(
-        self, rows: Rows, caller: Caller, schema: int, before: "QuerySchema", after: "QuerySchema"
-    ) -> list[dict[str, Any]]:
-        """The views on a schema that the caller may see and that work under `before` but not under `after`.
+        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+    ) -> Iterator[dict[str, Any]]:
+        """The views that the caller may see and that a new definition of a schema would break, with their problems.
 
-        Each with the problems it would have. Works inside a unit of work.
+        Views on other schemas that read this one through relations are among them.
         """
-        found: list[dict[str, Any]] = []
         pair_of = self._catalogue.pairs_in(rows)
-        for row in rows.all(f"{SELECT} WHERE schema = ? ORDER BY created_at, id", schema):
+        for row in rows.all(f"{SELECT} WHERE schema = ? OR uses <> '[]' ORDER BY created_at, id", schema.id):
             view = view_of(row)
-            pair = pair_of(view.register, view.schema)
-            if not self._may_use(caller, view) or not self._access.sees_both(caller, pair.register, pair.schema):
+            if (view.schema != schema.id and schema.id not in view.uses) or not self._may_use(caller, view):
                 continue
-            known = {(one.part, one.column) for one in parse_view(before, view.query).problems}
-            broken = [one for one in parse_view(after, view.query).problems if (one.part, one.column) not in known]
-            if broken:
-                whole = owns(caller, view)
-                problems = [one.wire() if whole else one.masked(pair) for one in broken]
-                found.append({"id": view.id, "slug": view.slug, "title": view.title, "problems": problems})
-        return found
+            pair = pair_of(view.register, view.schema)
+            if not self._access.sees_both(caller, pair.register, pair.schema):
+                continue
+            before, after = (
+                self._problems_with(rows, caller, view, pair, schema.id, definition) for definition in (old, new)
+            )
+            known = {(one.part, one.column) for one in before}
+            if broken := [one for one in after if (one.part, one.column) not in known]:
+                problems = [one.wire() if owns(caller, view) else one.masked(pair) for one in broken]
+                because = f"{problems[0]['path'].removeprefix('/query/')}: {problems[0]['message']}"
+                yield {"kind": "view", "id": view.id, "title": view.title, "because": because, "problems": problems}
+
+    def _problems_with(
+        self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: int, definition: "CompiledSchema"
+    ) -> Sequence[ViewProblem]:
+        """The problems of a view if a schema had this definition."""
+        reader = SchemaReader(rows, _Assumed(self._catalogue.definitions, schema, definition), self._access, caller)
+        near = replace(pair, definition=definition) if pair.schema.id == schema else pair
+        try:
+            return parse_view(reader.with_relations(near), view.query).problems
+        except InvalidInput as error:  # no property is left that the caller may query
+            return (ViewProblem("", error),)
 
     # rights
 
@@ -328,14 +344,14 @@ class Views:
             raise Forbidden("Only the owner of a view can share it.", hint="Save a view of your own.")
         return replace(view, organisation=self._shared_with(caller, shared))
 
-    async def _checked_answer(self, caller: Caller, view: View) -> dict[str, Any]:
+    async def _checked_page(self, caller: Caller, view: View) -> ViewPage:
         """What a view finds before it is saved; its first mistake is raised."""
         if len(stored_query(view)) > _MOST_BYTES:
             raise LimitExceeded(f"A view has at most {_MOST_BYTES:,} bytes.")
         _, parsed = await self._runner.parsed(caller, view)
         if parsed.problems:
             raise parsed.problems[0].error
-        return (await self._runner.page(caller, view)).answer()
+        return await self._runner.page(caller, view)
 
     # announcements
 
@@ -353,6 +369,19 @@ class Views:
         """Signal that the list of views changed, to those who could see a state of this one."""
         for audience in {self._audience(transaction, state) for state in states}:
             list_changed(transaction, "resources", "registers", audience)
+
+
+class _Assumed(Definitions):
+    """Compiled schemas, of which one has another definition than the stored one."""
+
+    def __init__(self, known: Definitions, schema: int, definition: "CompiledSchema") -> None:
+        super().__init__()
+        self._known = known
+        self._schema = schema
+        self._definition = definition
+
+    def of(self, rows: Rows, schema: Schema) -> "CompiledSchema":
+        return self._definition if schema.id == self._schema else self._known.of(rows, schema)
 
 
 def digest_of(answer: Mapping[str, Any]) -> bytes:
