@@ -21,9 +21,12 @@ PERMIT: dict[str, Any] = {
     "decided": {"type": "string", "format": "date"},
     "at": {"type": "string", "format": "date-time"},
     "applicant": {"type": "string", "$ref": "person"},
-    "helpers": {"type": "array", "items": {"type": "string", "$ref": "person"}},
 }
-INSPECTION: dict[str, Any] = {"score": {"type": "integer"}, "permit": {"type": "string", "$ref": "permit"}}
+INSPECTION: dict[str, Any] = {
+    "score": {"type": "integer"},
+    "permit": {"type": "string", "$ref": "permit"},
+    "inspectors": {"type": "array", "items": {"type": "string", "$ref": "person"}},
+}
 SCHEMAS = {"person": PERSON, "permit": PERMIT, "inspection": INSPECTION}
 
 
@@ -58,7 +61,7 @@ async def open_office(registers: Registers) -> Office:
 
 
 async def fill(office: Office) -> dict[str, str]:
-    """Ada has three permits, Bob one, Eve none; two of Ada's are inspected."""
+    """Ada has three permits, Bob one, Eve none. Bob and Eve inspect two of Ada's."""
     made: dict[str, str] = {}
     for name, city, income in (("Ada", "Delft", 100), ("Bob", "Leiden", 50), ("Eve", "Delft", 70)):
         made[name] = await office.make("person", name=name, city=city, income=income, tags=[name.lower()])
@@ -70,9 +73,9 @@ async def fill(office: Office) -> dict[str, str]:
     ):
         fees = {} if fee is None else {"fee": fee}
         made[number] = await office.make(
-            "permit", number=number, status=status, decided=decided, at=f"{decided}T10:00:00+01:00", applicant=made[who],
-            urgent=fee is None, helpers=[made["Bob"], made["Eve"]], **fees,
+            "permit", number=number, status=status, decided=decided, at=f"{decided}T10:00:00+01:00",
+            applicant=made[who], urgent=fee is None, **fees,
         )  # fmt: skip
     for permit, score in (("P-1", 3), ("P-1", 5), ("P-2", 9)):
-        await office.make("inspection", permit=made[permit], score=score)
+        await office.make("inspection", permit=made[permit], score=score, inspectors=[made["Bob"], made["Eve"]])
     return made

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
+from pentad.rooms.registers.presentation import VisibleSchema
+from pentad.rooms.registers.query.query_fields import FarSchema
 from pentad.rooms.registers.views.columns import MOST_COLUMNS, parse_columns, row_values
 from tests.rooms.registers.definitions.making import compiled
 
-SCHEMA = compiled(
+KNOWN = compiled(
     {
         "number": {"type": "string"},
         "price": {"type": "number"},
@@ -18,6 +20,22 @@ SCHEMA = compiled(
         "lines": {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}}}},
     }
 )
+
+
+class NoRelations:
+    """A schema that no other refers to."""
+
+    def targets(self, reference: object) -> list[FarSchema]:
+        return []
+
+    def referring(self, name: str) -> None:
+        return None
+
+    def names(self) -> list[str]:
+        return []
+
+
+SCHEMA = VisibleSchema(KNOWN.properties, KNOWN.headings, KNOWN.concealed, NoRelations())
 DATA: dict[str, Any] = {"number": "A-1", "price": 5, "amount": 3, "place": {"city": "Delft"}, "tags": ["x", "y"]}
 METADATA: dict[str, Any] = {"id": "u-1", "created": "2026-01-01T00:00:00Z"}
 
@@ -25,7 +43,7 @@ METADATA: dict[str, Any] = {"id": "u-1", "created": "2026-01-01T00:00:00Z"}
 def row(*columns: Any, data: dict[str, Any] = DATA) -> dict[str, Any]:
     parsed, errors = parse_columns(SCHEMA, list(columns))
     assert errors == []
-    return row_values(parsed, data, METADATA, 0.0)
+    return row_values(parsed, data, METADATA, {}, 0.0)
 
 
 def refused(*columns: Any) -> str:

@@ -14,7 +14,8 @@ from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views import service as views_service
 from pentad.settings.model import Settings
-from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
+from tests.rooms.registers.opening import ADMIN, OTHER, TREE, WRITER, opened, with_trees
+from tests.rooms.registers.views.offices import fill, open_office
 from tests.search.hashing import HashingEmbedder
 from tests.stores import Stores
 
@@ -187,3 +188,37 @@ async def test_an_answer_that_changes_by_new_vectors_is_told(stores: Stores):
         await heard.until(query.uri)
         assert (await registers.views.run(ADMIN, query.id)).wire()["total"] == 1
         heard.stop()
+
+
+@pytest.mark.requirement("registers:live:changes-only")
+async def test_a_change_of_a_related_object_is_told_if_it_changes_the_answer(registers: Registers):
+    office = await open_office(registers)
+    made = await fill(office)
+    columns = ["name", {"name": "Fees", "sum": "permits.fee"}]
+    view = await registers.views.create(ADMIN, office.pairs["person"], "Fees", {"columns": columns})
+    names = await registers.views.create(ADMIN, office.pairs["person"], "Names", {"columns": ["name"]})
+    heard = Heard(registers)
+    await registers.objects.merge_patch(ADMIN, office.pairs["permit"], made["P-1"], {"status": "shut"})
+    await registers.objects.merge_patch(ADMIN, office.pairs["permit"], made["P-1"], {"fee": 11})
+    await heard.until(view.uri)
+    await registers.objects.merge_patch(ADMIN, office.pairs["person"], made["Ada"], {"name": "Ann"})
+    await heard.until(names.uri)
+    await heard.until(view.uri, 2)
+    assert (heard.uris.count(view.uri), heard.uris.count(names.uri)) == (2, 1)
+
+
+@pytest.mark.requirement("registers:views:checked")
+async def test_a_schema_change_that_breaks_a_view_is_told(registers: Registers, trees: Pair):
+    view = await registers.views.create(WRITER, trees, "Notes", {"columns": ["number", "note"]})
+    heard = Heard(registers)
+    rest = {name: one for name, one in TREE["properties"].items() if name != "note"}
+    await registers.catalogue.update_schema(ADMIN, "tree", {"properties": rest})
+    await heard.until(view.uri)
+
+
+async def test_a_changed_view_is_told(registers: Registers, trees: Pair):
+    view = await registers.views.create(WRITER, trees, "All", {"columns": ["number"]})
+    heard = Heard(registers)
+    await registers.views.update(WRITER, view.id, {"query": {"columns": ["height"]}})
+    await heard.until(view.uri)
+    await heard.until(view.uris[1])

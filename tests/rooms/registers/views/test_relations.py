@@ -1,5 +1,6 @@
 """Columns through references and rollups over relations, on both stores, with the viewer's rights."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -26,20 +27,25 @@ async def test_a_column_passes_through_references(office: Office) -> None:
     made = await fill(office)
     await office.make("permit", number="P-5")
     columns = [
-        "number", "applicant.city", {"name": "Tags", "path": "applicant.tags"}, {"name": "Income", "path": "applicant.income"},
-        "applicant", {"name": "Second", "path": "helpers.1.name"}, {"name": "Known", "path": "applicant.@self.version"},
+        "number", "applicant.city", {"name": "Tags", "path": "applicant.tags"},
+        {"name": "Income", "path": "applicant.income"}, "applicant",
+        {"name": "Known", "path": "applicant.@self.version"},
     ]  # fmt: skip
     rows = await office.rows("permit", columns, sort=["-number"])
     assert rows[0] == {
-        "number": "P-5", "applicant.city": None, "Tags": None, "Income": None, "applicant": None, "Second": None,
+        "number": "P-5", "applicant.city": None, "Tags": None, "Income": None, "applicant": None,
         "Known": None,
     }  # fmt: skip
     assert rows[1] == {
         "number": "P-4", "applicant.city": "Leiden", "Tags": ["bob"], "Income": 50, "applicant": made["Bob"],
-        "Second": "Eve", "Known": 1,
+        "Known": 1,
     }  # fmt: skip
-    deep = await office.rows("inspection", ["score", "permit.applicant.name", "permit.urgent"], sort=["score"])
-    assert deep[0] == {"score": 3, "permit.applicant.name": "Ada", "permit.urgent": False}
+    columns = ["score", "permit.applicant.name", "permit.urgent", "inspectors.1.name", "inspectors.2.name"]
+    deep = await office.rows("inspection", columns, sort=["score"])
+    assert deep[0] == {
+        "score": 3, "permit.applicant.name": "Ada", "permit.urgent": False, "inspectors.1.name": "Eve",
+        "inspectors.2.name": None,
+    }  # fmt: skip
 
 
 @pytest.mark.requirement("registers:views:relations")
@@ -75,18 +81,14 @@ async def test_rollups_are_figures_over_related_objects(office: Office) -> None:
 @pytest.mark.requirement("registers:views:relations")
 async def test_rollups_go_forward_through_lists_and_count_each_object_once(office: Office) -> None:
     made = await fill(office)
-    await office.make("permit", number="P-6", helpers=[made["Eve"], made["Eve"]])
-    columns: list[Any] = [
-        "number",
-        {"name": "Helpers", "count": "helpers"},
-        {"name": "Incomes", "sum": "helpers.income"},
-    ]
-    rows = {row["number"]: row for row in await office.rows("permit", columns)}
-    assert (rows["P-1"]["Helpers"], rows["P-1"]["Incomes"]) == (2, 120)
-    assert (rows["P-6"]["Helpers"], rows["P-6"]["Incomes"]) == (1, 70)
-    assert await office.rows("permit", [{"name": "n", "count": "applicant"}], filter={"number": "P-6"}) == [{"n": 0}]
-    by_helper = await office.rows("person", ["name", {"name": "n", "count": "permit_helpers"}], sort=["name"])
-    assert [row["n"] for row in by_helper] == [0, 4, 5]
+    await office.make("inspection", score=1, inspectors=[made["Eve"], made["Eve"]])
+    columns: list[Any] = ["score", {"name": "n", "count": "inspectors"}, {"name": "Sum", "sum": "inspectors.income"}]
+    first, second, *_ = await office.rows("inspection", columns, sort=["score"])
+    assert (first["n"], first["Sum"], second["n"], second["Sum"]) == (1, 70, 2, 120)
+    assert await office.rows("inspection", [{"count": "permit"}], filter={"score": 1}) == [{"count permit": 0}]
+    assert await office.rows("inspection", [{"count": "permit"}], filter={"score": 3}) == [{"count permit": 1}]
+    by_person = await office.rows("person", ["name", {"name": "n", "count": "inspections"}], sort=["name"])
+    assert [row["n"] for row in by_person] == [0, 3, 4]
 
 
 @pytest.mark.requirement("registers:views:checked")
@@ -103,7 +105,7 @@ async def test_rollups_go_forward_through_lists_and_count_each_object_once(offic
         ({"count": "permits", "filter": {"statsu": "open"}}, "status"),
         ({"count": "permits", "by": "fee"}, "no member"),
         ({"latest": "permits.fee", "by": "nope"}, "nope"),
-        ({"latest": "permits.fee", "by": "helpers"}, "compared by latest"),
+        ({"latest": "inspections.score", "by": "inspectors"}, "compared by latest"),
         ({"latest": "permits.fee", "by": 5}, "must be a text"),
         ({"median": "permits.fee"}, "exactly one source"),
         ({"count": "permits.inspections.permit.applicant.permits"}, "more than 3"),
@@ -134,12 +136,16 @@ async def test_the_number_of_statements_does_not_grow_with_the_rows(
     ]
     view = await office.registers.views.create(ADMIN, office.pairs["person"], "V", {"columns": columns, "limit": 500})
     database = office.registers.platform.database
+    task = asyncio.current_task()
     counts: list[int] = []
     plain = type(database).read
 
     async def read(self: Any, work: Any) -> Any:
+        """Counts only what this test reads, not what the watcher of views does meanwhile."""
+        mine = asyncio.current_task() is task
+
         def counted(rows: Rows) -> Any:
-            return work(Counting(rows, counts))
+            return work(Counting(rows, counts) if mine else rows)
 
         return await plain(self, counted)
 
@@ -189,7 +195,8 @@ async def test_rollups_count_only_what_the_viewer_may_read(office: Office) -> No
     rule = {"read": ["admin", {"group": "authenticated", "match": {"status": "open"}}]}
     await office.change("permit", authorization=rule)
     columns: list[Any] = [
-        "name", {"name": "n", "count": "permits"}, {"name": "Closed", "count": "permits", "filter": {"status": "closed"}},
+        "name", {"name": "n", "count": "permits"},
+        {"name": "Closed", "count": "permits", "filter": {"status": "closed"}},
         {"name": "Fees", "sum": "permits.fee"}, {"name": "Max", "max": "permits.fee"},
         {"name": "Latest", "latest": "permits.number", "by": "decided"},
         {"name": "Best", "max": "permits.inspections.score"},
@@ -226,7 +233,8 @@ async def test_a_hidden_property_on_the_far_side_is_in_no_column(office: Office)
         {"latest": "permits.status", "by": "fee"}, {"count": "permits", "filter": {"fee": {"gt": 20}}},
         {"count": "permits", "filter": {"applicant.income": {"gt": 20}}}, {"sum": "permits.applicant.income"},
     ]  # fmt: skip
-    view = await shared(office, "person", ["name", *attempts])
+    named = [{**column, "name": str(number)} for number, column in enumerate(attempts)]
+    view = await shared(office, "person", ["name", *named])
     page = await office.registers.views.run(WRITER, view)
     assert page.columns == ["name"]
     assert [one["path"] for one in page.problems] == [
