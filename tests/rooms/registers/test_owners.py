@@ -1,4 +1,4 @@
-"""Webhooks and saved queries act with what their owner may do now, and end when the owner is gone."""
+"""Webhooks and views act with what their owner may do now, and end when the owner is gone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -145,7 +145,7 @@ async def test_a_demoted_owner_may_delete_a_webhook_and_do_nothing_else_with_it(
 
 
 async def times_told(site: Site, place: str, made: Object, watched: Object, changes: list[Object]) -> int:
-    """How often followers of a saved query are told while an object changes.
+    """How often followers of a view are told while an object changes.
 
     A look at all queries of a pair is over when the next one has reached the marker, so the last change may be missed.
     """

@@ -71,7 +71,7 @@ async def fill(office: Office) -> dict[str, str]:
         ("P-3", "Ada", None, "open", "2026-02-01"),
         ("P-4", "Bob", 7, "open", "2026-01-01"),
     ):
-        fees = {} if fee is None else {"fee": fee}
+        fees: dict[str, Any] = {} if fee is None else {"fee": fee}
         made[number] = await office.make(
             "permit", number=number, status=status, decided=decided, at=f"{decided}T10:00:00+01:00",
             applicant=made[who], urgent=fee is None, **fees,

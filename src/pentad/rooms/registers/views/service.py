@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -122,9 +122,10 @@ class Views:
         if "shared" in changes:
             changed = self._reshared(caller, changed, changes["shared"])
         if "query" in changes:
-            if not isinstance(changes["query"], Mapping):
+            if not isinstance(changes["query"], dict):
                 raise InvalidInput("query must be an object.", hint='Write {"filter": {...}, "columns": [...]}.')
-            query = {**(known.query if merge else {}), **changes["query"]}
+            given = cast("dict[str, Any]", changes["query"])
+            query = {**known.query, **given} if merge else given
             changed = replace(changed, query={name: value for name, value in query.items() if value is not None})
             changed = replace(changed, uses=(await self._checked_page(caller, changed)).uses)
         if caller.principal.id == known.principal:
