@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Q = TypeVar("Q", Query, AggregateQuery)
-V = TypeVar("V", RelatedValue, Rollup)
 
 _NO_VECTORS: Final = "No object here has a vector yet."
 
@@ -274,7 +273,7 @@ class ObjectReader:
 
         return await self._database.read(read)
 
-    def _bound_value(self, rows: Rows, caller: Caller, one: V) -> V:
+    def _bound_value(self, rows: Rows, caller: Caller, one: RelatedValue | Rollup) -> RelatedValue | Rollup:
         """A value through relations with the rights of every hop filled in."""
         named = [one.path, one.by] if isinstance(one, Rollup) else [one.path]
         criteria = one.criteria if isinstance(one, Rollup) else None
@@ -283,8 +282,10 @@ class ObjectReader:
             None if criteria is None else Related(one.hops[-1], criteria),
         )
         bound = self._bound(rows, caller, query)
-        found = replace(one, hops=bound.metrics[0].hops)
-        return replace(found, criteria=bound.filter.part) if isinstance(bound.filter, Related) else found
+        hops = bound.metrics[0].hops
+        if isinstance(one, RelatedValue):
+            return replace(one, hops=hops)
+        return replace(one, hops=hops, criteria=bound.filter.part if isinstance(bound.filter, Related) else None)
 
     async def sees_as_much(self, caller: Caller, other: Caller, schemas: Collection[int]) -> bool:
         """Whether the caller sees everything of some schemas that another caller sees, in all registers."""
