@@ -75,10 +75,8 @@ def first_key(sql: SqlDialect, hops: Hops) -> str:
     return sql.array(first.path) if first.many else value_sql(sql, first.path, "text")
 
 
-def related_pairs(
-    sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, value: str, criteria: Filter | None = None
-) -> Sql:
-    """For each row of the table `seen`, a row for each related object at the end of the hops that fits the criteria.
+def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, value: str) -> Sql:
+    """For each row of the table `seen`, a row for each related object at the end of the hops.
 
     `seen` has the uuid of its object as `n` and its first key as `first`. The rows have `n`, the columns in `kept`, the
     related object's uuid as `f` and the value as `v`. An object that is related in several ways counts once.
@@ -87,8 +85,7 @@ def related_pairs(
     start = _keys(sql, RowSource(Sql("seen"), Sql("TRUE")), here, "seen.n", f"seen.{first}", hops[0])
     tables = nested(start, "hop0")
     for number, hop in enumerate(hops):
-        further = hops[number + 1 : number + 2]
-        far = _far(sql, hop, None if further else criteria)
+        far, further = _far(sql, hop), hops[number + 1 : number + 2]
         if further:
             rows = _keys(sql, far.source, f"{far.key} AS u", _UUID, _reference(sql, further[0]), further[0])
         else:

@@ -1,6 +1,9 @@
 """Values through relations for the objects of one page: single values in one statement, each rollup in one.
 
 Hops have to be bound (`bind_relations`), so only objects the caller may read count.
+
+A rollup starts from the objects of the page and looks related ones up in `object_references`, hop by hop. Each hop is a
+materialized table: left to themselves, both stores would rather join every object of a schema.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +14,19 @@ import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.ports import Rows
-from pentad.kernel.sql import Sql, among, nested, select
+from pentad.kernel.schema import pointer
+from pentad.kernel.sql import FALSE, Sql, among, composed, joined, nested, select
 from pentad.rooms.registers.query.aggregation import figure_sql, plain_figure
-from pentad.rooms.registers.query.conditions import value_sql
+from pentad.rooms.registers.query.conditions import condition, value_sql
 from pentad.rooms.registers.query.dialects import SqlDialect
-from pentad.rooms.registers.query.from_clause import RowSource
+from pentad.rooms.registers.query.from_clause import RowSource, row_source
 from pentad.rooms.registers.query.metadata import column_of
-from pentad.rooms.registers.query.models import Filter, Hops, Kind, Metric, Path
-from pentad.rooms.registers.query.related_rows import first_key, related_pairs, with_values
+from pentad.rooms.registers.query.models import Filter, Hop, Hops, Kind, Metric, Path
+from pentad.rooms.registers.query.related_rows import with_values
 
 RollupFunction = Literal["count", "sum", "avg", "min", "max", "latest"]
+EACH: Final = "*"
+"""The step of a path that stands for every member of a list."""
 _DATA: Final = "objects.data"
 _CREATED: Final[Path] = ("@self", "created")
 
@@ -64,26 +70,57 @@ def read_related(
 
 def roll_up(rows: Rows, sql: SqlDialect, rollup: Rollup, ids: Sequence[int]) -> dict[str, Any]:
     """The figure of each object that has one, by uuid."""
-    seen = _page(sql, ids).select(f"objects.uuid AS n, {first_key(sql, rollup.hops)} AS h")
+    path = rollup.path or _CREATED
     if rollup.function == "latest":
-        value, metric = value_sql(sql, rollup.by, rollup.by_kind), None
+        metric, value = None, value_sql(sql, rollup.by, rollup.by_kind)
+        found = _latest(path, f"l{len(rollup.hops)}")
     else:
         metric = Metric("v", rollup.function, rollup.path, rollup.kind)
         value = "1" if rollup.path is None else value_sql(sql, rollup.path, rollup.kind)
-    pairs = nested(related_pairs(sql, (), "h", rollup.hops, value, rollup.criteria), "pairs")
-    path = rollup.path or _CREATED
-    if metric is None:
-        found = _latest(path, pairs)
-    else:
-        found = select(f"n, {figure_sql(sql, metric, 'v')}", pairs, None, " GROUP BY n")
-    read = rows.all(f"WITH seen AS MATERIALIZED ({seen.text}) {found.text}", *seen.params, *found.params)
+        found = select(f"n, {figure_sql(sql, metric, 'v')}", Sql(f"l{len(rollup.hops)}"), None, " GROUP BY n")
+    tables = _tables(sql, rollup, value, ids)
+    text = ", ".join(f"l{number} AS MATERIALIZED ({one.text})" for number, one in enumerate(tables))
+    read = rows.all(f"WITH {text} {found.text}", *(bound for one in tables for bound in one.params), *found.params)
     return {row[0]: _plain_value(path, row[1]) if metric is None else plain_figure(metric, row[1]) for row in read}
 
 
-def _latest(path: Path, pairs: Sql) -> Sql:
-    order = "ROW_NUMBER() OVER (PARTITION BY n ORDER BY v DESC NULLS LAST, f DESC) AS place"
-    ranked = nested(select(f"n, f, {order}", pairs), "ranked")
-    tables = Sql(f"{ranked.text} JOIN objects ON objects.uuid = ranked.f", ranked.params)
+def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> list[Sql]:
+    """A table for the page and one for each hop: the object of the page as `n`, the related one as `u`, each pair once.
+
+    The last one also has the value of the related object as `v`.
+    """
+    tables = [_page(sql, ids).select("objects.uuid AS n, objects.uuid AS u")]
+    for number, hop in enumerate(rollup.hops):
+        last = number == len(rollup.hops) - 1
+        conditions = [_link(hop, f"l{number}"), _readable(sql, hop)]
+        if last and rollup.criteria is not None:
+            conditions.append(condition(sql, rollup.criteria))
+        columns = f"DISTINCT l{number}.n, objects.uuid AS u{f', {value} AS v' if last else ''}"
+        near = Sql(f"l{number} CROSS JOIN object_references AS held CROSS JOIN objects")
+        tables.append(select(columns, near, joined("AND", conditions)))
+    return tables
+
+
+def _link(hop: Hop, near: str) -> Sql:
+    """From the near objects along their references, or along those that point at them."""
+    if hop.back:
+        here = f"held.target = {near}.u AND held.schema = {int(hop.schema)} AND objects.uuid = held.source"
+        return Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, hop.path))),))
+    around = (step for path in hop.lists for step in (*path, EACH))
+    steps = (*around, *hop.path, *((EACH,) if hop.many else ()))
+    here = f"held.source = {near}.u AND objects.uuid = held.target"
+    return Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, steps))),))
+
+
+def _readable(sql: SqlDialect, hop: Hop) -> Sql:
+    """The far objects of a hop that the caller may read; without a scope there is no right to read anything."""
+    return FALSE if hop.scope is None else row_source(sql, hop.scope, None).where
+
+
+def _latest(path: Path, pairs: str) -> Sql:
+    order = "ROW_NUMBER() OVER (PARTITION BY n ORDER BY v DESC NULLS LAST, u DESC) AS place"
+    ranked = nested(select(f"n, u, {order}", Sql(pairs)), "ranked")
+    tables = composed(ranked, " JOIN objects ON objects.uuid = ranked.u")
     return select(f"ranked.n, {_raw_value(path)}", tables, Sql("ranked.place = 1"))
 
 

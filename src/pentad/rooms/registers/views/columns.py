@@ -173,8 +173,8 @@ def _rollup(schema: QuerySchema, name: str, function: RollupFunction, source: st
             f"{function} needs a property of related objects; {source} is {at.described}.",
             hint='Write {"sum": "permits.fee"}; {"count": "permits"} counts the objects.',
         )
-    if at.lists:
-        raise InvalidInput(f"{source} is in a list of objects.", hint="Choose another property.")
+    if at.lists or any(isinstance(step, int) for hop in at.hops for step in hop.path):
+        raise InvalidInput(f"{source} is in a list.", hint="Name the list without a number, or another property.")
     criteria = _criteria(at.schema, given)
     if function == "latest":
         by = _latest_by(at.schema, given.get("by"))
