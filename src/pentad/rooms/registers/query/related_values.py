@@ -2,8 +2,8 @@
 
 Hops have to be bound (`bind_relations`), so only objects the caller may read count.
 
-A rollup starts from the objects of the page and looks related ones up in `object_references`, hop by hop. Each hop is a
-materialized table: left to themselves, both stores would rather join every object of a schema.
+A rollup starts from the objects of the page and looks related ones up in `object_references`, hop by hop. The order is
+forced: left to themselves, both stores would rather join every object of a schema.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,24 +92,33 @@ def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> 
     tables = [_page(sql, ids).select("objects.uuid AS n, objects.uuid AS u")]
     for number, hop in enumerate(rollup.hops):
         last = number == len(rollup.hops) - 1
-        conditions = [_link(hop, f"l{number}"), _readable(sql, hop)]
+        conditions = [_readable(sql, hop)]
         if last and rollup.criteria is not None:
             conditions.append(condition(sql, rollup.criteria))
         columns = f"DISTINCT l{number}.n, objects.uuid AS u{f', {value} AS v' if last else ''}"
-        near = Sql(f"l{number} CROSS JOIN object_references AS held CROSS JOIN objects")
-        tables.append(select(columns, near, joined("AND", conditions)))
+        tables.append(select(columns, _linked(sql, hop, f"l{number}"), joined("AND", conditions)))
     return tables
 
 
-def _link(hop: Hop, near: str) -> Sql:
-    """From the near objects along their references, or along those that point at them."""
+def _linked(sql: SqlDialect, hop: Hop, near: str) -> Sql:
+    """The near objects with those they refer to or, `back`, with those that refer to them, as `objects`."""
     if hop.back:
-        here = f"held.target = {near}.u AND held.schema = {int(hop.schema)} AND objects.uuid = held.source"
-        return Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, hop.path))),))
-    around = (step for path in hop.lists for step in (*path, EACH))
-    steps = (*around, *hop.path, *((EACH,) if hop.many else ()))
-    here = f"held.source = {near}.u AND objects.uuid = held.target"
-    return Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, steps))),))
+        far, here, steps = "held.source", f"held.target = {near}.u AND held.schema = {int(hop.schema)}", hop.path
+    else:
+        around = (step for path in hop.lists for step in (*path, EACH))
+        far, here, steps = (
+            "held.target",
+            f"held.source = {near}.u",
+            (*around, *hop.path, *((EACH,) if hop.many else ())),
+        )
+    link = Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, steps))),))
+    if sql.dialect == "sqlite":  # it keeps the order of a CROSS JOIN, and has an index for each step
+        held = composed(f"{near} CROSS JOIN object_references AS held ON ", link)
+        return composed(held, f" CROSS JOIN objects ON objects.uuid = {far}")
+    held = composed(
+        f"{near} CROSS JOIN LATERAL (SELECT {far} FROM object_references AS held WHERE ", link, " OFFSET 0)"
+    )
+    return composed(held, f" AS held CROSS JOIN LATERAL (SELECT * FROM objects WHERE uuid = {far} OFFSET 0) AS objects")
 
 
 def _readable(sql: SqlDialect, hop: Hop) -> Sql:
