@@ -102,23 +102,18 @@ def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> 
 
 def _linked(sql: SqlDialect, hop: Hop, near: str) -> Sql:
     """The near objects with those they refer to or, `back`, with those that refer to them, as `objects`."""
-    if hop.back:
-        far, here, steps = "held.source", f"held.target = {near}.u AND held.schema = {int(hop.schema)}", hop.path
-    else:
+    far, here, steps = "held.source", f"held.target = {near}.u AND held.schema = {int(hop.schema)}", hop.path
+    if not hop.back:
+        far, here = "held.target", f"held.source = {near}.u"
         around = (step for path in hop.lists for step in (*path, EACH))
-        far, here, steps = (
-            "held.target",
-            f"held.source = {near}.u",
-            (*around, *hop.path, *((EACH,) if hop.many else ())),
-        )
+        steps = (*around, *hop.path, *((EACH,) if hop.many else ()))
     link = Sql(f"{here} AND held.path = ?", (pointer(tuple(map(str, steps))),))
     if sql.dialect == "sqlite":  # it keeps the order of a CROSS JOIN, and has an index for each step
         held = composed(f"{near} CROSS JOIN object_references AS held ON ", link)
         return composed(held, f" CROSS JOIN objects ON objects.uuid = {far}")
-    held = composed(
-        f"{near} CROSS JOIN LATERAL (SELECT {far} FROM object_references AS held WHERE ", link, " OFFSET 0)"
-    )
-    return composed(held, f" AS held CROSS JOIN LATERAL (SELECT * FROM objects WHERE uuid = {far} OFFSET 0) AS objects")
+    held = select(far, Sql("object_references AS held"), link, " OFFSET 0")  # which keeps the parts apart
+    objects = select("*", Sql("objects"), Sql(f"uuid = {far}"), " OFFSET 0")
+    return composed(f"{near} CROSS JOIN LATERAL (", held, ") AS held CROSS JOIN LATERAL (", objects, ") AS objects")
 
 
 def _readable(sql: SqlDialect, hop: Hop) -> Sql:
