@@ -129,22 +129,43 @@ TOUR: dict[str, Ask | Command] = {
     ),
     "commit": Ask("objects", {"action": "commit", **PLACE, "plan": "$plan"}, shown=False),
     "undo": Ask("objects", {"action": "undo", **PLACE, "plan": "$plan"}, shown=False),
+    "schema-add": Ask(
+        "schemas",
+        {
+            "action": "update",
+            "id": "tree",
+            "data": {"properties": {"inspected": {"type": "string", "format": "date"}}},
+            "fields": ["version", "required", "properties"],
+        },
+    ),
+    "schema-lose": Ask("schemas", {"action": "update", "id": "tree", "data": {"properties": {"height": None}}}),
     "preflight": Ask(
         "schemas",
         {
             "action": "preflight",
             "id": "tree",
             "data": {
-                "required": ["number", "kind", "height_m"],
-                "properties": {
-                    "number": {"type": "string", "pattern": "^T-[0-9]+$", "unique": True},
-                    "kind": {"enum": ["lime", "plane", "oak"], "facetable": True},
-                    "height_m": {"type": "number", "minimum": 0},
-                    "planted": {"type": "string", "format": "date"},
-                },
+                "properties": {"height": None, "height_m": {"type": "number", "minimum": 0}},
+                "required": ["height_m"],
             },
         },
     ),
+    "schema-patch": Ask(
+        "schemas",
+        {
+            "action": "patch",
+            "id": "tree",
+            "operations": [
+                {"op": "rename", "property": "height", "to": "height_m"},
+                {"op": "add", "property": "state", "definition": {"enum": ["sound", "sick"]}, "value": "sound"},
+            ],
+            "reason": "units in names",
+            "fields": ["version"],
+        },
+    ),
+    "schema-history": Ask("schemas", {"action": "history", "id": "tree", "limit": 1}),
+    "schema-diff": Command("pentad registers schema diff tree 1 2"),
+    "schema-undo": Ask("schemas", {"action": "undo", "id": "tree", "fields": ["version"]}),
     "import-bad": Command(
         "pentad registers import trees.csv --register city --schema tree --key number",
         ("trees.csv", "number,kind,height\nT-2,oak,8\nT-5,elm,3\nT-6,lime,tall\n"),

@@ -1,6 +1,6 @@
 """Fakes of the ports that refuse everything: a test's own fake overrides what its subject may use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
@@ -39,8 +39,11 @@ class UnusedDatabase(Database):
     async def read(self, work: Callable[[Rows], T]) -> T:
         raise AssertionError(work)
 
-    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         raise AssertionError(work)
+
+    async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
+        raise AssertionError(plan)
 
     def write_blocking(self, work: Callable[[Transaction], T]) -> T:
         raise AssertionError(work)

@@ -155,6 +155,7 @@ class App:
             site=settings.url(""),
             public_url=settings.public_url,
             protected=settings.auth == "required",
+            issues_tokens=settings.auth == "required" and settings.login.authorization_server,
             health=self.health,
             secret_box=self.secret_box,
             owner_now=self.owners.current,

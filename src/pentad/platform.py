@@ -27,7 +27,6 @@ from pentad.search.searchable import Searchable
 from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from starlette.requests import Request
     from starlette.routing import BaseRoute
 
@@ -111,6 +110,8 @@ class Platform:
     """The URL the operator set, if any: it also works from other machines."""
     protected: bool = True
     """Whether callers have to log in."""
+    issues_tokens: bool = False
+    """Whether this server is its own authorization server."""
     health: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] = _no_health
     """The health of each open room that reports it, by name: `status` is `ok` or an error code."""
     secret_box: SecretBox = PLAIN
@@ -269,6 +270,8 @@ class Parameter:
     name: str
     description: str
     type: str = "string"
+    """A type of JSON. An `object` stands for any number of parameters: `_order[field]` for `_order[price]=desc` and so
+    on, a plain name for parameters of any name."""
     place: Literal["query", "header"] = "query"
     required: bool = False
     minimum: int | None = None
@@ -284,9 +287,10 @@ class Operation:
     """
 
     summary: str
+    """Empty if the first line of the function's docstring is the summary."""
     topic: str
     parameters: Sequence[Parameter] = ()
-    body: "type[BaseModel] | None" = None
+    body: Any = None
     answer: Any = None
     """The type of the body of a successful answer; None for no body, or for one that is not JSON (`produces`)."""
     status: int = 200

@@ -43,7 +43,7 @@ class ShakyStore(UnusedDatabase):
     async def read(self, work: Callable[[Rows], T]) -> T:
         return await self._db.read(work)
 
-    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         if self.failing == "before":
             self.tried.set()
             raise Unavailable("The store is away.")

@@ -84,7 +84,7 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 # defining is not writing
 
 LOOSENED: Final[list[Object]] = [
-    {"data": {"properties": {**PERSON, "salary": {"type": "integer"}}}},
+    {"data": {"properties": {**PERSON, "salary": {"type": "integer", "authorization": None}}}},
     {"data": {"properties": {**PERSON, "copy": {"type": "integer", "computed": "salary"}}}},
     {"data": {"properties": {**PERSON, "copy": {"type": "string", "default": "{{ salary }}"}}}},
     {"data": {"description": "x"}, "migration": [{"step": "rename", "property": "salary", "to": "note"}]},
@@ -103,6 +103,14 @@ async def test_a_definer_does_not_bring_a_protected_value_into_the_open(world: W
             body = {**change["data"], **({"migration": change["migration"]} if "migration" in change else {})}
             reply = await world.site.send("PUT", f"/api/schemas/{world.people[1]}", body, who="writer")
             assert reply.status == 403, reply.body
+    for operation in (
+        {"op": "change", "property": "salary", "definition": {"authorization": None}},
+        {"op": "rename", "property": "salary", "to": "pay"},
+        {"op": "drop", "property": "salary"},
+    ):
+        for action in ("plan", "patch"):
+            change = {"id": world.people[1], "operations": [operation]}
+            assert (await world.ask(way, "writer", "schemas", action=action, **change)).refused, operation
     opened = {"properties": {"salary": {"authorization": None}}}
     assert (await world.site.send("PATCH", f"/api/schemas/{world.people[1]}", opened, who="writer")).status == 403
     register, schema = world.people

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from pentad.http.error_responses import problem
 from pentad.kernel.errors import Forbidden, NotFound
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
@@ -34,7 +33,7 @@ async def test_a_tool_that_fails_with_a_secret_in_its_text_does_not_tell_it(conn
 @pytest.mark.parametrize("quoted", QUOTED)
 @pytest.mark.requirement("secrets:errors")
 def test_an_http_error_with_a_secret_in_its_text_does_not_tell_it(quoted: str) -> None:
-    body = problem(NotFound(f"No answer: {quoted}", hint=quoted, details={"quoted": [quoted]}))
+    body = NotFound(f"No answer: {quoted}", hint=quoted, details={"quoted": [quoted]}).as_problem()
     assert SECRET not in json.dumps(body)
     assert body["error"]["message"].startswith("No answer: ")
 

@@ -166,6 +166,12 @@ def test_registers(place: Place) -> None:
         )["failed"]
         == 1
     )
+    rename = '[{"op": "rename", "property": "height", "to": "metres"}]'
+    assert place.same("registers", "schema", "plan", "tree", rename)["migrated"]["objects"] == 2
+    place.remote("registers", "schema", "patch", "tree", rename)
+    assert place.same("registers", "schema", "history", "tree")[0]["action"] == "patch"
+    assert place.same("registers", "schema", "diff", "tree", "1")["to"] == 2
+    assert json.loads(place.remote("registers", "schema", "undo", "tree", "--json"))["version"] == "0.0.3"
     assert "nothing not found" in place.remote("registers", "export", "-r", "nothing", "-s", "tree", code=3)
     assert "UTF-8" in place.remote("registers", "import", str(trees), *where, "--encoding", "latin-1", code=2)
 

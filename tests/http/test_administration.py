@@ -42,7 +42,8 @@ class House:
             headers["content-type"] = "application/json"
         answer = send(self.front, method, path, headers, b"" if body is None else json.dumps(body).encode())
         content = await answer.body()
-        return answer.status, json.loads(content) if answer.headers["content-type"] == "application/json" else content
+        is_json = answer.headers["content-type"] in ("application/json", "application/problem+json")
+        return answer.status, json.loads(content) if is_json else content
 
     async def events(self, tool: str) -> list[tuple[str, str, str]]:
         await self.app.audit.flush()

@@ -157,8 +157,8 @@ async def test_the_answer_does_not_tell_what_was_wrong(app: App) -> None:
     bodies = set[str]()
     for header in (basic("ada", "wrong"), basic("nobody", "wrong"), "Bearer pentad_x", "Bearer a.b.c", "Digest x"):
         body = await send(front_of(app), "GET", "/api/whoami", {"authorization": header}, client=ATTACKER).json()
-        del body["error"]["details"]["incident"]
-        bodies.add(json.dumps(body))
+        incident = body["error"]["details"].pop("incident")
+        bodies.add(json.dumps(body).replace(incident, "..."))
     assert len(bodies) == 1
 
 

@@ -23,10 +23,11 @@ PATHS = [
 
 
 def shape_is_ours(body: bytes) -> None:
-    """{"error": {"code", "message", "hint"?, "details"?}} and nothing else."""
+    """A problem: {"title", "status", "detail", "error": {"code", "message", "hint"?, "details"?}} and nothing else."""
     told = json.loads(body)
-    assert told.keys() == {"error"}
+    assert told.keys() == {"title", "status", "detail", "error"}
     error = told["error"]
+    assert told["detail"].startswith(error["message"])
     assert {"code", "message"} <= error.keys() <= {"code", "message", "hint", "details"}
     assert re.fullmatch(r"[a-z_]+", error["code"])
     assert error["message"].endswith((".", "!")), error["message"]
@@ -60,7 +61,7 @@ async def test_every_error_has_the_one_shape(
     answer = send(site, verb, path, headers)
     body = await answer.body()
     assert answer.status == status
-    assert answer.headers["content-type"].startswith("application/json")
+    assert answer.headers["content-type"] == "application/problem+json"
     shape_is_ours(body)
     assert not 300 <= answer.status < 400
 
@@ -69,7 +70,10 @@ async def test_every_error_has_the_one_shape(
 async def test_a_rooms_own_error_keeps_its_facts(site: Front) -> None:
     answer = send(site, "GET", "/api/items/7")
     assert await answer.json() == {
-        "error": {"code": "conflict", "message": "Item 7 is taken.", "hint": "Take another.", "details": {"free": 8}}
+        "title": "Conflict",
+        "status": 409,
+        "detail": "Item 7 is taken. Take another.",
+        "error": {"code": "conflict", "message": "Item 7 is taken.", "hint": "Take another.", "details": {"free": 8}},
     }
     busy = send(site, "GET", "/api/busy")
     await busy.body()
@@ -167,7 +171,7 @@ async def test_the_description_lists_every_route_there_is(site: Front) -> None:
     assert item["get"]["summary"] == "One item by number."
     operations = [one["operationId"] for entry in document["paths"].values() for one in entry.values()]
     assert len(operations) == len(set(operations))
-    assert document["components"]["schemas"]["Error"]["required"] == ["error"]
+    assert document["components"]["schemas"]["Problem"]["required"] == ["title", "status", "detail", "error"]
 
 
 @pytest.mark.requirement("gateway:llms")

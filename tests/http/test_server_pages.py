@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from pentad import openapi
 from pentad.access.audit import AuditEntry
 from pentad.app import App, open_app
-from pentad.http import openapi, telemetry
+from pentad.http import telemetry
 from pentad.kernel.default_limits import Limits
 from pentad.settings.model import Settings
 from pentad.storage import diagnostics
@@ -154,9 +155,9 @@ def _counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[No
     calls: list[None] = []
     real = getattr(module, name)
 
-    def counted(*args: Any) -> Any:
+    def counted(*args: Any, **facts: Any) -> Any:
         calls.append(None)
-        return real(*args)
+        return real(*args, **facts)
 
     monkeypatch.setattr(module, name, counted)
     return calls

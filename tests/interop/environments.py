@@ -18,6 +18,7 @@ PLAYWRIGHT = "playwright==1.65.0"
 DIRECTORY_CLIENT = "agntcy-dir==1.0.0"
 AGENTVAULT = ("agentvault==0.2.1", "agentvault-server-sdk==0.1.1", "uvicorn")
 OIDC_MOCK = "oidc-provider-mock==0.3.4"
+SCHEMATHESIS = "schemathesis==4.32.5"
 A2A = ("a2a-sdk[http-server,signing]==1.3.0", "uvicorn")
 
 
@@ -59,6 +60,11 @@ def a2a_python() -> Path:
 def oidc_mock_python() -> Path:
     """An interpreter that has an identity provider for tests and nothing of Pentad."""
     return _python_with(OIDC_MOCK)
+
+
+def schemathesis_python() -> Path:
+    """An interpreter that has schemathesis and nothing of Pentad."""
+    return _python_with(SCHEMATHESIS)
 
 
 def _python_with(*packages: str) -> Path:

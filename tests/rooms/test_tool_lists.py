@@ -24,7 +24,7 @@ TOKENS = {
     "/mcp/full": (11_000, 21_000),
     "/mcp/support": (2_400, 2_400),
     "/rooms/directory/mcp": (3_100, 5_100),
-    "/rooms/registers/mcp": (1_400, 1_600),
+    "/rooms/registers/mcp": (1_650, 1_850),
     "/rooms/agents/mcp": (1_350, 3_700),
     "/rooms/avatars/mcp": (1_250, 4_900),
     "/rooms/metrics/mcp": (4_100, 5_600),

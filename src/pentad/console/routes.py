@@ -24,7 +24,7 @@ from pentad.kernel.errors import DeadlineExceeded, Forbidden, NotFound, PentadEr
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.pages import Note, Page, Sheet, Visit
 from pentad.kernel.principal import Principal
-from pentad.platform import OpenRoom
+from pentad.platform import OpenRoom, Operation, described
 from pentad.settings.model import Settings
 from pentad.terminal.program import with_program
 
@@ -45,6 +45,7 @@ class Console:
     def home_routes(self) -> list[BaseRoute]:
         """The home page."""
 
+        @described(Operation("", "server", produces=["text/html"], public=True))
         async def home(request: Request) -> Response:
             """The console: what is in this Pentad, for people."""
             url = mcp_url(self._app.settings, request)

@@ -1,27 +1,12 @@
-"""Error answers: the one JSON shape of the server, and how it is sent.
-
-It is a problem (RFC 9457): `title` and `status` of HTTP, `detail` for people, and for programs `error` with the code,
-the message, the hint and the details. There is no `type`: `error.code` says which error it is.
-"""
+"""Error answers: the one JSON shape of the server (`PentadError.as_problem`), and how it is sent."""
 
 from collections.abc import Iterable
-from http import HTTPStatus
-from typing import Any, Final
 
 import msgspec
 
 from pentad.http.guards.encoding import ACCEPTED, UnsupportedEncoding
-from pentad.kernel.errors import Overloaded, PentadError, RateLimited
+from pentad.kernel.errors import PROBLEM_TYPE, Overloaded, PentadError, RateLimited
 from pentad.mcp.http_exchange import Send
-
-PROBLEM_TYPE: Final = "application/problem+json"
-_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
-
-
-def problem(error: PentadError, status: int | None = None) -> dict[str, Any]:
-    """An error as JSON; `status` if it is not the error's own."""
-    status = status or error.http_status
-    return {"title": _PHRASES[status], "status": status, "detail": error.sentence(), "error": error.as_json()}
 
 
 def error_headers(error: PentadError) -> list[tuple[bytes, bytes]]:
@@ -34,7 +19,7 @@ def error_headers(error: PentadError) -> list[tuple[bytes, bytes]]:
 
 async def send_error(send: Send, error: PentadError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
     """Answer with an error, in the shape every ordinary route uses."""
-    body = msgspec.json.encode(problem(error))
+    body = msgspec.json.encode(error.as_problem())
     await send_body(send, error, error.http_status, body, headers, media_type=PROBLEM_TYPE)
 
 

@@ -35,6 +35,7 @@ from pentad.http.guards.credentials import address_of, client_of
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.kernel.errors import InvalidInput, Overloaded, PentadError, RateLimited, Unauthenticated
 from pentad.kernel.principal import ANONYMOUS, Principal
+from pentad.platform import Operation, described
 
 AUTHORIZE: Final = "/oauth/authorize"
 TOKEN: Final = "/oauth/token"  # noqa: S105  a path
@@ -58,6 +59,8 @@ _MOST_BYTES: Final = 64 * 1024
 _MOST_REGISTRATION_BYTES: Final = 16 * 1024
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
 _CACHED: Final = {"cache-control": "public, max-age=300"}
+_ERRORS: Final = dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 429, 500, 503), dict[str, Any])
+"""Errors have the shape of RFC 6749, 5.2."""
 
 
 class OAuthEndpoints:
@@ -90,6 +93,7 @@ class OAuthEndpoints:
         """The issuer: the same string in all metadata and in every answer."""
         return self._resources.site(request.scope, dict(request.scope["headers"]))
 
+    @described(Operation("", "login", answer=dict[str, Any], public=True))
     async def _metadata(self, request: Request) -> Response:
         """The authorization server's metadata (RFC 8414, OpenID Connect Discovery)."""
         return JSONResponse(self.metadata(self.site(request)), headers=_CACHED)
@@ -120,10 +124,12 @@ class OAuthEndpoints:
             document["registration_endpoint"] = site + REGISTER
         return document
 
+    @described(Operation("", "login", answer=dict[str, Any], public=True))
     async def _keys(self, _request: Request) -> Response:
         """No keys: tokens are opaque. Some clients want the URL in the metadata."""
         return JSONResponse({"keys": []}, headers=_CACHED)
 
+    @described(Operation("", "login", answer=dict[str, Any], uploads=[_FORM], errors=_ERRORS, public=True))
     async def _token(self, request: Request) -> Response:
         """Redeem a code, refresh, or poll for a device (RFC 6749, 8628)."""
         return await self._answer(request, self._issue)
@@ -160,6 +166,9 @@ class OAuthEndpoints:
         self._app.anonymous.give_back(address_of(client_of(request.scope)))
         return JSONResponse(token_answer(issued), headers=_NO_STORE)
 
+    @described(
+        Operation("", "login", body=dict[str, Any], answer=dict[str, Any], status=201, errors=_ERRORS, public=True)
+    )
     async def _register(self, request: Request) -> Response:
         """Register a client (RFC 7591)."""
 
@@ -182,6 +191,7 @@ class OAuthEndpoints:
 
         return await self._answer(request, register)
 
+    @described(Operation("", "login", uploads=[_FORM], errors=_ERRORS, public=True))
     async def _revoke(self, request: Request) -> Response:
         """Give a token back (RFC 7009)."""
 
@@ -192,6 +202,7 @@ class OAuthEndpoints:
 
         return await self._answer(request, revoke)
 
+    @described(Operation("", "login", answer=dict[str, Any], uploads=[_FORM], errors=_ERRORS, public=True))
     async def _device(self, request: Request) -> Response:
         """Codes for a program without a browser (RFC 8628)."""
 

@@ -21,15 +21,16 @@ from pentad.http.administration_forms import AdministrationForms
 from pentad.http.audit import audit_routes
 from pentad.http.authorize import AuthorizePages
 from pentad.http.connect import ConnectPages
-from pentad.http.error_responses import PROBLEM_TYPE, error_headers, problem
+from pentad.http.error_responses import error_headers
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.login import LoginPages
 from pentad.http.oauth import OAuthEndpoints
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
 from pentad.http.server_pages import ServerPages, readiness
-from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.errors import PROBLEM_TYPE, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
+from pentad.platform import Operation, described
 
 CONSOLE: Final = "console"
 """The room of visits to pages that belong to no room."""
@@ -111,6 +112,7 @@ async def health(app: App) -> dict[str, Any]:
 def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:
     pages = ServerPages(app)
 
+    @described(Operation("", "login", answer=dict[str, Any], public=True))
     async def resource_metadata(request: Request) -> Response:
         """Who issues tokens for this server (RFC 9728)."""
         return JSONResponse(resources.document(request.scope, "/" + request.path_params.get("path", "mcp")))
@@ -142,7 +144,7 @@ def _problem_response(
 ) -> Response:
     own = {name.decode(): value.decode() for name, value in error_headers(error)}
     return JSONResponse(
-        problem(error, status), status or error.http_status, {**own, **(headers or {})}, media_type=PROBLEM_TYPE
+        error.as_problem(status), status or error.http_status, {**own, **(headers or {})}, media_type=PROBLEM_TYPE
     )
 
 

@@ -15,14 +15,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from pentad import __version__
+from pentad import __version__, openapi
 from pentad.access.single_flight import SingleFlight
 from pentad.app import App
 from pentad.console.home import llms_text
-from pentad.http import openapi, telemetry
+from pentad.http import telemetry
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Principal
+from pentad.platform import Operation, described
 
 V = TypeVar("V")
 
@@ -44,10 +45,12 @@ class ServerPages:
         self._models_page = Document(llms_text(app).encode("utf-8"), "text/plain; charset=utf-8")
 
     def routes(self) -> list[BaseRoute]:
+        @described(Operation("", "server", answer=dict[str, str], public=True))
         async def healthz(_request: Request) -> Response:
             """Whether the process is alive."""
             return JSONResponse({"status": "ok", "version": __version__})
 
+        @described(Operation("", "server", answer=dict[str, Any], errors={503: dict[str, Any]}, public=True))
         async def readyz(request: Request) -> Response:
             """Whether the store reads and writes and every room is well; in detail for callers who may know."""
             caller = _caller(request)
@@ -55,6 +58,7 @@ class ServerPages:
             visible = body if self._may_see("readiness", caller) else {"status": body["status"]}
             return JSONResponse(visible, status_code=status)
 
+        @described(self._operation("metrics", produces=["text/plain"], scope="metrics:read"))
         async def metrics(request: Request) -> Response:
             """Counters and latencies of all calls, for Prometheus."""
             caller = _caller(request)
@@ -64,12 +68,14 @@ class ServerPages:
             page = await (self._metrics.cached() if _is_anonymous(caller) else self._metrics.fresh())
             return page.answer(request)
 
+        @described(self._operation("openapi", answer=dict[str, Any]))
         async def describe(request: Request) -> Response:
             """This description."""
             self._check("openapi", _caller(request))
             self._routes = request.app.routes
             return (await self._description.cached()).answer(request)
 
+        @described(self._operation("llms", produces=["text/plain"]))
         async def llms(request: Request) -> Response:
             """The page for models."""
             self._check("llms", _caller(request))
@@ -82,6 +88,10 @@ class ServerPages:
             Route("/openapi.json", describe),
             Route("/llms.txt", llms),
         ]
+
+    def _operation(self, page: str, **facts: Any) -> Operation:
+        public = self._app.settings.is_public(page)
+        return Operation("", "server", headers=["ETag"], not_modified=True, public=public, **facts)
 
     def _may_see(self, page: str, caller: Principal) -> bool:
         return not _is_anonymous(caller) or self._app.settings.is_public(page)
@@ -107,10 +117,15 @@ class ServerPages:
     async def _describe(self) -> "Document":
         """Made from the routes, which do not change while the server runs."""
         settings = self._app.settings
-        schemes = openapi.security_schemes(settings, [opened.room.name for opened in self._app.rooms])
+        site, rooms = settings.url(""), [opened.room.name for opened in self._app.rooms]
+        schemes: dict[str, Any] = {}
+        if settings.auth == "required":
+            schemes = openapi.security_schemes(site, rooms, issues_tokens=settings.login.authorization_server)
 
         def render() -> Document:
-            body = JSONResponse(openapi.document(self._routes, settings.url(""), schemes)).body
+            operations = openapi.operations_of(self._routes)
+            described = openapi.document(operations, title="Pentad", version=__version__, server=site, schemes=schemes)
+            body = JSONResponse(described).body
             return Document(bytes(body), "application/json")
 
         return await asyncio.to_thread(render)

@@ -23,10 +23,14 @@ are removed here, where every error begins.
 """
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, ClassVar, Final, cast
 
 _DEEPEST: Final = 100
 _LONGEST_CHAIN: Final = 8
+_TITLES: Final = {status.value: status.phrase for status in HTTPStatus}
+PROBLEM_TYPE: Final = "application/problem+json"
+"""The media type of `PentadError.as_problem`."""
 
 
 class PentadError(Exception):
@@ -71,8 +75,17 @@ class PentadError(Exception):
         *before, last = [text for text in texts if text]
         return " ".join([*(text if text.endswith((".", "?", "!")) else f"{text}." for text in before), last])
 
+    def as_problem(self, status: int | None = None) -> dict[str, Any]:
+        """The error as the body of an HTTP answer, wherever no protocol prescribes another: a problem (RFC 9457).
+
+        `detail` is for people, `error` for programs. There is no `type`: `error.code` says which error it is.
+        """
+        status = status or self.http_status
+        title = _TITLES.get(status, "Error")
+        return {"title": title, "status": status, "detail": self.sentence(), "error": self.as_json()}
+
     def as_json(self) -> dict[str, Any]:
-        """The JSON form of an error, wherever no protocol prescribes another."""
+        """The JSON form of an error inside another answer."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             body["hint"] = self.hint

@@ -57,10 +57,20 @@ class Database(Protocol):
         """Run a reading unit of work, away from the event loop."""
         ...
 
-    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         """Run a writing unit of work; returns only when it is durable.
 
-        `brief` promises a few small statements by key; the store may then run them on the event loop.
+        `brief` promises a few small statements by key; the store may then run them on the event loop. A `locking` unit
+        takes PostgreSQL's locks itself: it waits for others instead of conflicting with them, and each statement sees
+        what was committed before it.
+        """
+        ...
+
+    async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
+        """Run the statements that `plan` asks for, e.g. to build indexes, one plan at a time in the whole store.
+
+        PostgreSQL runs each outside a transaction, for as long as it takes: only there can an index be built while
+        others write. A failed statement leaves the earlier ones in place.
         """
         ...
 

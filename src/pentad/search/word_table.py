@@ -75,7 +75,9 @@ class WordTable:
     def delete(self, tx: Transaction, dialect: Dialect, ids: Sequence[int]) -> None:
         """Take documents out; they need not be there."""
         key = "rowid" if dialect == "sqlite" else self.key
-        tx.run_many(f"DELETE FROM {self.name} WHERE {key} = ?", [(one,) for one in ids])  # noqa: S608  own names
+        for start in range(0, len(ids), _AT_ONCE):
+            part = ids[start : start + _AT_ONCE]
+            tx.run(f"DELETE FROM {self.name} WHERE {key} IN ({', '.join('?' * len(part))})", *part)  # noqa: S608  own
 
     def expression(
         self,

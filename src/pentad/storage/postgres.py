@@ -1,7 +1,8 @@
 """The store in PostgreSQL, for several processes or machines on one database.
 
 Units of work run on pooled connections in Pentad's own threads, one for each connection. Writing units are SERIALIZABLE
-and run again after a conflict. An outage is answered with Unavailable within seconds, and the pool recovers by itself.
+and run again after a conflict, except those that take their own locks. An outage is answered with Unavailable within
+seconds, and the pool recovers by itself.
 Only this module and the other `postgres_*` modules import psycopg.
 """
 
@@ -9,7 +10,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal, TypeVar
 
@@ -38,6 +39,10 @@ _OUTAGE_SECONDS = 3.0
 _PROBE_SECONDS = 1.0
 _CONFLICT_SECONDS = 10.0
 _LONGEST_PAUSE = 0.1
+_SERIALIZABLE = "BEGIN ISOLATION LEVEL SERIALIZABLE"
+_READ_COMMITTED = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_DEFINING = 0x50454E544445
+"""The advisory lock of `define`."""
 
 
 class PostgresDatabase:
@@ -89,8 +94,18 @@ class PostgresDatabase:
     async def read(self, work: Callable[[Rows], T]) -> T:
         return await self._run("read", lambda: self._read(work))
 
-    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
-        return await self._run("write", lambda: self._write(work))
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
+        return await self._run("write", lambda: self._write(work, _READ_COMMITTED if locking else _SERIALIZABLE))
+
+    async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
+        """Run statements on a connection of their own, in a thread outside the pool's."""
+        if self._closed:
+            raise closed()
+        try:
+            await asyncio.to_thread(self._define, plan)
+        except PentadError as error:
+            self.health.record(error, "write")
+            raise
 
     def write_blocking(self, work: Callable[[Transaction], T]) -> T:
         with self._using_blocking:
@@ -194,15 +209,25 @@ class PostgresDatabase:
         _control(self._blocking, "COMMIT", writing=True)
         return value
 
-    def _write(self, work: Callable[[Transaction], T]) -> T:
+    def _write(self, work: Callable[[Transaction], T], begin: str) -> T:
         with self._connection() as connection:
             rows = PostgresTransaction(connection)
-            value = _run_in_transaction(connection, rows, "BEGIN ISOLATION LEVEL SERIALIZABLE", lambda: work(rows))
+            value = _run_in_transaction(connection, rows, begin, lambda: work(rows))
             try:
                 _control(connection, "COMMIT", writing=True)
             except ConnectionLost:
                 raise lost_in_commit() from None
             return value
+
+    def _define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
+        with self.connect() as connection:
+            # Two of these at once could wait for one another. A session that waits for a lock has a snapshot, and
+            # building an index waits for older snapshots, so this asks again instead of waiting.
+            rows = PostgresTransaction(connection)
+            while not rows.value("SELECT pg_try_advisory_lock(?)", _DEFINING):
+                time.sleep(_LONGEST_PAUSE)
+            for statement in plan(rows):
+                rows.run(statement)
 
 
 def _run_in_transaction(connection: Connection, rows: PostgresRows, begin: str, work: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ share the file.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -81,7 +81,7 @@ class SqliteDatabase:
             self.health.record(error, "read")
             raise
 
-    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+    async def write(self, work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         done = self._writer.commit_here(work) if brief else None
         if done is None:
             try:
@@ -92,6 +92,13 @@ class SqliteDatabase:
         if done.failure is not None:
             raise self.health.record(done.failure, "write")
         return done.value
+
+    async def define(self, plan: Callable[[Rows], Sequence[str]]) -> None:
+        def run(tx: Transaction) -> None:
+            for statement in plan(tx):
+                tx.run(statement)
+
+        await self.write(run)
 
     def write_blocking(self, work: Callable[[Transaction], T]) -> T:
         async def submitted() -> T:

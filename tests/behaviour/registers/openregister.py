@@ -64,10 +64,10 @@ class OpenRegister:
         return answer["error"]
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """What a tool says, as JSON."""
+        """What a tool says, as JSON. A second block is a note for the model."""
         result = await self.result("tools/call", {"name": tool, "arguments": arguments})
         assert result["isError"] is False, result
-        assert [block["type"] for block in result["content"]] == ["text"]
+        assert [block["type"] for block in result["content"]] in (["text"], ["text", "text"])
         return json.loads(result["content"][0]["text"])
 
     async def failure(self, tool: str, **arguments: Any) -> str:

@@ -209,6 +209,18 @@ async def test_unknown_arguments_are_ignored(endpoint: OpenRegister) -> None:
     assert await endpoint.call("objects", action="list", filter={"nonsense": 1}, colour="red", **place) == []
 
 
+@pytest.mark.requirement("openregister:ignored-arguments")
+async def test_ignored_arguments_are_named_for_models_and_programs(endpoint: OpenRegister) -> None:
+    register, schema = await endpoint.pair()
+    arguments = {"action": "list", "register": register, "schema": schema, "filter": {"title": "x"}, "colour": "red"}
+    result = await endpoint.result("tools/call", {"name": "objects", "arguments": arguments})
+    bare, note = result["content"]
+    assert bare["text"] == "[]"
+    assert note["text"].startswith("Ignored: filter, colour.")
+    assert "objects at /mcp can filter" in note["text"]
+    assert result["_meta"]["pentad/ignored"] == ["filter", "colour"]
+
+
 async def test_a_caller_without_rights_is_refused_in_a_result(site: Site) -> None:
     reader = OpenRegister(site, "/api/mcp", who="reader")
     assert isinstance(await reader.call("registers", action="list"), list)
@@ -301,3 +313,19 @@ async def test_a_bad_address_is_an_error_of_the_protocol(endpoint: OpenRegister,
 @pytest.mark.requirement("openregister:read-errors")
 async def test_a_missing_thing_is_an_internal_error_as_in_the_original(endpoint: OpenRegister, uri: str) -> None:
     assert (await endpoint.error("resources/read", {"uri": uri}))["code"] == -32603
+
+
+@pytest.mark.requirement("registers:schema-change:confirm")
+async def test_an_update_replaces_as_in_the_original_but_asks_before_it_loses_values(endpoint: OpenRegister) -> None:
+    properties = {"title": {"type": "string"}, "fee": {"type": "integer"}}
+    schema = await endpoint.call("schemas", action="create", data={"title": "Permit", "properties": properties})
+    register = await endpoint.call("registers", action="create", data={"title": "R", "schemas": [schema["id"]]})
+    place = {"register": register["id"], "schema": schema["id"]}
+    await endpoint.call("objects", action="create", data={"title": "One", "fee": 5}, **place)
+    change: dict[str, Any] = {"action": "update", "id": schema["id"], "data": {"properties": {"title": {}}}}
+    said = await endpoint.failure("schemas", **change)
+    assert "the values of 'fee' in 1 object" in said
+    token = said.split('"')[1]
+    assert (await endpoint.call("schemas", action="get", id=schema["id"]))["properties"] == properties
+    changed = await endpoint.call("schemas", **change, confirm=token)
+    assert (changed["properties"], "warnings" in changed) == ({"title": {}}, False)

@@ -1,4 +1,7 @@
-"""A whole Pentad with the registers room over HTTP, without sockets: real guards, real credentials, real stores."""
+"""A whole Pentad with the registers room over HTTP, without sockets: real guards, real credentials, real stores.
+
+Every answer is compared with the server's OpenAPI document.
+"""
 
 import asyncio
 import base64
@@ -14,9 +17,11 @@ from pentad.http.application import http_application
 from pentad.http.front import Front
 from pentad.kernel.clock import Clock
 from pentad.net.policy import FetchPolicy
+from pentad.openapi import document, operations_of, security_schemes
 from pentad.rooms.registers.service import Registers
 from pentad.settings.model import Settings
 from tests.behaviour.http_wire import HttpAnswer
+from tests.openapi_answers import Answers
 
 ROLES = {"admin": ["*:*"], "writer": ["*:read", "*:write"], "other": ["*:read", "*:write"], "reader": ["*:read"]}
 PREFIXES = ("/api", "/index.php/apps/openregister/api")
@@ -45,6 +50,7 @@ class Site:
         self.app = app
         self.front = front
         self.keys = keys
+        self.answers = Answers(_document(app, front))
 
     @property
     def registers(self) -> Registers:
@@ -93,6 +99,9 @@ class Site:
         }
         answer = HttpAnswer(self.front, scope, [raw])
         content = await answer.body()
+        self.answers.called(verb, path, answer.status)
+        wrong = list(self.answers.problems(verb, path, answer.status, answer.headers, content))
+        assert not wrong, f"{verb} {path} is not as /openapi.json describes it: {wrong[:5]}"
         return Reply(answer.status, answer.headers, content, answer.header_list)
 
     async def made(self, path: str, body: Object, *, who: str = "admin") -> Any:
@@ -106,6 +115,19 @@ class Site:
         kind = await self.made("/schemas", {"title": "Thing", "properties": properties, **schema}, who=who)
         container = await self.made("/registers", {"title": "Things", "schemas": [kind["id"]]}, who=who)
         return f"/objects/{container['id']}/{kind['id']}"
+
+
+_documents: dict[tuple[str, ...], Object] = {}
+
+
+def _document(app: App, front: Front) -> Object:
+    """The OpenAPI document of the server, made once for the same rooms."""
+    rooms = tuple(opened.room.name for opened in app.rooms)
+    if rooms not in _documents:
+        operations = operations_of(front.mounts.routes.routes)
+        schemes = security_schemes("http://localhost:8700", rooms, issues_tokens=True)
+        _documents[rooms] = document(operations, title="", version="", server="", schemes=schemes)
+    return _documents[rooms]
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Compare, Query, Sort, Terms
 from pentad.rooms.registers.service import Registers
+from tests.rooms.registers.objects.changing import confirmed
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER, opened
 from tests.stores import Stores
@@ -102,9 +103,8 @@ async def test_an_object_is_not_found_by_a_slug_made_from_a_protected_property(r
 async def test_what_is_wrong_with_a_hidden_value_is_said_without_it(registers: Registers):
     pair, made = await with_secrets(registers)
     short = {"type": "string", "maxLength": 3, "computed": "secret"}
-    await registers.catalogue.update_schema(
-        ADMIN, "thing", {"properties": {"name": {"type": "string"}, "secret": SECRET, "short": short}}
-    )
+    properties = {"name": {"type": "string"}, "secret": SECRET, "short": short}
+    await confirmed(registers.catalogue.update_schema, ADMIN, "thing", {"properties": properties})
     pair = await registers.catalogue.pair(WRITER, "library", "thing")
     with pytest.raises(InvalidInput) as refused:
         await registers.objects.merge_patch(WRITER, pair, made.uuid, {"name": "Eva"})

@@ -9,6 +9,7 @@ from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
+from tests.rooms.registers.objects.changing import confirmed
 from tests.rooms.registers.opening import ADMIN, WRITER
 
 pytestmark = pytest.mark.anyio
@@ -130,8 +131,10 @@ async def test_a_rule_on_reading_takes_a_property_out_of_the_index_and_puts_it_b
     properties = {"code": {"type": "string"}, "note": {"type": "string"}}
     pair = await pair_of(registers, "agent", properties)
     await registers.objects.create(ADMIN, pair, {"code": "ruby", "note": "plain"})
+    update = registers.catalogue.update_schema
     for code, total in ((SECRET, 0), ({"type": "string"}, 1)):
-        await registers.catalogue.update_schema(ADMIN, "agent", {"properties": {**properties, "code": code}})
+        changed = {"properties": {**properties, "code": code}}
+        await (confirmed(update, ADMIN, "agent", changed) if total else update(ADMIN, "agent", changed))
         pair = await registers.catalogue.pair(ADMIN, "agent", "agent")
         found = await registers.objects.find(ADMIN, pair, Query(search="ruby"))
         assert found.total == total

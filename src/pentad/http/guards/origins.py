@@ -23,6 +23,7 @@ Origin = tuple[str, str, int]
 _MOST_CACHED: Final = 1000
 _PORTS: Final = {"http": 80, "https": 443}
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_EXPOSED: Final = b"mcp-session-id, www-authenticate, a2a-extensions, etag, allow, pentad-ignored-parameters"
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
 _ALLOWED_HEADERS: Final = (
     b"authorization, x-api-key, content-type, accept, last-event-id, a2a-version, a2a-extensions,"
@@ -148,7 +149,7 @@ def with_cors(send: Send, origin: bytes) -> Send:
         if message["type"] == "http.response.start":
             shared = [
                 (b"access-control-allow-origin", origin),
-                (b"access-control-expose-headers", b"mcp-session-id, www-authenticate, a2a-extensions, etag"),
+                (b"access-control-expose-headers", _EXPOSED),
                 (b"vary", b"origin"),
             ]
             message["headers"] = [*message["headers"], *shared]

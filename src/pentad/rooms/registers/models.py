@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OBJECT_COLUMNS: Final = (
-    "id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at, deleted, lock"
+    "id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at, deleted, lock,"
+    " schema_version"
 )
 """The columns of a StoredObject in the order of its constructor: with these selected, write StoredObject(*row)."""
 
@@ -135,6 +136,8 @@ class Schema(_Entity):
     changes: int
     created_at: float
     updated_at: float
+    warnings: tuple[dict[str, Any], ...] = ()
+    """Likely mistakes, in the answer to a change; not stored."""
 
     def wire(self) -> dict[str, Any]:
         """Every field of a schema, including empty ones."""
@@ -179,6 +182,8 @@ class StoredObject(msgspec.Struct, eq=False):
     updated_at: float
     deleted_text: str | None = None
     lock_text: str | None = None
+    schema_version: str | None = None
+    """The version of the schema it was written with; None if that was before versions were kept, or in the past."""
     known_data: dict[str, Any] | None = None
 
     @property
@@ -213,6 +218,7 @@ class StoredObject(msgspec.Struct, eq=False):
         return (
             self.id, self.uuid, self.register, self.schema, self.version, self.text, self.slug, self.owner,
             self.organisation, self.created_at, self.updated_at, self.deleted_text, self.lock_text,
+            self.schema_version,
         )  # fmt: skip
 
     def altered(self, **columns: Any) -> "StoredObject":
@@ -241,7 +247,7 @@ class StoredObject(msgspec.Struct, eq=False):
         whole: dict[str, Any] = {**data}
         if any(name.startswith("@self") for name in fields):
             whole["@self"] = {
-                "schemaVersion": definition.version,
+                "schemaVersion": self.schema_version,
                 **self._headings(definition),
                 **self.metadata(definition, prune=prune),
             }
@@ -256,7 +262,8 @@ class StoredObject(msgspec.Struct, eq=False):
         return msgspec.Raw(f'{{"id":"{self.uuid}",{text[1:-1]},"@self":{metadata}}}')
 
     def metadata(self, definition: "CompiledSchema", *, prune: bool = True) -> dict[str, Any]:
-        """The content of `@self`. Pruned, it leaves out empty values and copies of properties.
+        """The content of `@self`. Pruned, it leaves out empty values, copies of properties, and the schema's version
+        if that is still the current one.
 
         A description, summary or image made by a template is no copy of a property, so it stays.
         """
@@ -276,10 +283,12 @@ class StoredObject(msgspec.Struct, eq=False):
             "deleted": self.deleted,
         }
         if prune:
+            if self.schema_version != definition.version:
+                known["schemaVersion"] = self.schema_version
             known.update(self._headings(definition, made=True))
             return {name: value for name, value in known.items() if value is not None}
         known.update(dict.fromkeys((*_HEADINGS, *_OPAQUE_METADATA)))
-        known.update(self._headings(definition), uri=self.uri, schemaVersion=definition.version, relations=None)
+        known.update(self._headings(definition), uri=self.uri, schemaVersion=self.schema_version, relations=None)
         known["size"] = len(self.text.encode())
         return known
 
@@ -363,6 +372,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     uuid: str | None
     version: int | None
     error: dict[str, Any] | None = None
+    undeclared: tuple[str, ...] = ()
+    """Properties that were stored although the schema does not declare them."""
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):

@@ -3,6 +3,7 @@
 The same for tools, resources, REST, pages and exports.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -47,8 +48,29 @@ def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterab
     return [stored.raw(pair.definition) for stored in objects]
 
 
-def present_outcomes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The result of each row of a bulk write, and counts by status."""
+def with_warnings(
+    access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
+) -> dict[str, Any]:
+    """The answer to a write: `@self.warnings` names properties that were stored but are not declared."""
+    warnings = undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
+    return {**wire, _METADATA: {**wire.get(_METADATA, {}), "warnings": warnings}} if warnings else wire
+
+
+def undeclared_in(
+    access: AccessRules, caller: Caller, pair: Pair, names: Mapping[str, int] | Sequence[str]
+) -> list[dict[str, Any]]:
+    """Warnings about undeclared properties; with a mapping, each has the number of rows in which it occurs."""
+    if not names:
+        return []
+    from pentad.rooms.registers.definitions.schema_warnings import undeclared_warnings
+
+    hidden = access.hidden(caller, pair)
+    return undeclared_warnings(names, [name for name in pair.definition.properties if name not in hidden])
+
+
+def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The result of each row of a bulk write, counts by status, and warnings about undeclared properties."""
+    undeclared = Counter(name for outcome in outcomes for name in outcome.undeclared)
     counts: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
     for outcome in outcomes:
@@ -59,7 +81,8 @@ def present_outcomes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         if outcome.error is not None:
             row["error"] = outcome.error
         rows.append(row)
-    return {"results": rows, **counts}
+    warnings = undeclared_in(access, caller, pair, undeclared)
+    return {"results": rows, **counts, **({"warnings": warnings} if warnings else {})}
 
 
 # in: a caller that reads, changes and writes sends `@self` and `id` back

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.rooms.registers.models import DEFAULT_ORGANISATION, Register, Schema
 
 Kind = Literal["register", "schema"]
@@ -95,6 +95,12 @@ def update_schema(tx: Transaction, schema: Schema) -> None:
     )  # fmt: skip
 
 
+def lock_registers(tx: Transaction, dialect: Dialect) -> None:
+    """Let nobody else change a register until the transaction ends; reading goes on."""
+    if dialect == "postgres":
+        tx.run("LOCK TABLE registers IN SHARE ROW EXCLUSIVE MODE")
+
+
 def delete_entity(tx: Transaction, kind: Kind, key: int) -> None:
     """Delete a register or schema and its views; its objects must be gone already."""
     tx.run(f"DELETE FROM views WHERE {kind} = ?", key)  # noqa: S608  one of two names
@@ -123,6 +129,21 @@ def mark_words_current(tx: Transaction, schema: int) -> None:
 def has_objects(rows: Rows, register: int, schema: int) -> bool:
     sql = "SELECT 1 FROM objects WHERE register = ? AND schema = ? AND deleted IS NULL LIMIT 1"
     return rows.value(sql, register, schema) is not None
+
+
+def count_pair(rows: Rows, register: int, schema: int) -> int:
+    """The number of objects of a schema in a register."""
+    sql = "SELECT count(*) FROM objects WHERE register = ? AND schema = ? AND deleted IS NULL"
+    return int(rows.value(sql, register, schema))
+
+
+def schema_has_objects(rows: Rows, schema: int) -> bool:
+    """Whether a schema has objects in any register, deleted ones too."""
+    sql = "SELECT 1 FROM objects WHERE register = ? AND schema = ? AND deleted IS NOT NULL LIMIT 1"
+    return any(
+        has_objects(rows, register.id, schema) or rows.value(sql, register.id, schema) is not None
+        for register in all_registers(rows)
+    )
 
 
 def organisations_of(rows: Rows, schema: int) -> set[str]:

@@ -155,7 +155,7 @@ async def test_what_holds_objects_cannot_be_deleted(registers: Registers):
         with pytest.raises(Conflict, match="still has 1 objects"):
             await delete
     await registers.objects.delete(ADMIN, pair, made.uuid)
-    with pytest.raises(Conflict, match="1 deleted ones"):
+    with pytest.raises(Conflict, match="This would lose 1 deleted object"):
         await registers.catalogue.delete_register(ADMIN, register.id)
     await registers.objects.purge(ADMIN, pair, made.uuid)
     await registers.catalogue.delete_schema(ADMIN, schema.id)

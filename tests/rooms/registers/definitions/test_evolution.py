@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-from pentad.rooms.registers.definitions.evolution import EvolutionReport, ReadableObject
+from pentad.rooms.registers.definitions.evolution import DefinitionChange, EvolutionReport, ReadableObject
 from pentad.rooms.registers.definitions.evolution import preflight as check
 from pentad.rooms.registers.definitions.migration import migrate, read_steps
 from tests.rooms.registers.definitions.making import compiled
 
 
-def preflight(schema: CompiledSchema, objects: Iterable[dict[str, Any]]) -> EvolutionReport:
-    return check(schema, map(ReadableObject, objects))
+def preflight(
+    schema: CompiledSchema, objects: Iterable[dict[str, Any]], old: CompiledSchema | None = None, **options: Any
+) -> EvolutionReport:
+    found = [ReadableObject(str(number), data, data) for number, data in enumerate(objects)]
+    return check(DefinitionChange(old or schema, schema), lambda: found, **options)
 
 
 def test_objects_that_fit_make_an_empty_report() -> None:
@@ -87,7 +90,48 @@ def test_what_cannot_be_mended_stays_failing() -> None:
 def test_samples_are_few_and_counts_complete() -> None:
     report = preflight(compiled({"a": {"type": "array", "items": {"type": "integer"}}}), [{"a": ["x", "y"]}] * 30)
     assert report.counts == {"type a/*": 30}
-    assert [sample.index for sample in report.samples["type a/*"]] == [0, 0, 1, 1, 2]
+    assert [sample.uuid for sample in report.samples["type a/*"]] == ["0", "0", "1", "1", "2"]
+
+
+@pytest.mark.requirement("registers:schema-change:report")
+def test_every_one_of_a_great_many_failures_is_counted_by_its_rule() -> None:
+    objects = [{"a": "x"}] * 700 + [{"a": 1, "b": "long"}] * 300
+    report = preflight(compiled({"a": {"type": "integer"}, "b": {"type": "string", "maxLength": 3}}), objects)
+    assert report.counts == {"type a": 700, "maxLength b": 300}
+    assert report.failing == 1000
+
+
+@pytest.mark.requirement("registers:schema-change:report")
+def test_an_enum_map_covers_values_that_come_late() -> None:
+    objects = [{"state": "Open"}] * 500 + [{"state": "closd"}]
+    report = preflight(compiled({"state": {"enum": ["open", "closed"]}}), objects)
+    assert report.migration[0].values == (("Open", "open"), ("closd", "closed"))
+    assert report.after_migration == 0
+
+
+@pytest.mark.requirement("registers:schema-change:report")
+def test_values_that_a_rename_would_orphan_are_counted_and_the_rename_is_suggested() -> None:
+    old = compiled({"fee": {"type": "integer"}, "name": {"type": "string"}})
+    new = compiled({"fees": {"type": "integer"}, "name": {"type": "string"}})
+    report = preflight(new, [{"fee": 1}, {"fee": 2}, {"name": "x"}], old)
+    assert report.failing == 0
+    assert report.orphaned["fee"].as_json() == {"objects": 2, "samples": ["0", "1"]}
+    assert [step.as_json() for step in report.migration] == [{"step": "rename", "property": "fee", "to": "fees"}]
+    assert report.losses() == "the values of 'fee' in 2 objects"
+
+
+@pytest.mark.requirement("registers:schema-change:report")
+def test_unique_values_are_compared_in_as_many_passes_as_memory_demands() -> None:
+    objects = [{"code": number % 7} for number in range(10)]
+
+    def rules(one: ReadableObject) -> list[tuple[str, bytes | None]]:
+        return [("code", bytes([one.data["code"]]))]
+
+    schema = compiled({"code": {"type": "integer", "unique": True}})
+    for expected in (0, 600_000):
+        report = preflight(schema, objects, store_rules=rules, expected=expected)
+        assert (report.counts, report.failing) == ({"unique code": 3}, 3)
+        assert report.samples["unique code"][0].problem.message == "must be unique; object 0 has the same value"
 
 
 def test_a_great_many_failures_are_counted_without_looking_into_each() -> None:

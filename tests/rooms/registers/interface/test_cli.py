@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,60 @@ def test_what_is_missing_is_looked_for_by_the_command(home: Path) -> None:
     assert refused.returncode == 3
     assert "pentad registers list" in refused.stderr
     assert "action=list" not in refused.stderr
+
+
+def of_schema(home: Path, *arguments: str) -> Any:
+    return run("registers", "schema", *arguments, home=home)
+
+
+@pytest.mark.requirement("registers:schema-change:patch")
+def test_a_schema_is_planned_patched_listed_compared_and_undone(home: Path) -> None:
+    assert bring(home, "number,height,note\nT-1,4,old\nT-2,5,\n").returncode == 0
+    rename = '[{"op": "rename", "property": "height", "to": "height_m"}]'
+    plan = of_schema(home, "plan", "tree", rename)
+    assert (plan.returncode, plan.stderr) == (0, "2 objects: 2 would change, 0 would not fit.\n")
+    assert "properties.height_m: added an object of 2" in plan.stdout
+    done = of_schema(home, "patch", "tree", rename, "--reason", "metres")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "tree is at version 0.0.2 now.\n")
+    (home / "drop.json").write_text('{"op": "drop", "property": "note"}', encoding="utf-8")
+    refused = of_schema(home, "patch", "tree", "@drop.json")
+    assert refused.returncode != 0
+    assert "the values of 'note' in 1 object" in refused.stderr
+    token = json.loads(of_schema(home, "plan", "tree", "@drop.json", "--json").stdout)["confirm"]
+    assert of_schema(home, "patch", "tree", "@drop.json", "--confirm", token).returncode == 0
+    history = json.loads(of_schema(home, "history", "tree", "--json").stdout)
+    assert [(row["version"], row["action"]) for row in history] == [(3, "patch"), (2, "patch"), (1, "create")]
+    assert history[1]["reason"] == "metres"
+    assert "properties.note: removed" in of_schema(home, "diff", "tree", "2", "3").stdout
+    assert of_schema(home, "undo", "tree").returncode == 0
+    assert "old" in take(home, "--format", "jsonl").stdout
+    assert "is not JSON" in of_schema(home, "patch", "tree", "drop note").stderr
+
+
+@pytest.mark.requirement("registers:warnings:undeclared")
+def test_an_import_warns_of_columns_that_the_schema_does_not_have(home: Path) -> None:
+    done = bring(home, '{"number": "T-1", "hieght": 4}\n', name="trees.jsonl")
+    assert done.returncode == 0
+    assert "Did you mean 'height'? (1 rows)" in done.stderr
+
+
+@pytest.mark.requirement("registers:deleted:purge")
+def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\nT-3,6\n")
+    place = {"register": "city", "schema": "tree"}
+    for row in (json.loads(line) for line in take(home, "--format", "jsonl").stdout.splitlines()):
+        arguments = json.dumps({"action": "delete", **place, "id": row["@self"]["id"]})
+        assert run("call", "objects", "--args", "-", home=home, stdin=arguments).returncode == 0
+
+    def token_in(refused: Any) -> str:
+        assert refused.returncode != 0
+        return re.findall(r'confirm "(\w+)"', refused.stderr)[0]
+
+    few = ("registers", "purge", "-r", "city", "-s", "tree", "--filter", '{"height": 4}')
+    asked = run(*few, home=home)
+    assert "1 deleted object of city/tree" in asked.stderr
+    assert run(*few, "--confirm", token_in(asked), home=home).stderr == "1 deleted objects were purged.\n"
+    asked = run("registers", "delete", "city", home=home)
+    assert "2 deleted objects of register 'city'" in asked.stderr
+    done = run("registers", "delete", "city", "--confirm", token_in(asked), home=home)
+    assert (done.returncode, done.stderr) == (0, "The register city is deleted.\n")

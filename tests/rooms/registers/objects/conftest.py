@@ -20,8 +20,8 @@ from tests.rooms.registers.opening import SETS, TurnedClock
 from tests.stores import PostgresServer, Stores
 
 TABLES = (
-    "idempotency_keys", "plans", "object_references", "object_changes", "object_text", "objects", "schemas",
-    "registers",
+    "idempotency_keys", "plans", "views", "webhooks", "object_references", "object_changes", "object_text",
+    "objects", "schemas", "registers", "organisation_members", "organisations",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
+from tests.rooms.registers.objects.changing import confirmed
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, WRITER
 
@@ -107,7 +108,7 @@ async def test_a_migration_that_does_not_suffice_changes_nothing(registers: Regi
 
 async def test_a_soft_schema_takes_any_change(registers: Registers):
     await people(registers, "Ada")
-    changed = await registers.catalogue.update_schema(ADMIN, "person", {**NEW, "hardValidation": False})
+    changed = await confirmed(registers.catalogue.update_schema, ADMIN, "person", {**NEW, "hardValidation": False})
     assert changed.version == "0.0.2"
 
 

@@ -68,14 +68,19 @@ class Definitions:
         schema = store.find_schema(rows, schema_id)
         return None if schema is None else (schema, self.of(rows, schema))
 
-    def try_out(self, rows: Rows, schema: Schema) -> "CompiledSchema":
-        """Compile a schema that need not be stored; InvalidInput says what is wrong with it."""
+    def try_out(self, rows: Rows, schema: Schema, changed: Schema | None = None) -> "CompiledSchema":
+        """Compile a schema that need not be stored; InvalidInput says what is wrong with it.
+
+        `changed` is a schema it may be composed of, to be used instead of the stored one.
+        """
         from pentad.rooms.registers.definitions.compiled_schema import compile_schema
 
         def parent(ref: int | str) -> Mapping[str, Any] | None:
             found = parent_of(rows, ref, schema.organisation)
             if found is None:
                 return None
+            if changed is not None and found.id == changed.id:
+                found = changed
             whole = _whole(found)
             return whole if found.organisation == schema.organisation else _anchored(rows, whole, found.organisation)
 

@@ -18,6 +18,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
 from pentad.rooms.registers.models import Caller, Register, Schema
 from pentad.rooms.registers.not_found import Missing
@@ -25,8 +26,10 @@ from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_versi
 
 E = TypeVar("E", Register, Schema)
 
-_SET_BY_SERVER: Final = frozenset({"id", "uuid", "created", "updated", "owner", "organisation", "usage", "@self"})
-_OWN_ATTRIBUTES: Final = frozenset({"title", "version", "slug", "schemas"})
+_SET_BY_SERVER: Final = frozenset(
+    {"id", "uuid", "created", "updated", "owner", "organisation", "usage", "@self", "warnings"}
+)
+_OWN_ATTRIBUTES: Final = frozenset({"title", "version", "slug", "schemas", "detach"})
 _FIRST_VERSION: Final = "0.0.1"
 _LONGEST_TITLE: Final = 500
 _MOST_NAMED: Final = 10
@@ -39,6 +42,7 @@ _TYPES: Final[dict[str, tuple[type, str]]] = {
     "properties": (dict, "an object"),
     "required": (list, "a list"),
     "schemas": (list, "a list of schemas"),
+    "detach": (list, "a list of schemas"),
     "groups": (list, "a list"),
     "languages": (list, "a list"),
     "hardValidation": (bool, "true or false"),
@@ -171,17 +175,46 @@ def check_version(entity: Register | Schema, if_version: str | None) -> None:
 def apply_fields(entity: E, fields: Mapping[str, Any], *, merge: bool) -> E:
     """The entity with the given fields set; the others stay.
 
-    With `merge`, objects among the fields are merged member by member (null removes a member); otherwise they are
-    replaced. The last part of the version goes up unless the caller names a version.
+    With `merge`, objects among the fields are merged member by member (null removes a member), and `required` adds
+    names; otherwise fields are replaced. Either way, names of properties that are gone leave `required`. The last part
+    of the version goes up unless the caller names a version.
     """
     given = {name: value for name, value in fields.items() if name not in _OWN_ATTRIBUTES}
     whole = merge_patch(entity.body, given) if merge else {**entity.body, **given}
     body = {name: value for name, value in cast("dict[str, Any]", whole).items() if value is not None}
+    if isinstance(body.get("required"), list):
+        body["required"] = _required(entity.body, body, merged=merge and given.get("required") is not None)
     title = str(fields.get("title") or entity.title).strip()
     version = str(fields.get("version") or entity.version)
     if version == entity.version and (body != entity.body or title != entity.title):
         version = next_version(version)
     return replace(entity, title=title, version=version, body=body)
+
+
+def kept_required(current: Schema, proposed: Schema, fields: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """A warning if a caller gave `required` without names that stay in it."""
+    given = as_list(fields.get("required"))
+    kept = [name for name in as_list(current.body.get("required")) if name not in given]
+    kept = [name for name in kept if name in as_list(proposed.body.get("required"))]
+    if fields.get("required") is None or not kept:
+        return ()
+    named = ", ".join(map(repr, kept[:10]))
+    message = f"still requires {named}: an update adds names. To make one optional, patch it with required false."
+    return ({"path": "/required", "rule": "required", "message": message},)
+
+
+def _required(old: Mapping[str, Any], new: Mapping[str, Any], *, merged: bool) -> list[Any]:
+    """The required names after a change: in a merge the old ones stay, and those of removed properties always go."""
+    before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
+    names = [*as_list(old.get("required")), *new["required"]] if merged else new["required"]
+    kept = [name for name in names if not isinstance(name, str) or name not in before or name in after]
+    if merged:
+        kept = [name for name in kept if as_mapping(after.get(str(name))).get("required") is not False]
+    return _distinct(kept)
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    return [value for place, value in enumerate(values) if value not in values[:place]]
 
 
 def entity_not_found(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -> NotFound:
@@ -228,18 +261,24 @@ def refuse_taken_uuid(rows: Rows, kind: Kind, uuid: str | None) -> None:
         raise Conflict(f"A {kind} with the uuid {uuid} exists already.", hint="Update it instead.")
 
 
-def refuse_filled(rows: Rows, kind: Kind, entity: Register | Schema, *, counted: bool) -> None:
-    """Conflict while there are objects; their number is only for callers who may see all of them (`counted`)."""
+def refuse_filled(
+    rows: Rows, kind: Kind, entity: Register | Schema, *, counted: bool, purgeable: bool = False
+) -> None:  # fmt: skip
+    """Conflict while there are objects; their number is only for callers who may see all of them (`counted`).
+
+    Deleted ones do not matter if they are `purgeable`: they are purged with the register or schema.
+    """
     living, deleted = store.count_objects(rows, kind, entity.id)
-    if (living or deleted) and not counted:
+    if not living and (purgeable or not deleted):
+        return
+    if not counted:
         raise Conflict(f"The {kind} {entity.slug!r} still has objects.", hint="Delete and purge them first.")
-    if living or deleted:
-        also = f" and {deleted} deleted ones that are not purged" if deleted else ""
-        raise Conflict(
-            f"The {kind} {entity.slug!r} still has {living} objects{also}.",
-            hint="Delete and purge them first.",
-            details={"objects": living, "deleted": deleted},
-        )
+    also = f" and {deleted} deleted ones that are not purged" if deleted else ""
+    raise Conflict(
+        f"The {kind} {entity.slug!r} still has {living} objects{also}.",
+        hint="Delete those that are not deleted; then this call shows how to purge them all.",
+        details={"objects": living, "deleted": deleted},
+    )
 
 
 def refuse_composed(schema: Schema, users: Sequence[Schema], seen: Callable[[Schema], bool]) -> None:

@@ -1,65 +1,132 @@
-"""Changes of schemas: the definition compiles, indexes follow, and stored objects still fit.
+"""Changes of schemas: the definition compiles, and stored objects still fit.
 
-A change is first checked against every stored object, including those of schemas composed of this one. Objects that do
-not fit are migrated by the steps the caller agreed to, or stop the change. Everything happens in the caller's
-transaction. Nothing compiled here is cached: the transaction may still fail.
+A change is first checked against every stored object, while others write (`check`). It is then stored in one
+transaction (`apply`), which keeps others from writing objects of the schema, checks what they wrote in between, and
+migrates objects by the steps the caller agreed to. The rules about who may read what are part of a schema, so at no
+moment may objects of the new form be read by the old rules, or the other way round. Nothing compiled here is cached:
+the transaction may still fail.
 
 Objects and properties that the caller may not read are never tried: the result would reveal them. A change that could
 matter to them is refused in any case.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.kernel.errors import Conflict, Forbidden, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import store as catalogue_store
+from pentad.rooms.registers.catalogue import schema_history
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
+from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
+from pentad.rooms.registers.confirmation import confirm_token, require_confirm
+from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Caller, Schema, StoredObject
-from pentad.rooms.registers.objects import integrity, store
-from pentad.rooms.registers.objects.indexes import index_plan, indexes_are_missing, sync_indexes
+from pentad.rooms.registers.objects import integrity, store, uniqueness
+from pentad.rooms.registers.objects.indexes import (
+    IndexPlan,
+    UniqueKey,
+    check_content,
+    check_index_count,
+    index_plan,
+    indexes_are_missing,
+)
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, change_time, provenance_of
-from pentad.rooms.registers.objects.prepare import check_indexed_texts
+from pentad.rooms.registers.objects.prepare import check_indexed_texts, too_long_to_index
 from pentad.rooms.registers.objects.vectors import ObjectVectors
+from pentad.rooms.registers.query.models import Path
+from pentad.rooms.registers.schema_locks import lock_schemas
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
-    from pentad.rooms.registers.definitions.evolution import EvolutionReport
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport, ReadableObject
     from pentad.rooms.registers.definitions.migration import MigrationStep
 
 _RESTORE_LOCK: Final = 0x50454E545258
-Migration = Sequence[Mapping[str, Any]] | None
 Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """The properties of an object that a report must not mention, or None to leave the object out; None for no limit."""
 Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[MigrationStep]"], None]
 """Refuses a change of a schema, with its migration, if the caller may not make it."""
+Breaks = Callable[[Rows, Caller, Schema, "CompiledSchema", "CompiledSchema"], Iterable[Mapping[str, Any]]]
+"""What depends on a schema and would no longer work with the new definition, as far as the caller may know of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """What a change of a schema means: the definition before and after, and what happens to its objects.
+
+    `SchemaEvolution` carries it out. An `undo` takes values from the history of the objects besides running the steps.
+    """
+
+    current: Schema
+    proposed: Schema
+    steps: "Sequence[MigrationStep]" = ()
+    action: schema_history.Action = "update"
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    undo: schema_history.Undo | None = None
+    warnings: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def migrates(self) -> bool:
+        return bool(self.steps or (self.undo is not None and self.undo.names))
+
+    @property
+    def touched(self) -> "list[MigrationStep]":
+        """Steps that name every property the change may write, for the checks of rights."""
+        from pentad.rooms.registers.definitions.migration import MigrationStep
+
+        restored = () if self.undo is None else sorted(self.undo.names)
+        return [*self.steps, *(MigrationStep("drop", name) for name in restored)]
+
+    @property
+    def token(self) -> str:
+        """The token that confirms exactly this change of exactly this version."""
+        proposed = self.proposed
+        body = {name: value for name, value in proposed.body.items() if value != self.current.body.get(name)}
+        gone = sorted(name for name in self.current.body if name not in proposed.body)
+        steps = [step.as_json() for step in self.steps]
+        return confirm_token(
+            self.current.id, self.current.changes, proposed.slug, proposed.title, body, gone, steps, self.action
+        )
+
+    def migrate(self, rows: Rows, stored: StoredObject, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an object after the change."""
+        from pentad.rooms.registers.definitions.migration import migrate
+
+        if self.undo is not None:
+            return self.undo.migrate(rows, stored, data)
+        return migrate(data, self.steps) if self.steps else dict(data)
 
 
 class SchemaEvolution:
-    """Creates and changes schemas together with their indexes and objects."""
+    """Creates and changes schemas together with their objects."""
 
     def __init__(self, dialect: Dialect, definitions: Definitions, vectors: ObjectVectors) -> None:
         self._dialect: Dialect = dialect
         self._definitions = definitions
         self._vectors = vectors
 
-    def begin(self, tx: Transaction, schema: Schema) -> None:
-        """Check a new schema and create its indexes."""
+    def begin(self, tx: Transaction, caller: Caller, schema: Schema) -> Schema:
+        """Check a new schema and begin its history; returns it with warnings."""
         from pentad.rooms.registers.definitions.schema_validation import check_before_saving
+        from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
         definition = self._definitions.try_out(tx, schema)
         check_before_saving(definition)
-        sync_indexes(tx, self._dialect, schema.id, index_plan(definition))
+        check_index_count(definition)
+        schema_history.record(tx, caller, None, schema, "create", {})
+        begin_indexing(tx, [schema.id])
+        return replace(schema, warnings=tuple(schema_warnings(definition)))
 
-    def rebuild_indexes(self, tx: Transaction) -> None:
+    def complete_restored(self, tx: Transaction) -> None:
         """Complete a restored store: a backup holds rows, but not the schemas' indexes nor this server's counters."""
         tx.run("SELECT pg_advisory_xact_lock(?)", _RESTORE_LOCK)
-        if not indexes_are_missing(tx, self._dialect):
+        if not indexes_are_missing(tx, self._dialect) or tx.value("SELECT count(*) FROM index_builds"):
             return
         tx.run("UPDATE object_changes SET xact = 0")
-        for schema in catalogue_store.all_schemas(tx):
-            sync_indexes(tx, self._dialect, schema.id, index_plan(self._definitions.try_out(tx, schema)))
+        begin_indexing(tx, [schema.id for schema in catalogue_store.all_schemas(tx)])
 
     def remove_protected_words(self, tx: Transaction) -> None:
         """Remove words and slugs derived from protected properties from a store of an older version."""
@@ -67,56 +134,121 @@ class SchemaEvolution:
             definition = self._definitions.try_out(tx, schema)
             if definition.derived or definition.slug_is_protected:
                 for portion in store.stream_objects(tx, schema.id):
-                    drafts = [_migrated(definition, held, held.stored.data, 0.0) for held in portion]
+                    drafts = [_migrated(definition, held, held.stored.data, 0.0, schema.version) for held in portion]
                     store.reindex(tx, self._dialect, drafts)
                     if definition.hybrid:
                         self._vectors.update(tx, schema.id, drafts, None)
             catalogue_store.mark_words_current(tx, schema.id)
 
     def report(
-        self, rows: Rows, current: Schema, proposed: Schema, migration: Migration, hidden: Hidden, allow: Allow
+        self,
+        rows: Rows,
+        caller: Caller,
+        change: SchemaChange,
+        hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
+        breaks: Iterable[Breaks],
     ) -> "EvolutionReport":
-        """What a change would mean for the stored objects, after the migration if there is one."""
-        steps, new = _steps(migration), self._definitions.try_out(rows, proposed)
-        allow(current, self._definitions.of(rows, current), proposed, new, steps)
-        return _preflight(rows, new, proposed.id, steps, hidden)[0]
+        """What a change would mean: for the stored objects, for indexes, and for what depends on the schema."""
+        from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
+
+        current, proposed = change.current, change.proposed
+        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        allow(current, old, proposed, new, change.touched)
+        report = self._preflight(rows, change, (old, new), hidden, _Skipped(), with_indexes=True)
+        made, dropped = _index_labels(index_plan(new)), _index_labels(index_plan(old))
+        report.more = {
+            "changes": [one.sentence() for one in schema_history.schema_differences(current, proposed)],
+            "indexes": {
+                name: sorted(found) for name, found in (("made", made - dropped), ("dropped", dropped - made)) if found
+            },
+            "breaks": [dict(one) for find in breaks for one in find(rows, caller, current, old, new)],
+            "warnings": [*change.warnings, *schema_warnings(new)],
+        }
+        if change.undo is not None and change.undo.kept:
+            report.more["not_restored"] = change.undo.kept
+        of_users = self._reports_of_dependents(rows, change, hidden, seen)
+        report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.matters}
+        if self._losses(rows, change, report, of_users):
+            report.more["confirm"] = change.token
+        return report
+
+    def check(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        hidden: Hidden,
+        allow: Allow,
+        seen: Callable[[Schema], bool],
+        confirm: str | None,
+    ) -> "CheckedChange":
+        """Check a change against the stored objects, before it takes its locks.
+
+        A change that would lose values or rules needs its token in `confirm`.
+        """
+        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
+
+        current, proposed = change.current, change.proposed
+        old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        check_before_saving(new)
+        check_index_count(new, old)
+        allow(current, old, proposed, new, change.touched)
+        since, skipped = store.present_moment(rows, self._dialect), _Skipped()
+        report = self._refuse_misfits(rows, change, (old, new), hidden, skipped)
+        is_less = bool(report.removed or report.dropped)
+        self._confirm(
+            rows, change, report, self._reports_of_dependents(rows, change, hidden, seen) if is_less else {}, confirm
+        )
+        plan = None if change.migrates or index_plan(old) == index_plan(new) else index_plan(new)
+        return CheckedChange(current, proposed, plan, since, skipped, discreet=hidden is not None)
 
     def apply(
         self,
         tx: Transaction,
         caller: Caller,
-        current: Schema,
-        proposed: Schema,
-        migration: Migration,
+        change: SchemaChange,
+        checked: "CheckedChange",
         now: float,
         hidden: Hidden,
         allow: Allow,
         seen: Callable[[Schema], bool],
-    ) -> None:
-        """Store a changed schema and everything that follows from it.
+        confirm: str | None = None,
+    ) -> Schema:
+        """Store a changed schema and everything that follows from it; returns it with warnings.
 
         A problem in a dependent schema is only described if the caller may see that schema (`seen`).
         """
-        from pentad.rooms.registers.definitions.schema_validation import check_before_saving
+        from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
 
-        old = self._definitions.of(tx, current)
-        new = self._definitions.try_out(tx, proposed)
-        check_before_saving(new)
-        allow(current, old, proposed, new, _steps(migration))
-        old_dependents = {user.id: self._definitions.of(tx, user) for user in self.dependents(tx, current)}
+        current, proposed = change.current, change.proposed
+        users = self.dependents(tx, current)
+        lock_schemas(tx, self._dialect, [current.id, *(user.id for user in users)])
+        old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
+        allow(current, old, proposed, new, change.touched)
+        old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         catalogue_store.update_schema(tx, proposed)
-        _refuse_misfits(tx, proposed, (old, new), _steps(migration), hidden)
-        for user in self.dependents(tx, proposed):
+        report = self._refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
+        of_users: dict[str, EvolutionReport] = {}
+        users = self.dependents(tx, proposed)  # another slug may have made it the parent of others
+        lock_schemas(tx, self._dialect, [user.id for user in users])
+        for user in users:
             try:
-                self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                found = self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                if seen(user):
+                    of_users[user.slug] = found
             except PentadError:
                 if seen(user):
                     raise
                 raise Conflict(
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
-        self._migrate_objects(tx, caller, proposed, (old, new), _steps(migration), now)
-        sync_indexes(tx, self._dialect, proposed.id, index_plan(new), discreet=hidden is not None)
+        self._confirm(tx, change, report, of_users, confirm)
+        self._migrate_objects(tx, caller, change, (old, new), now)
+        schema_history.record(tx, caller, current, proposed, change.action, change.details)
+        if index_plan(old) != index_plan(new):
+            self._note_indexes(tx, proposed, new, hidden, check=change.migrates)
+        return replace(proposed, warnings=(*change.warnings, *schema_warnings(new)))
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""
@@ -139,51 +271,211 @@ class SchemaEvolution:
         now: float,
         hidden: Hidden,
         allow: Allow,
-    ) -> None:
-        """Apply a change to a schema that is composed of the changed one."""
+    ) -> "EvolutionReport":
+        """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
         compiled = self._definitions.try_out(tx, user)
+        check_index_count(compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
-        _refuse_misfits(tx, user, (old or compiled, compiled), [], hidden)
         changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
+        change = SchemaChange(user, changed, action="parent")
+        report = self._refuse_misfits(tx, change, (old or compiled, compiled), hidden, _Skipped())
         catalogue_store.update_schema(tx, changed)
         if old is not None:
-            self._migrate_objects(tx, caller, changed, (old, compiled), [], now)
-        sync_indexes(tx, self._dialect, user.id, index_plan(compiled), discreet=hidden is not None)
+            self._migrate_objects(tx, caller, change, (old, compiled), now)
+        schema_history.record(tx, caller, user, changed, change.action, change.details)
+        if old is None or index_plan(old) != index_plan(compiled):
+            self._note_indexes(tx, user, compiled, hidden, check=True)
+        return report
+
+    def _note_indexes(
+        self, tx: Transaction, schema: Schema, definition: "CompiledSchema", hidden: Hidden, *, check: bool
+    ) -> None:
+        """Note that a schema needs other indexes; with `check`, refuse those that the objects do not allow."""
+        if check:
+            check_content(tx, self._dialect, schema.id, index_plan(definition), discreet=hidden is not None)
+        begin_indexing(tx, [schema.id])
 
     def _migrate_objects(
         self,
         tx: Transaction,
         caller: Caller,
-        schema: Schema,
-        change: "tuple[CompiledSchema, CompiledSchema]",
-        steps: "list[MigrationStep]",
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
         now: float,
     ) -> None:
         """Migrate every object and index its references, words and meaning again."""
-        from pentad.rooms.registers.definitions.migration import migrate
-
-        old, new = change
+        old, new = definitions
+        schema = change.proposed
         if old.hybrid and not new.hybrid:
             self._vectors.drop(tx, schema.id)
-        if not steps and not _needs_reindexing(old, new):
+        if not change.migrates and not _needs_reindexing(old, new):
             return
-        who = provenance_of(caller)
+        who = provenance_of(caller, schema_history.plan_of(schema.id, schema.changes))
         long = index_plan(new).texts
         for portion in store.stream_objects(tx, schema.id):
             drafts: list[PendingChange] = []
             for held in portion:
-                data = migrate(held.stored.data, steps) if steps else held.stored.data
+                data = change.migrate(tx, held.stored, held.stored.data) if change.migrates else held.stored.data
                 check_indexed_texts(long, data)
-                drafts.append(_migrated(new, held, data, now))
+                drafts.append(_migrated(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
             store.write_changes(tx, self._dialect, changed, who)
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
             if new.hybrid:
                 self._vectors.update(tx, schema.id, drafts, old.texts if old.hybrid else None)
 
+    def _preflight(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
+        hidden: Hidden,
+        skipped: "_Skipped",
+        *,
+        since: int | None = None,
+        with_indexes: bool = False,
+    ) -> "EvolutionReport":
+        """What would not fit of what the caller may read; what it may not read is noted in `skipped`.
 
-def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float) -> PendingChange:
+        Looks at all objects, or at those that changed `since` a moment. `with_indexes` also checks what new indexes
+        demand; a real change leaves that to the store, which checks when it makes them.
+        """
+        from pentad.rooms.registers.definitions.evolution import DefinitionChange, ReadableObject, preflight
+
+        old, new = definitions
+
+        def objects() -> "Iterator[ReadableObject]":
+            if change.undo is not None:
+                change.undo.kept = 0
+            key = change.current.id
+            portions = store.stream_objects(rows, key)
+            if since is not None:
+                portions = store.stream_objects_since(rows, self._dialect, key, since)
+            for portion in portions:
+                for held in portion:
+                    stored = held.stored
+                    without = frozenset[str]() if hidden is None else hidden(stored)
+                    if without is None:
+                        skipped.objects = True
+                        continue
+                    data = stored.data
+                    if without:
+                        skipped.properties |= without
+                        data = {name: value for name, value in data.items() if name not in without}
+                    after = change.migrate(rows, stored, data) if change.migrates else data
+                    yield ReadableObject(stored.uuid, data, after, without, (stored.register, stored.organisation))
+
+        rules = partial(_index_rules, *_new_indexes(index_plan(old), index_plan(new), change)) if with_indexes else None
+        expected = catalogue_store.count_objects(rows, "schema", change.current.id)[0] if with_indexes else 0
+        report = preflight(DefinitionChange(old, new, change.steps), objects, store_rules=rules, expected=expected)
+        report.complete = hidden is None
+        return report
+
+    def _reports_of_dependents(
+        self, rows: Rows, change: SchemaChange, hidden: Hidden, seen: Callable[[Schema], bool]
+    ) -> "dict[str, EvolutionReport]":
+        """What a change means for the objects of schemas composed of this one, as far as the caller may see those."""
+        found: dict[str, EvolutionReport] = {}
+        for user in filter(seen, self.dependents(rows, change.current)):
+            old, new = self._definitions.of(rows, user), self._definitions.try_out(rows, user, change.proposed)
+            found[user.slug] = self._preflight(rows, SchemaChange(user, user), (old, new), hidden, _Skipped())
+        return found
+
+    def _confirm(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        report: "EvolutionReport",
+        of_users: "Mapping[str, EvolutionReport]",
+        confirm: str | None,
+    ) -> None:
+        """ConfirmNeeded if the change would lose something here or in schemas composed of this one."""
+        if losses := self._losses(rows, change, report, of_users):
+            report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.losses()}
+            require_confirm(confirm, change.token, losses, report.as_json())
+
+    def _losses(
+        self, rows: Rows, change: SchemaChange, report: "EvolutionReport", of_users: "Mapping[str, EvolutionReport]"
+    ) -> str:
+        """The losses that have to be confirmed, in words: rules count only where there are objects to keep to them.
+
+        Callers who do not see every object always confirm: otherwise they would learn whether there are objects.
+        """
+        lost: list[str] = []
+        if (losses := report.losses()) and (
+            not report.complete or catalogue_store.schema_has_objects(rows, change.current.id)
+        ):
+            lost.append(losses)
+        for slug, found in of_users.items():
+            if (losses := found.losses()) and (not found.complete or found.total):
+                lost.append(f"in {slug!r} {losses}")
+        return "; ".join(lost)
+
+    def _refuse_misfits(
+        self,
+        rows: Rows,
+        change: SchemaChange,
+        definitions: "tuple[CompiledSchema, CompiledSchema]",
+        hidden: Hidden,
+        skipped: "_Skipped",
+        *,
+        since: int | None = None,
+    ) -> "EvolutionReport":
+        """What the change does, if every object fits. Conflict if objects would not; Forbidden if the caller may not
+        know whether they fit.
+
+        A change that cannot matter to any object, such as another description, reads none.
+        """
+        from pentad.rooms.registers.definitions.evolution import DefinitionChange, EvolutionReport, cannot_affect
+
+        old, new = definitions
+        difference = DefinitionChange(old, new, change.steps)
+        same_indexes = index_plan(old) == index_plan(new)
+        harmless = same_indexes and not change.migrates and cannot_affect(old, new, None)
+        if (harmless or (new.soft and (hidden is None or same_indexes))) and not difference.moves_values:
+            report = EvolutionReport(complete=hidden is None)
+            difference.describe(report)
+            return report
+        report = self._preflight(rows, change, definitions, hidden, skipped, since=since)
+        if not new.soft:
+            _refuse_failing(change.proposed, report, migrated=change.migrates)
+        if skipped.may_matter(old, new):
+            raise Forbidden(
+                f"Some data of {change.proposed.slug!r} is not visible to you, and the change may not fit it.",
+                hint="Change only what concerns properties you can read, or ask an administrator.",
+                details={"rule": "evolution", "schema": change.proposed.id},
+            )
+        return report
+
+
+def _new_indexes(old: IndexPlan, new: IndexPlan, change: SchemaChange) -> tuple[list[UniqueKey], list[Path]]:
+    """The unique keys and long texts that no index guards yet, or that the migration writes to."""
+    touched = set(touched_names(change.touched))
+    keys = [key for key in new.unique if key not in old.unique or not touched.isdisjoint(path[0] for path in key.paths)]
+    return keys, [path for path in new.texts if path not in old.texts or path[0] in touched]
+
+
+def _index_rules(
+    keys: Sequence[UniqueKey], texts: Sequence[Path], checked: "ReadableObject"
+) -> Iterator[tuple[str, bytes | None]]:
+    for key in keys:
+        if (claim := uniqueness.claim_digest(key, checked.scope, checked.data)) is not None:
+            yield "+".join(key.names), claim
+    for path in texts:
+        if too_long_to_index(path, checked.data):
+            yield ".".join(map(str, path)), None
+
+
+def _index_labels(plan: IndexPlan) -> set[str]:
+    """The indexes of a plan in words."""
+    unique = {f"unique {' + '.join(key.names)}" for key in plan.unique}
+    return unique | {".".join(map(str, path)) for path, _ in plan.plain}
+
+
+def _migrated(
+    definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float, version: str
+) -> PendingChange:
     from pentad.rooms.registers.definitions.object_validation import json_text
 
     old = held.stored
@@ -192,14 +484,10 @@ def _migrated(definition: "CompiledSchema", held: ExistingObject, data: dict[str
     else:
         text, at = json_text(data)[0], change_time(old.updated_at, now)
         slug = definition.slug_of(data)
-        stored = old.altered(version=old.version + 1, text=text, slug=slug, updated_at=at, data=data)
+        stored = old.altered(
+            version=old.version + 1, text=text, slug=slug, updated_at=at, schema_version=version, data=data
+        )
     return PendingChange("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
-
-
-def _steps(migration: Migration) -> "list[MigrationStep]":
-    from pentad.rooms.registers.definitions.migration import read_steps
-
-    return read_steps(migration or ())
 
 
 @dataclass(slots=True)
@@ -220,53 +508,19 @@ class _Skipped:
         return not cannot_affect(old, new, None if self.objects else self.properties)
 
 
-def _preflight(
-    rows: Rows, definition: "CompiledSchema", schema: int, steps: "Sequence[MigrationStep]", hidden: Hidden
-) -> "tuple[EvolutionReport, _Skipped]":
-    """What would not fit of what the caller may read, and what was skipped."""
-    from pentad.rooms.registers.definitions.evolution import ReadableObject, preflight
-    from pentad.rooms.registers.definitions.migration import migrate
+@dataclass(frozen=True, slots=True)
+class CheckedChange:
+    """A change that fitted all stored objects up to some moment."""
 
-    skipped = _Skipped()
-
-    def objects() -> "Iterator[ReadableObject]":
-        for portion in store.stream_objects(rows, schema):
-            for held in portion:
-                without = frozenset[str]() if hidden is None else hidden(held.stored)
-                if without is None:
-                    skipped.objects = True
-                    continue
-                data = held.stored.data
-                if without:
-                    skipped.properties |= without
-                    data = {name: value for name, value in data.items() if name not in without}
-                yield ReadableObject(migrate(data, steps) if steps else data, without)
-
-    report = preflight(definition, objects())
-    report.complete = hidden is None
-    return report, skipped
-
-
-def _refuse_misfits(
-    rows: Rows,
-    schema: Schema,
-    change: "tuple[CompiledSchema, CompiledSchema]",
-    steps: "Sequence[MigrationStep]",
-    hidden: Hidden,
-) -> None:
-    """Conflict if objects would not fit; Forbidden if the caller may not know whether they fit."""
-    old, new = change
-    if new.soft and (hidden is None or index_plan(old) == index_plan(new)):
-        return
-    report, skipped = _preflight(rows, new, schema.id, steps, hidden)
-    if not new.soft:
-        _refuse_failing(schema, report, migrated=bool(steps))
-    if skipped.may_matter(old, new):
-        raise Forbidden(
-            f"Some data of {schema.slug!r} is not visible to you, and the change may not fit it.",
-            hint="Change only what concerns properties you can read, or ask an administrator.",
-            details={"rule": "evolution", "schema": schema.id},
-        )
+    current: Schema
+    proposed: Schema
+    indexes: IndexPlan | None
+    """The indexes to make before the change; None if there are none, or the objects are to be migrated first."""
+    since: int
+    """Objects that changed after this moment have to be checked again (`store.present_moment`)."""
+    skipped: _Skipped
+    discreet: bool
+    """Whether errors may not name objects, as the caller may not see all of them."""
 
 
 def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool) -> None:

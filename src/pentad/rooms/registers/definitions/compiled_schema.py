@@ -239,6 +239,8 @@ class CompiledSchema:
         self._has_defaults = self._defaults.needed
         self._has_immutable = self.immutable or bool(self.immutable_paths)
         self._is_valid = rules.is_valid
+        more = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+        self._names_matter = bool(properties) and all(body.get(keyword) in (None, {}) for keyword in more)
 
     def prepare(
         self,
@@ -271,10 +273,18 @@ class CompiledSchema:
         except ValueError:
             return False
 
-    def problems(self, data: Any) -> list[Problem]:
-        """Every problem of the object as it is, with suggestions."""
+    def problems(self, data: Any, *, brief: bool = False) -> list[Problem]:
+        """Every problem of the object as it is, with suggestions unless `brief`."""
         failures = self._rules.failures(data)
+        if brief:
+            return read_failures(failures)
         return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
+
+    def undeclared(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """The properties of an object that the schema does not declare; none if it says that others are welcome."""
+        if not self._names_matter or data.keys() <= self.properties.keys():
+            return ()
+        return tuple(name for name in data if name not in self.properties)
 
     def with_computed(
         self, data: dict[str, Any], *, now: float, caller_facts: Mapping[str, Any] = _NO_FACTS

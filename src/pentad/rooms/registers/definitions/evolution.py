@@ -1,48 +1,73 @@
-"""Checks a changed schema against the stored objects: how many would fail, why, and which migration would fix them.
+"""Checks a changed schema against the stored objects: what would fail, which values would be lost, and which migration
+would help.
 
-A migration step is suggested only if, tried on failing objects, it fixes more than it breaks. Nothing here changes a
-stored object.
+Every object is looked at, in portions, and memory stays bounded: counts are exact, samples are few. A migration step is
+suggested only if, tried on failing objects, it fixes more than it breaks. Nothing here changes a stored object.
 
 `cannot_affect` judges by the definitions alone whether a change can matter to data its author may not read. Trying the
 change on hidden values would reveal them: an author could narrow a bound step by step and watch when it is refused.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+from pentad.kernel.json_patch import split_pointer
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, closest_value, convert_value
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+from pentad.rooms.registers.definitions.dropped_rules import dropped_rules, removed_properties
+from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate
-from pentad.rooms.registers.definitions.object_validation import Problem
+from pentad.rooms.registers.definitions.object_validation import Problem, problem, shortened
+from pentad.rooms.registers.definitions.schema_patch import renames, touched_names
 
 SAMPLES: Final = 5
 _INCOMPLETE: Final = "Objects and properties that you may not read were not looked at."
 _MOST_EXPLAINED: Final = 200
-_MOST_TRIED: Final = 10_000
+_MOST_KINDS: Final = 500
+_MOST_VALUES: Final = 500
+_MOST_CLAIMS: Final = 250_000
+"""Unique values remembered at a time; of more, several passes are made."""
+_OTHER_KINDS: Final = "(more kinds)"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An object that would fail: its position among the checked ones, and the problem."""
+    """An object that would fail, and the problem."""
 
-    index: int
+    uuid: str
     problem: Problem
 
     def as_json(self) -> dict[str, Any]:
-        return {"index": self.index, **self.problem.as_json()}
+        return {"id": self.uuid, **self.problem.as_json()}
+
+
+@dataclass(slots=True)
+class Affected:
+    """How many objects something concerns, and the first of them."""
+
+    objects: int = 0
+    samples: list[Any] = field(default_factory=list[Any])
+
+    def add(self, sample: Any) -> None:
+        self.objects += 1
+        if len(self.samples) < SAMPLES:
+            self.samples.append(sample)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"objects": self.objects, "samples": self.samples}
 
 
 @dataclass(slots=True)
 class EvolutionReport:
     """What a schema change would do.
 
-    `after_migration` counts the objects that fail even after the suggested steps. Only the first ten thousand failing
-    objects are tried; the others count as failing. The report is `complete` for administrators only. For everyone else
-    it covers what they may read and says so, whether or not there is more.
+    `after_migration` counts the objects that fail even after the suggested steps. `orphaned` values would stay in the
+    objects under names that the schema no longer declares; `lost` ones would be removed. The report is `complete` for
+    administrators only. For everyone else it covers what they may read and says so, whether or not there is more.
     """
 
     total: int = 0
@@ -52,9 +77,24 @@ class EvolutionReport:
     migration: list[MigrationStep] = field(default_factory=list[MigrationStep])
     after_migration: int = 0
     complete: bool = True
+    migrated: Affected = field(default_factory=Affected)
+    orphaned: dict[str, Affected] = field(default_factory=dict[str, Affected])
+    lost: dict[str, Affected] = field(default_factory=dict[str, Affected])
+    removed: list[str] = field(default_factory=list[str])
+    dropped: list[str] = field(default_factory=list[str])
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the catalogue adds: changed lines, indexes, what would break, warnings, the confirm token."""
 
     def as_json(self) -> dict[str, Any]:
         why = {} if self.complete else {"reason": _INCOMPLETE}
+        extra: dict[str, Any] = {
+            "migrated": self.migrated.as_json() if self.migrated.objects else None,
+            "orphaned": {name: found.as_json() for name, found in self.orphaned.items()},
+            "lost": {name: found.as_json() for name, found in self.lost.items()},
+            "removed_properties": self.removed,
+            "dropped_rules": self.dropped,
+            **self.more,
+        }
         return {
             "total": self.total,
             "failing": self.failing,
@@ -62,80 +102,242 @@ class EvolutionReport:
             "samples": {kind: [sample.as_json() for sample in found] for kind, found in self.samples.items()},
             "migration": [step.as_json() for step in self.migration],
             "failing_after_migration": self.after_migration,
+            **{name: value for name, value in extra.items() if value},
             "complete": self.complete,
             **why,
         }
 
+    @property
+    def matters(self) -> bool:
+        """Whether objects would fail or lose something."""
+        return bool(self.failing or self.losses())
+
+    def losses(self) -> str:
+        """What would be lost, in words; empty if nothing would be.
+
+        If the report is not complete, a removed property counts as a loss whether or not an object with a value was
+        seen: the answer must not depend on objects the caller may not see.
+        """
+        lost: list[str] = []
+        for name, found in (*self.orphaned.items(), *self.lost.items()):
+            lost.append(f"the values of {name!r} in {found.objects} object{'' if found.objects == 1 else 's'}")
+        if not self.complete:
+            lost = [f"the property {name!r} and its values" for name in self.removed] or lost
+        if self.dropped:
+            more = f" and {len(self.dropped) - 5} more" if len(self.dropped) > 5 else ""
+            lost.append(f"the rules {', '.join(self.dropped[:5])}{more}")
+        return "; ".join(lost)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadableObject:
-    """An object to check, without the properties that are `hidden` from the caller."""
+    """An object to check, before and after the migration, without the properties that are `hidden` from the caller."""
 
+    uuid: str
+    before: Mapping[str, Any]
     data: Mapping[str, Any]
     hidden: frozenset[str] = frozenset()
+    scope: tuple[int, str] = (0, "")
+    """The register and organisation, within which unique values are unique."""
 
-    def problems(self, new: CompiledSchema, steps: Sequence[MigrationStep] = ()) -> list[Problem]:
+    def problems(
+        self, new: CompiledSchema, steps: Sequence[MigrationStep] = (), *, brief: bool = False
+    ) -> list[Problem]:
         """Its problems after some steps, except for the hidden properties it seems to lack."""
         data = migrate(self.data, steps) if steps else self.data
         if new.is_valid(data):
             return []
-        found = new.problems(data)
+        found = new.problems(data, brief=brief)
         return [one for one in found if not self.hidden or (one.where and one.where[0] not in self.hidden)]
 
 
-def preflight(new: CompiledSchema, objects: Iterable[ReadableObject]) -> EvolutionReport:
-    """Check every object once. Objects hold only what the caller may read, so only that is tried and counted."""
+Objects = Callable[[], Iterable[ReadableObject]]
+"""Goes through all objects the caller may read, from the start each time."""
+StoreRules = Callable[[ReadableObject], Iterable[tuple[str, bytes | None]]]
+"""What the store demands of an object: for a unique key its label and the value's digest; for another rule None."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionChange:
+    """Two compiled versions of a schema, and the steps between them."""
+
+    old: CompiledSchema
+    new: CompiledSchema
+    steps: Sequence[MigrationStep] = ()
+
+    def describe(self, report: EvolutionReport) -> None:
+        """Note what the definitions alone tell: removed properties and dropped rules."""
+        renamed = renames(self.steps)
+        report.removed = removed_properties(self.old.body, self.new.body, renamed)
+        report.dropped = dropped_rules(self.old.body, self.new.body, renamed)
+
+    @property
+    def moves_values(self) -> bool:
+        """Whether values may be orphaned or lost, so that objects have to be looked at."""
+        return bool(self.steps) or bool(removed_properties(self.old.body, self.new.body, renames(self.steps)))
+
+
+def preflight(
+    change: DefinitionChange, objects: Objects, *, store_rules: StoreRules | None = None, expected: int = 0
+) -> EvolutionReport:
+    """Check every object. Objects hold only what the caller may read, so only that is tried and counted.
+
+    `expected` is about how many objects there are; it decides how many passes the unique values take.
+    """
     report = EvolutionReport()
-    explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
-    failing: list[ReadableObject] = []
-    for index, checked in enumerate(objects):
-        report.total += 1
-        if new.is_valid(checked.data):
-            continue
-        problems = checked.problems(new) if checked.hidden or len(explained) < _MOST_EXPLAINED else []
-        if checked.hidden and not problems:
-            continue
-        report.failing += 1
-        if len(failing) < _MOST_TRIED:
-            failing.append(checked)
-        if len(explained) < _MOST_EXPLAINED:
-            explained.append((checked.data, problems))
-            _count_problems(report, index, problems)
-        else:
-            report.counts["(not looked into)"] += 1
-    report.migration = _suggest_migration(new, explained)
-    fixed = sum(not checked.problems(new, report.migration) for checked in failing) if report.migration else 0
-    report.after_migration = report.failing - fixed
+    change.describe(report)
+    tried = _Trial(change, report)
+    passes = 1 + expected // _MOST_CLAIMS if store_rules is not None else 1
+    for portion in range(passes):
+        holders: dict[tuple[str, bytes], str] = {}
+        for checked in objects():
+            failed = tried.check(checked) if portion == 0 else None
+            if store_rules is None:
+                continue
+            refused = [
+                found
+                for kind, claim in store_rules(checked)
+                if (found := _refused(holders, checked.uuid, kind, claim, portion, passes)) is not None
+            ]
+            if refused:
+                tried.refuse(checked, refused, already=bool(checked.problems(change.new)) if failed is None else failed)
+    report.migration = _suggest_migration(change.new, tried, _suggest_renames(change, report))
+    if report.migration:
+        report.after_migration = sum(bool(one.problems(change.new, report.migration, brief=True)) for one in objects())
+    else:
+        report.after_migration = report.failing
     return report
 
 
-def _count_problems(report: EvolutionReport, index: int, problems: Sequence[Problem]) -> None:
-    for kind in dict.fromkeys(problem_kind(problem) for problem in problems):
-        report.counts[kind] += 1
-    for problem in problems:
-        found = report.samples.setdefault(problem_kind(problem), [])
-        if len(found) < SAMPLES:
-            found.append(Sample(index, problem))
+class _Trial:
+    """What one pass over all objects found out, beyond the counts in the report."""
+
+    def __init__(self, change: DefinitionChange, report: EvolutionReport) -> None:
+        self._change = change
+        self._report = report
+        self._renamed = renames(change.steps)
+        self._touched = frozenset(touched_names(change.steps))
+        self.explained: list[tuple[Mapping[str, Any], list[Problem]]] = []
+        self.values: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
+        """The different values that break a rule at a property, for steps that map values."""
+
+    def check(self, checked: ReadableObject) -> bool:
+        """Count one object; returns whether it fails."""
+        report, new = self._report, self._change.new
+        report.total += 1
+        for name in report.removed:
+            if checked.data.get(name) is not None:
+                report.orphaned.setdefault(name, Affected()).add(checked.uuid)
+        if self._change.steps and checked.data != checked.before:
+            report.migrated.add(self._step_sample(checked))
+            for name in _lost_values(checked.before, self._change.steps, self._renamed):
+                report.lost.setdefault(name, Affected()).add(checked.uuid)
+        if new.is_valid(checked.data):
+            return False
+        in_full = len(self.explained) < _MOST_EXPLAINED
+        problems = checked.problems(new, brief=not in_full)
+        if checked.hidden and not problems:
+            return False
+        report.failing += 1
+        if in_full:
+            self.explained.append((checked.data, problems))
+        for found in problems:
+            if len(found.where) == 1 and found.value is not NO_VALUE:
+                values = self.values[found.code, str(found.where[0])] if len(self.values) < _MOST_KINDS else {}
+                if len(values) < _MOST_VALUES:
+                    values.setdefault(repr(shortened(found.value)), found.value)
+        _count_problems(report, checked.uuid, problems)
+        return True
+
+    def refuse(self, checked: ReadableObject, problems: Sequence[Problem], *, already: bool) -> None:
+        """Count what the store would refuse of an object."""
+        self._report.failing += 0 if already else 1
+        _count_problems(self._report, checked.uuid, problems)
+
+    def _step_sample(self, checked: ReadableObject) -> dict[str, Any]:
+        def part(data: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: shortened(value) for name, value in data.items() if name in self._touched}
+
+        return {"id": checked.uuid, "before": part(checked.before), "after": part(checked.data)}
 
 
-def problem_kind(problem: Problem) -> str:
-    """Rule and place of a problem; list positions do not matter."""
-    place = "/".join("*" if isinstance(step, int) else step for step in problem.where)
-    return f"{problem.code} {place}".strip()
+def _refused(
+    holders: dict[tuple[str, bytes], str], uuid: str, kind: str, claim: bytes | None, portion: int, passes: int
+) -> Problem | None:
+    """The problem if another object has the unique value already, or if the store has no room for a value."""
+    where = tuple(kind.split(".")) if "+" not in kind else ()
+    if claim is None:
+        return problem(where, "index", "is too long for an index") if portion == 0 else None
+    if claim[0] % passes != portion:
+        return None
+    holder = holders.setdefault((kind, claim), uuid)
+    if holder == uuid:
+        return None
+    named = f"{kind.replace('+', ' + ')} " if not where else ""
+    return problem(where, "unique", f"{named}must be unique; object {holder} has the same value".strip())
 
 
-def _suggest_migration(
-    new: CompiledSchema, failing: Sequence[tuple[Mapping[str, Any], list[Problem]]]
-) -> list[MigrationStep]:
+def _lost_values(
+    before: Mapping[str, Any], steps: Sequence[MigrationStep], renamed: Mapping[str, str]
+) -> Iterator[str]:
+    """The properties whose values the steps remove: dropped, or overwritten by a rename."""
+    origins = {new: old for old, new in renamed.items()}
+    for step in steps:
+        path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
+        value: Any = before
+        for part in (origins.get(str(path[0]), str(path[0])), *path[1:]):
+            value = as_mapping(value).get(str(part))
+        if value is None:
+            continue
+        if step.kind == "drop":
+            yield step.property
+        elif step.kind == "rename" and len(path) == 1 and step.to not in renamed and before.get(step.to) is not None:
+            yield step.to
+
+
+def _suggest_renames(change: DefinitionChange, report: EvolutionReport) -> list[MigrationStep]:
+    """For values that would be orphaned, the new property they probably belong to."""
+    added = [name for name in change.new.properties if name not in change.old.properties]
     steps: list[MigrationStep] = []
+    for name in report.orphaned:
+        types = change.old.properties[name].types
+        alike = [one for one in added if change.new.properties[one].types == types]
+        close = nearest(name, added, limit=1) or (alike if len(alike) == 1 == len(report.removed) else [])
+        if close:
+            added.remove(close[0])
+            steps.append(MigrationStep("rename", name, to=close[0]))
+    return steps
+
+
+def _count_problems(report: EvolutionReport, uuid: str, problems: Sequence[Problem]) -> None:
+    counted: set[str] = set()
+    for found in problems:
+        kind = problem_kind(found)
+        if kind not in report.counts and len(report.counts) >= _MOST_KINDS:
+            kind = _OTHER_KINDS
+        samples = report.samples.setdefault(kind, [])
+        if len(samples) < SAMPLES:
+            samples.append(Sample(uuid, found))
+        counted.add(kind)
+    report.counts.update(counted)
+
+
+def problem_kind(found: Problem) -> str:
+    """Rule and place of a problem; list positions do not matter."""
+    place = "/".join("*" if isinstance(step, int) else step for step in found.where)
+    return f"{found.code} {place}".strip()
+
+
+def _suggest_migration(new: CompiledSchema, tried: _Trial, steps: list[MigrationStep]) -> list[MigrationStep]:
+    failing = tried.explained
     grouped: dict[tuple[str, str], list[tuple[Mapping[str, Any], Problem]]] = defaultdict(list)
     for data, problems in failing:
-        for problem in problems:
-            if len(problem.where) == 1:
-                grouped[problem.code, str(problem.where[0])].append((data, problem))
+        for found in problems:
+            if len(found.where) == 1:
+                grouped[found.code, str(found.where[0])].append((data, found))
     order = {"required": 0, "additionalProperties": 1, "unevaluatedProperties": 1, "type": 2, "enum": 3}
-    for (rule, name), found in sorted(grouped.items(), key=lambda entry: order.get(entry[0][0], 9)):
-        step = _suggest_step(new, rule, name, found)
+    for (rule, name), broken in sorted(grouped.items(), key=lambda entry: order.get(entry[0][0], 9)):
+        step = _suggest_step(new, rule, name, broken, list(tried.values[rule, name].values()))
         if step is not None and not _renamed_earlier(steps, step) and _helps(new, failing, steps, step):
             steps.append(step)
     return steps
@@ -151,6 +353,7 @@ def _suggest_step(
     rule: str,
     name: str,
     found: Sequence[tuple[Mapping[str, Any], Problem]],
+    values: Sequence[Any],
 ) -> MigrationStep | None:
     definition = new.properties.get(name)
     if rule == "required":
@@ -163,7 +366,6 @@ def _suggest_step(
         return MigrationStep("drop", name)
     if definition is None:
         return None
-    values = [problem.value for _, problem in found]
     if rule == "type":
         return next(
             (

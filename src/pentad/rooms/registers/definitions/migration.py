@@ -22,7 +22,8 @@ _NEEDS: Final[dict[StepKind, str | None]] = {
     "drop": None,
     "enum_map": "values",
 }
-_CASTS: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
+CASTS: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
+"""The types a value can be cast to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def _read_step(entry: Mapping[str, Any], number: int) -> MigrationStep:
     if needed is not None and needed not in entry:
         raise _step_error(number, f"({step}) needs {needed!r}")
     to = entry.get("to", "")
-    if not isinstance(to, str) or (step == "cast" and to not in _CASTS) or (step == "rename" and not to):
+    if not isinstance(to, str) or (step == "cast" and to not in CASTS) or (step == "rename" and not to):
         raise _step_error(number, f"({step}) has a 'to' that is not a {'type' if step == 'cast' else 'name'}")
     return MigrationStep(
         step, name, to, entry.get("value"), _pairs(entry.get("values"), number) if step == "enum_map" else ()

@@ -14,7 +14,6 @@ from pentad.kernel.schema import Path, pointer
 from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.definitions.defaults import BEHAVIOURS, read_computed, read_default
 from pentad.rooms.registers.definitions.expressions import ExpressionError, is_template
-from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
 from pentad.rooms.registers.definitions.json_schema import LINK_TYPES, TYPES, is_link, types_of
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import problem_json
@@ -165,10 +164,8 @@ def _check_type(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
         if name not in TYPES and name not in LINK_TYPES:
             listed = f"Types: {', '.join(TYPES)}, file."
             yield _unknown((*path, "type"), "type", f"{name!r} is not a type.", name, (*TYPES, *LINK_TYPES), listed)
-    given = node.get("format")
-    if given and "string" in types and (not isinstance(given, str) or given not in KNOWN_FORMATS):
-        listed = f"Formats: {', '.join(sorted(KNOWN_FORMATS))}."
-        yield _unknown((*path, "format"), "format", f"{given!r} is not a format.", str(given), KNOWN_FORMATS, listed)
+    if node.get("format") and "string" in types and not isinstance(node["format"], str):
+        yield finding((*path, "format"), "format", "must be the name of a format, such as date or email")
 
 
 def _check_values(node: Mapping[str, Any], path: Path) -> Iterator[Finding]:
@@ -279,7 +276,7 @@ def _declares(found: Property, keyword: str) -> bool:
 
 def check_before_saving(definition: "CompiledSchema") -> None:
     """Raise InvalidInput with every invalid default, computed value over unknown properties, and bad authorization."""
-    found: list[Finding] = [*_check_authorization((), definition.body, definition)]
+    found: list[Finding] = [*_check_authorization((), definition.body, definition), *_check_required(definition)]
     for path, node in property_definitions(definition.body):
         found.extend(_check_default(path, as_mapping(node)))
         found.extend(_check_authorization(path, as_mapping(node), definition))
@@ -287,6 +284,15 @@ def check_before_saving(definition: "CompiledSchema") -> None:
             found.extend(_check_computed(path, as_mapping(node), definition))
     if found:
         raise schema_error(found)
+
+
+def _check_required(definition: "CompiledSchema") -> Iterator[Finding]:
+    """A required name that no object may have makes every object invalid."""
+    if definition.body.get("additionalProperties") is not False or definition.body.get("patternProperties"):
+        return
+    for name in sorted(definition.required.difference(definition.properties)):
+        message = f"{name[:200]!r} is required, but it is not a property and additionalProperties is false."
+        yield _unknown(("required",), "required", message, name, definition.properties)
 
 
 def _check_default(path: tuple[str | int, ...], node: Mapping[str, Any]) -> Iterator[Finding]:

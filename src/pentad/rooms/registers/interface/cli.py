@@ -1,4 +1,4 @@
-"""`pentad registers`: list registers, import and export objects, in the local store or with --url on a server."""
+"""`pentad registers`: list registers, change schemas, import and export objects, here or with --url on a server."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import quote
 
 import click
@@ -16,7 +16,7 @@ from pentad.rooms.registers.verbs import FIRST_CONTENT
 from pentad.terminal.client import error_from_answer, parse_answer, server_options
 from pentad.terminal.launcher import open_room
 from pentad.terminal.options import json_option
-from pentad.terminal.output import ExitCode, print_json, print_table, progress_bar, say
+from pentad.terminal.output import ExitCode, print_json, print_table, progress_bar, say, warn
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.models import Caller
@@ -31,7 +31,7 @@ _FIRST_ERROR: Final = 400
 
 @click.group()
 def registers() -> None:
-    """List registers; import and export objects; save and run views."""
+    """List registers; change schemas; import and export objects; save and run views."""
 
 
 @registers.command("list")
@@ -119,7 +119,7 @@ def export_file(
     """Export objects to a file or to stdout. The file appears, or is replaced, only once it is complete."""
     selection: dict[str, Any] = {}
     if filters is not None:
-        selection["filter"] = _parse_json(filters)
+        selection["filter"] = _parse_json(filters, "--filter", '{"property": value}')
     if fields is not None:
         selection["fields"] = fields
     name = kind or (out.name if out is not None else "csv")
@@ -140,6 +140,166 @@ def _write_file(out: Path | None, write: Callable[[BinaryIO], None]) -> None:
     finally:
         unfinished.unlink(missing_ok=True)
     say(f"Saved {out} ({out.stat().st_size:,} bytes).")
+
+
+@registers.command("purge")
+@click.option("--register", "-r", "register", required=True, metavar="REF", help="The register: id, uuid or slug.")
+@click.option("--schema", "-s", "schema", required=True, metavar="REF", help="The schema: id, uuid or slug.")
+@click.option("--filter", "filters", metavar="JSON", help='Which deleted objects: {"status": "old"}.  [default: all]')
+@click.option("--confirm", metavar="TOKEN", help="The token that the first run shows.")
+@json_option
+@server_options()
+def purge_objects(
+    register: str, schema: str, filters: str | None, confirm: str | None, as_json: bool, target: "Target"
+) -> None:  # fmt: skip
+    """Erase deleted objects for good. The first run says how many there are and gives the token for --confirm."""
+    chosen = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
+    given = {"filter": chosen, "confirm": confirm}
+    arguments = {"action": "purge", "register": register, "schema": schema}
+    arguments |= {name: value for name, value in given.items() if value is not None}
+    answer = target.run(lambda client: client.call_tool("objects", arguments), "registers")
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"{answer['purged']} deleted objects were purged.")
+
+
+@registers.command("delete")
+@click.argument("register", metavar="REF")
+@click.option("--confirm", metavar="TOKEN", help="The token that the first run shows if there are deleted objects.")
+@server_options()
+def delete_register(register: str, confirm: str | None, target: "Target") -> None:
+    """Delete the register REF (id, uuid or slug) if it has no objects; deleted ones are purged with it."""
+    arguments = {"action": "delete", "id": register} | ({} if confirm is None else {"confirm": confirm})
+    target.run(lambda client: client.call_tool("registers", arguments), "registers")
+    say(f"The register {register} is deleted.")
+
+
+@registers.group()
+def schema() -> None:
+    """Change schemas that have objects: patch, plan, history, diff, undo."""
+
+
+_OPERATIONS: Final = click.argument("operations", metavar="OPERATIONS")
+_CONFIRM: Final = click.option("--confirm", metavar="TOKEN", help="The token of the answer that asked for it.")
+_REASON: Final = click.option("--reason", metavar="TEXT", help="Why, for the history.")
+
+
+@schema.command("patch")
+@click.argument("ref", metavar="SCHEMA")
+@_OPERATIONS
+@_CONFIRM
+@_REASON
+@json_option
+@server_options()
+def patch_schema(
+    ref: str, operations: str, confirm: str | None, reason: str | None, as_json: bool, target: "Target"
+) -> None:
+    """Add, change, rename, drop or reorder properties of SCHEMA (id, uuid or slug); its objects follow.
+
+    OPERATIONS is a JSON list such as '[{"op": "rename", "property": "fee", "to": "amount"}]', or @FILE.
+    """
+    arguments = {"operations": _operations(operations), "confirm": confirm, "reason": reason}
+    _print_schema(_call_schemas(target, "patch", ref, arguments), as_json)
+
+
+@schema.command("plan")
+@click.argument("ref", metavar="SCHEMA")
+@_OPERATIONS
+@json_option
+@server_options()
+def plan_schema(ref: str, operations: str, as_json: bool, target: "Target") -> int:
+    """Say what a patch would do, without doing it. OPERATIONS is a JSON list or @FILE."""
+    report = _call_schemas(target, "plan", ref, {"operations": _operations(operations)})
+    if as_json:
+        print_json(report)
+    else:
+        _print_plan(report)
+    return ExitCode.FAILED if report["failing"] else ExitCode.OK
+
+
+@schema.command("history")
+@click.argument("ref", metavar="SCHEMA")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@json_option
+@server_options()
+def schema_history(ref: str, limit: int, as_json: bool, target: "Target") -> None:
+    """List the changes of SCHEMA, newest first."""
+    rows: list[dict[str, Any]] = _call_schemas(target, "history", ref, {"limit": limit})["results"]
+    if as_json:
+        print_json(rows)
+    else:
+        cells = [
+            (row["version"], row["action"], row["at"], row["principal"], "; ".join(row["changes"])) for row in rows
+        ]
+        print_table(("version", "action", "at", "by", "changes"), cells, empty="Nothing is recorded.")
+
+
+@schema.command("diff")
+@click.argument("ref", metavar="SCHEMA")
+@click.argument("version", type=click.IntRange(1))
+@click.argument("to_version", type=click.IntRange(1), required=False)
+@json_option
+@server_options()
+def diff_schema(ref: str, version: int, to_version: int | None, as_json: bool, target: "Target") -> None:
+    """Show what changed between VERSION and TO_VERSION, or now."""
+    found = _call_schemas(target, "diff", ref, {"version": version, "to_version": to_version})
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("change",), [(line,) for line in found["changes"]], empty="The versions are the same.")
+
+
+@schema.command("undo")
+@click.argument("ref", metavar="SCHEMA")
+@click.option("--version", type=click.IntRange(1), help="The change to take back.  [default: the newest]")
+@_CONFIRM
+@_REASON
+@json_option
+@server_options()
+def undo_schema(
+    ref: str, version: int | None, confirm: str | None, reason: str | None, as_json: bool, target: "Target"
+) -> None:
+    """Take back a change of SCHEMA, with what it did to objects."""
+    arguments = {"version": version, "confirm": confirm, "reason": reason}
+    _print_schema(_call_schemas(target, "undo", ref, arguments), as_json)
+
+
+def _call_schemas(target: "Target", action: str, ref: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return target.call_tool("schemas", {"action": action, "id": ref, **arguments}, "registers")
+
+
+def _operations(text: str) -> Any:
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except OSError as error:
+            raise click.BadParameter(f"cannot be read: {error.strerror}.", param_hint="OPERATIONS") from None
+    found = _parse_json(text, "OPERATIONS", '[{"op": "drop", "property": "note"}]')
+    return cast("list[Any]", found) if isinstance(found, list) else [found]
+
+
+def _print_schema(changed: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(changed)
+        return
+    say(f"{changed['slug']} is at version {changed['version']} now.")
+    for one in changed.get("warnings", ()):
+        warn(f"{one['path']} {one['message']}")
+
+
+def _print_plan(report: dict[str, Any]) -> None:
+    for line in report.get("changes", ()):
+        click.echo(line)
+    rows = [(kind, count) for kind, count in report["counts"].items()]
+    if rows:
+        print_table(("would break", "objects"), rows, empty="")
+    for one in report.get("breaks", ()):
+        warn(f"{one['kind']} {one['title']}: {one['because']}")
+    migrated = report.get("migrated", {}).get("objects", 0)
+    say(f"{report['total']:,} objects: {migrated:,} would change, {report['failing']:,} would not fit.")
+    if "confirm" in report:
+        say(f"Values or rules would be lost; go ahead with --confirm {report['confirm']}.")
 
 
 @registers.group()
@@ -185,7 +345,7 @@ def run_view(
     view: str, filters: str | None, limit: int | None, cursor: str | None, as_json: bool, target: "Target"
 ) -> None:
     """Run VIEW (id or slug) and print its rows."""
-    more = None if filters is None else _parse_json(filters)
+    more = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
     found = _views(target, {"action": "run", "id": view, "filter": more, "limit": limit, "cursor": cursor})
     if as_json:
         print_json(found)
@@ -223,7 +383,7 @@ def create_view(
     target: "Target",
 ) -> None:
     """Save a view called TITLE."""
-    members = _parse_json(query, "--query")
+    members = _parse_json(query, "--query", '{"columns": ["name"]}')
     if columns is not None:
         members = {**members, "columns": [name.strip() for name in columns.split(",") if name.strip()]}
     data: dict[str, Any] = {
@@ -257,7 +417,7 @@ def delete_view(view: str, target: "Target") -> None:
 def export_view(view: str, kind: str | None, filters: str | None, out: Path | None, target: "Target") -> None:
     """Export everything VIEW (id or slug) finds, in exactly its columns."""
     name = kind or (out.name if out is not None else "csv")
-    more = None if filters is None else _parse_json(filters)
+    more = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
     _write_file(out, lambda file: _export_view(target, file, name, view, more))
 
 
@@ -402,11 +562,11 @@ def _organisations(
     return asyncio.run(local()) if target.server is None else target.run(remote)
 
 
-def _parse_json(text: str, option: str = "--filter") -> Any:
+def _parse_json(text: str, option: str, example: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise click.BadParameter('is not JSON; write it as {"property": value}.', param_hint=option) from None
+        raise click.BadParameter(f"is not JSON; write it as {example}.", param_hint=option) from None
 
 
 async def _list_rows(client: "Client") -> list[dict[str, Any]]:
@@ -503,6 +663,8 @@ async def _open(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller
 
 
 def _print_report(report: dict[str, Any]) -> None:
+    for one in report.get("warnings", ()):
+        warn(f"{one['path']} {one['message']} ({one['rows']:,} rows)")
     if report["problems"]:
         rows = [(one["row"], one["column"], one["problem"]) for one in report["problems"][:_MOST_PROBLEMS]]
         print_table(("row", "column", "problem"), rows, empty="")

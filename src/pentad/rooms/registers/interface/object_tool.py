@@ -25,15 +25,17 @@ from pentad.rooms.registers.presentation import (
     present_outcomes,
     refuse_metadata,
     visible_schema,
+    with_warnings,
     without_metadata,
     without_own_id,
 )
 from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
 
 Answer = dict[str, Any]
-_QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of")
+_QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of", "deleted")
 _HISTORY_LIMIT: Final = 20
 _IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
 Action = Literal[
@@ -86,6 +88,8 @@ class ObjectsArguments(Arguments):
     offset: Annotated[int, Field(ge=0, lt=2**53)] = 0
     fields_: Annotated[list[str] | None, Field(alias="fields")] = None
     max_tokens: int | None = None
+    deleted: Literal["include", "only"] | None = None
+    confirm: Annotated[str | None, Field(max_length=100)] = None
     reason: Annotated[str | None, Field(max_length=2000)] = None
 
     def place(self) -> tuple[int | str, int | str]:
@@ -170,6 +174,8 @@ class ObjectActions:
     async def _list(self, pair: Pair) -> Answer:
         given = self._given
         if given.aggregate is not None:
+            if given.deleted is not None:
+                raise InvalidInput("aggregate counts objects that are not deleted.", hint="Leave out deleted.")
             return await self._aggregate(pair)
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
@@ -274,7 +280,7 @@ class ObjectActions:
         stored = await self._registers.objects.create(
             self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
         )
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _update(self, pair: Pair) -> Answer:
         given = self._given
@@ -286,7 +292,7 @@ class ObjectActions:
             if_version=given.if_version,
             idempotency_key=given.idempotency_key,
         )
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _patch(self, pair: Pair) -> Answer:
         given, objects = self._given, self._registers.objects
@@ -296,7 +302,7 @@ class ObjectActions:
             stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
         else:
             stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _delete(self, pair: Pair) -> Answer:
         given = self._given
@@ -310,7 +316,7 @@ class ObjectActions:
         outcomes = await self._registers.objects.bulk(
             self._caller, pair, given.rows(pair), atomic=given.atomic, idempotency_key=given.idempotency_key
         )
-        body = present_outcomes(outcomes)
+        body = present_outcomes(self._registers.access, self._caller, pair, outcomes)
         if given.max_tokens is None:
             return body
 
@@ -348,21 +354,37 @@ class ObjectActions:
         return await self._one(pair, await self._registers.objects.unlock(self._caller, pair, self._given.ref()))
 
     async def _restore(self, pair: Pair) -> Answer:
+        if self._given.id is None and self._given.filter is not None:
+            outcomes = await self._registers.objects.restore_all(self._caller, pair, await self._deleted(pair))
+            body = present_outcomes(self._registers.access, self._caller, pair, outcomes)
+            return fit_lists(body, ("results",), self._given.max_tokens)
         return await self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
 
     async def _purge(self, pair: Pair) -> Answer:
+        if self._given.id is None:
+            given = self._given.confirm
+            return {
+                "purged": await self._registers.objects.purge_all(self._caller, pair, await self._deleted(pair), given)
+            }
         await self._registers.objects.purge(self._caller, pair, self._given.ref())
         return {"purged": True, "id": self._given.id}
+
+    async def _deleted(self, pair: Pair) -> Query:
+        """Which deleted objects are meant: those the filter finds, or all."""
+        raw = {"filter": self._given.filter, "deleted": "only"}
+        return await self._registers.objects.query_of(self._caller, pair, raw)
 
     # answers
 
     def _present(self, pair: Pair, stored: StoredObject, fields: tuple[str, ...] | None) -> Answer:
         return present(self._registers.access, self._caller, pair, stored, fields=fields)
 
-    async def _one(self, pair: Pair, stored: StoredObject) -> Answer:
-        """One object within the budget."""
+    async def _one(self, pair: Pair, stored: StoredObject, *, written: bool = False) -> Answer:
+        """One object within the budget; with warnings if it was just written."""
         fields = self._given.fields_
         wire = self._present(pair, stored, tuple(fields) if fields is not None else None)
+        if written:
+            wire = with_warnings(self._registers.access, self._caller, pair, stored, wire)
         return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
 
     def _planned(self, plan: Plan) -> Answer:

@@ -1,4 +1,5 @@
-"""The three tools in OpenRegister's format: bare JSON in a text block, unknown arguments ignored.
+"""The three tools in OpenRegister's format: bare JSON in a text block. Unknown arguments are ignored, and named in a
+second block.
 
 `register`, `schema` and `id` are declared as in OpenRegister, but integers, uuids and slugs all work. A value of the
 wrong type is a protocol error; any other failure is a result with `isError`.
@@ -91,7 +92,18 @@ async def call_tool(registers: "Registers", caller: Caller, params: Mapping[str,
     except Exception as error:  # noqa: BLE001  a failure inside a tool is a result that names only an incident number
         return _failure(internal_error(error, f"tool {name!r}"))
     answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
+    if ignored := [one[:80] for one in arguments if one not in _KINDS][:_MOST_IGNORED]:
+        # a second block, so that clients of OpenRegister still find the bare result in the first
+        answer["content"].append({"type": "text", "text": _ignored_note(name, ignored)})
+        meta = {**(meta or {}), "pentad/ignored": ignored}
     return {**answer, "_meta": meta} if meta else answer
+
+
+def _ignored_note(tool: str, names: list[str]) -> str:
+    return (
+        f"Ignored: {', '.join(names)}. This endpoint takes the arguments of OpenRegister only;"
+        f" the tool {tool} at /mcp can filter, search and sort."
+    )
 
 
 def _text(value: Any) -> dict[str, Any]:
@@ -105,6 +117,7 @@ def _failure(error: PentadError) -> dict[str, Any]:
     return {"content": [_text(body)], "isError": True}
 
 
+_MOST_IGNORED: Final = 20
 _LARGEST_OFFSET: Final = 2**62
 """Beyond the end of every list, and still a number that each store accepts."""
 _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
@@ -173,7 +186,13 @@ class _Tools:
             case "create":
                 found = await entities.create(self._caller, self._required("data"))
             case "update":
-                found = await entities.update(self._caller, self._required("id"), self._required("data"))
+                confirm = self._arguments.get("confirm")
+                found = await entities.update(
+                    self._caller,
+                    self._required("id"),
+                    self._required("data"),
+                    confirm=confirm if isinstance(confirm, str) else None,
+                )
             case _:
                 await entities.delete(self._caller, ref := self._required("id"))
                 return {"deleted": True, "id": ref}, None

@@ -25,15 +25,19 @@ _PAGING: Final[dict[str, Any]] = {
     "fields": _about(_NAMES, "return only these"),
     "max_tokens": _about(_INT, "cut the answer to fit"),
 }
+_CONFIRM: Final = _about(_TEXT, "token from the answer that asked for it")
 _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
+RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of", "reason"})
+"""Arguments of `registers` and `schemas` that few conversations need. An answer that needs `confirm` says so."""
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
+    "deleted", "confirm",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
-SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight")
+SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight", "patch", "plan", "history", "diff", "undo")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
     "unlock", "restore", "purge", "can_delete",
@@ -45,7 +49,7 @@ READING_ACTIONS: Final = frozenset({
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason",
+    "reason", "confirm",
 })  # fmt: skip
 
 
@@ -66,18 +70,29 @@ REGISTERS: Final = _schema(
     ACTIONS,
     ["action"],
     id=_ID,
-    data=_about(_OBJECT, "title, slug, description, schemas [ids], authorization"),
+    data=_about(_OBJECT, "title, slug, description, schemas [ids to add], detach [ids], authorization"),
     if_version=_about(_TEXT, "fail if it changed since"),
+    confirm=_CONFIRM,
     **_PAGING,
 )
 SCHEMAS: Final = _schema(
     SCHEMA_ACTIONS,
     ["action"],
     id=_ID,
-    data=_about(_OBJECT, "title, properties (JSON Schema 2020-12), required, configuration"),
-    migration=_about(_OBJECTS, "steps from preflight that make stored objects fit"),
+    data=_about(
+        _OBJECT, "title, properties (JSON Schema 2020-12), required, configuration; update merges, null removes"
+    ),
+    operations=_about(
+        _OBJECTS, "with patch, plan: [{op: add|change|rename|drop|reorder, property, definition, required, to}]"
+    ),
+    migration=_about(_OBJECTS, "[{step: rename|default|cast|drop|enum_map, property, to|value|values}], see preflight"),
     if_version=_TEXT,
+    confirm=_CONFIRM,
+    version=_about(_INT, "with get, diff, undo"),
+    to_version=_INT,
+    as_of=_about({"type": ["string", "number"]}, "with get: a time"),
     **_PAGING,
+    **_WHY,
 )
 OBJECTS: Final = _schema(
     OBJECT_ACTIONS,
@@ -112,6 +127,8 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
+    deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
+    confirm=_CONFIRM,
     **_PAGING,
     **_WHY,
 )

@@ -4,7 +4,7 @@ Tool names and the first five actions are OpenRegister's. Its own endpoint is `o
 room's read scope to call a tool at all; each write needs more.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -18,12 +18,26 @@ from pentad.rooms.registers.interface.object_tool import objects
 from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_lists, fit_one
 from pentad.rooms.registers.interface.view_tool import views
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
+from pentad.rooms.registers.query.datetimes import parse_time
 from pentad.rooms.registers.service import Registers
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport
 
 DEFAULT_LIMIT: Final = 20
 LARGEST_LIMIT: Final = 1000
 
-_REPORT_LISTS: Final = ("samples", "migration", "counts")
+_REPORT_LISTS: Final = (
+    "samples",
+    "orphaned",
+    "lost",
+    "changes",
+    "breaks",
+    "dropped_rules",
+    "warnings",
+    "migration",
+    "counts",
+)
 
 
 class EntityArguments(Arguments):
@@ -36,6 +50,7 @@ class EntityArguments(Arguments):
     fields_: Annotated[list[str] | None, Field(alias="fields")] = None
     max_tokens: int | None = None
     if_version: str | None = None
+    confirm: Annotated[str | None, Field(max_length=100)] = None
 
     def ref(self) -> int | str:
         if self.id is None or self.id == "":
@@ -53,8 +68,23 @@ class RegistersArguments(EntityArguments):
 
 
 class SchemasArguments(EntityArguments):
-    action: Literal["list", "get", "create", "update", "delete", "preflight"]
+    action: Literal[
+        "list", "get", "create", "update", "delete", "preflight", "patch", "plan", "history", "diff", "undo"
+    ]
+    operations: list[dict[str, Any]] | None = None
     migration: list[dict[str, Any]] | None = None
+    version: Annotated[int | None, Field(ge=1, lt=2**53)] = None
+    to_version: Annotated[int | None, Field(ge=1, lt=2**53)] = None
+    as_of: str | int | float | None = None
+    reason: Annotated[str | None, Field(max_length=2000)] = None
+
+    def patch(self) -> list[dict[str, Any]]:
+        if self.operations is None:
+            raise InvalidInput(
+                "Missing required parameter: operations",
+                hint='Give [{"op": "rename", "property": "fee", "to": "amount"}, ...].',
+            )
+        return self.operations
 
 
 @tool(
@@ -63,6 +93,7 @@ class SchemasArguments(EntityArguments):
     action="read",
     input_schema=tool_schemas.REGISTERS,
     read_schema=tool_schemas.reading(tool_schemas.REGISTERS),
+    rare=tool_schemas.RARE_OF_ENTITIES,
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
@@ -76,16 +107,47 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
     action="read",
     input_schema=tool_schemas.SCHEMAS,
     read_schema=tool_schemas.reading(tool_schemas.SCHEMAS),
+    rare=tool_schemas.RARE_OF_ENTITIES,
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
-    """List and manage schemas, which describe objects. preflight checks a change against stored objects."""
-    catalogue, caller, migration = call.service.catalogue, Caller.of(call), arguments.migration
-    if arguments.action != "preflight":
-        return await _act(catalogue.schemas, caller, arguments, arguments.action, migration=migration)
-    _check_budget(arguments)
-    report = await catalogue.preflight(caller, arguments.ref(), arguments.content(), migration=migration)
-    return ToolResult(structured=fit_lists(report.as_json(), _REPORT_LISTS, arguments.max_tokens))
+    """List and change schemas, which describe objects. preflight and plan tell what a change would do; undo reverts."""
+    catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
+    _check_budget(given)
+    options: dict[str, Any] = {"if_version": given.if_version, "confirm": given.confirm}
+    match given.action:
+        case "preflight":
+            changed, migration = given.content(), given.migration
+            return _report(
+                await catalogue.preflight(caller, given.ref(), changed, merge=True, migration=migration), given
+            )
+        case "plan" if given.operations is None and given.version is not None:
+            return _report(await catalogue.plan_undo(caller, given.ref(), given.version), given)
+        case "plan":
+            migration = given.migration
+            return _report(await catalogue.plan_schema(caller, given.ref(), given.patch(), migration=migration), given)
+        case "patch":
+            migration = given.migration
+            return await _one(
+                await catalogue.patch_schema(caller, given.ref(), given.patch(), migration=migration, **options), given
+            )
+        case "undo":
+            return await _one(await catalogue.undo_schema(caller, given.ref(), given.version, **options), given)
+        case "history":
+            page = await catalogue.schema_history(caller, given.ref(), given.limit, given.offset)
+            return await _rows(page.items, page, given)
+        case "diff":
+            if given.version is None:
+                raise InvalidInput(
+                    "Missing required parameter: version", hint="Compare it with to_version, or with now."
+                )
+            found = await catalogue.schema_diff(caller, given.ref(), given.version, given.to_version)
+            return ToolResult(structured=fit_lists(found, ("patch", "changes"), given.max_tokens))
+        case "get" if given.as_of is not None or given.version is not None:
+            at = None if given.as_of is None else parse_time(given.as_of, "as_of")
+            return await _one(await catalogue.schema_as_of(caller, given.ref(), at=at, version=given.version), given)
+        case action:
+            return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
 
 
 TOOLS: Final = (registers, schemas, objects, views)
@@ -109,12 +171,24 @@ async def _act(
         case "create":
             found = await entities.create(caller, arguments.content())
         case "update":
-            found = await entities.update(caller, arguments.ref(), arguments.content(), if_version=version, **changes)
+            changes = {**changes, "if_version": version, "confirm": arguments.confirm, "merge": True}
+            found = await entities.update(caller, arguments.ref(), arguments.content(), **changes)
         case "delete":
-            await entities.delete(caller, arguments.ref(), if_version=version)
+            await entities.delete(caller, arguments.ref(), if_version=version, confirm=arguments.confirm)
             return ToolResult(structured={"deleted": True, "id": arguments.id})
+    return await _one(found, arguments)
+
+
+async def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResult:
+    """A register or schema within the budget, with warnings if a change has any."""
     wire = _wire(found, arguments.fields_)
+    if isinstance(found, Schema) and found.warnings:
+        wire["warnings"] = list(found.warnings)
     return ToolResult(structured=wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens))
+
+
+def _report(report: "EvolutionReport", arguments: EntityArguments) -> ToolResult:
+    return ToolResult(structured=fit_lists(report.as_json(), _REPORT_LISTS, arguments.max_tokens))
 
 
 def _check_budget(arguments: EntityArguments) -> None:
@@ -129,10 +203,13 @@ def _wire(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]
 
 
 async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
+    return await _rows([_wire(one, arguments.fields_) for one in page.items], page, arguments)
+
+
+async def _rows(rows: list[dict[str, Any]], page: Page[Any], arguments: EntityArguments) -> ToolResult:
     async def build(fitted: Fitted) -> dict[str, Any]:
         body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
         following = page.offset + len(fitted.rows)
         return {**body, "next_offset": following} if following < page.total and fitted.rows else body
 
-    rows = [_wire(one, arguments.fields_) for one in page.items]
     return ToolResult(structured=await build_response(rows, arguments.max_tokens, build))

@@ -6,6 +6,7 @@ transaction and stops before the oldest one still running: no change can appear 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from pentad.kernel.ports import Dialect, Row, Rows, Transaction
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import StoredObject
 from pentad.rooms.registers.objects.pending_changes import ChangeAction, state_digest
-from pentad.rooms.registers.objects.store import ChangeSpan
+from pentad.rooms.registers.objects.store import ChangeSpan, chunks, marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +171,13 @@ def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[S
     return None if row is None else (_past_object(current, row[:3]), bool(row[3]))
 
 
-def erase(tx: Transaction, uuid: str) -> None:
-    """Erase every earlier state of an object from its history. The changes themselves stay."""
-    found = tx.all("SELECT seq, before FROM object_changes WHERE uuid = ? AND before IS NOT NULL", uuid)
-    rows = [(erased_text(text), seq) for seq, text in found if not text.startswith(ERASED)]
+def erase(tx: Transaction, uuids: Sequence[str]) -> None:
+    """Erase every earlier state of some objects from their histories. The changes themselves stay."""
+    rows: list[tuple[str, int]] = []
+    for part in chunks(uuids):
+        here = marks(len(part))
+        sql = f"SELECT seq, before FROM object_changes WHERE uuid IN ({here}) AND before IS NOT NULL"  # noqa: S608
+        rows += [(erased_text(text), seq) for seq, text in tx.all(sql, *part) if not text.startswith(ERASED)]
     if rows:
         tx.run_many("UPDATE object_changes SET before = ?, before_deleted = 1 WHERE seq = ?", rows)
 

@@ -30,6 +30,7 @@ from pentad.rooms.registers.objects.pending_changes import (
     WriteStep,
     change_time,
 )
+from pentad.rooms.registers.schema_locks import keep_schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,7 @@ class DeletionImpact:
             text=prepared.text,
             slug=definition.slug_of(prepared.data),
             updated_at=change_time(old.updated_at, now),
+            schema_version=edit.pair.schema.version,
             data=prepared.data,
         )
         references = integrity.references_of(definition, prepared.data)
@@ -331,6 +333,8 @@ class Deletion:
     def _write(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         pending_changes = [pending for step in steps for pending in step.changes]
         if pending_changes:
+            if len(pending_changes) > len(steps):
+                keep_schemas(tx, self._dialect, (pending.after.schema for pending in pending_changes))
             store.write_changes(tx, self._dialect, pending_changes, context.provenance)
             if context.pair.definition.hybrid or len(pending_changes) > len(steps):
                 self._vectors.update_any(tx, pending_changes)

@@ -33,9 +33,9 @@ from pentad.rooms.registers.objects.pending_changes import (
     state_digest,
 )
 from pentad.rooms.registers.objects.service import Objects
-from pentad.rooms.registers.objects.writer import check_current
 from pentad.rooms.registers.query.datetimes import parse_time as moment_of
 from pentad.rooms.registers.query.models import AsOf
+from pentad.rooms.registers.schema_locks import check_current
 
 _PORTION: Final = 200
 _MOST_EXAMINED: Final = 5_000
@@ -281,7 +281,7 @@ class History:
             context = self._objects.write_context(caller, pair)
 
             def revert(tx: Transaction) -> StoredObject:
-                check_current(tx, pair)
+                check_current(tx, self._database.dialect, pair)
                 moment = self._history_access.time_of(tx, caller, point) if version is None else 0.0
                 existing = self._find(tx, caller, pair, ref)
                 check_version(existing.stored, if_version)

@@ -1,24 +1,33 @@
-"""The indexes of one schema: partial, on the expressions that queries use, created and dropped with the schema.
+"""The indexes of one schema: partial, on the expressions that queries use; which ones, and how to make them.
 
 SQLite uses a partial index only if the schema's id is a literal in the statement. Uniqueness is an index too: of two
 simultaneous writers one loses, in whichever process they run.
+
+All indexes are on one table, so each of them costs every write a little, also writes to other schemas. Their number is
+therefore limited.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pentad.kernel.errors import Conflict
-from pentad.kernel.ports import Dialect, Rows, Transaction
+from pentad.kernel.errors import Conflict, LimitExceeded
+from pentad.kernel.ports import Dialect, Rows
 from pentad.rooms.registers.query.json_sql import LONGEST_INDEXED_TEXT, index_columns, typed_value
 from pentad.rooms.registers.query.models import Kind, Path
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
-_MOST_INDEXES: Final = 64
+MOST_INDEXES: Final = 64
+"""How many indexes one schema may ask for."""
+MANY_INDEXES: Final = 500
+"""How many indexes of all schemas together make writes about twice as slow."""
+_MOST_NAMED: Final = 10
 _SAMPLES: Final = 5
+_QUIETLY: Final[dict[Dialect, str]] = {"sqlite": "IF NOT EXISTS ", "postgres": "CONCURRENTLY IF NOT EXISTS "}
 _DUPLICATE_HINT: Final = "Change one of them first."
 
 
@@ -44,6 +53,9 @@ class IndexPlan:
     texts: tuple[Path, ...]
     """The paths whose texts must be short enough for an index."""
 
+    asked: int = field(default=0, compare=False)
+    """How many indexes the definition asks for; schemas of older versions may ask for more than they get."""
+
 
 def index_statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str, str]:
     """The indexes by name, each with the statement that makes it."""
@@ -51,38 +63,70 @@ def index_statements(plan: IndexPlan, schema: int, dialect: Dialect) -> dict[str
     made: dict[str, str] = {}
     for path, kind in plan.plain:
         name = _index_name("ox", schema, [(path, kind)])
-        made[name] = f"CREATE INDEX {name} ON objects ({index_columns(dialect, path, kind)}) {where}"
+        made[name] = f"CREATE INDEX {_QUIETLY[dialect]}{name} ON objects ({index_columns(dialect, path, kind)}) {where}"
     for key in plan.unique:
         name = _index_name("ux", schema, list(zip(key.paths, key.kinds, strict=True)))
         columns = ", ".join(f"({expression})" for expression in key.expressions(dialect))
-        made[name] = f"CREATE UNIQUE INDEX {name} ON objects (register, {columns}, organisation) {where}"
+        made[name] = (
+            f"CREATE UNIQUE INDEX {_QUIETLY[dialect]}{name} ON objects (register, {columns}, organisation) {where}"
+        )
     return made
 
 
-def sync_indexes(
-    tx: Transaction, dialect: Dialect, schema: int, plan: IndexPlan | None, *, discreet: bool = False
-) -> None:
-    """Create and drop indexes until a schema has exactly the planned ones; None drops them all.
+def missing_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan) -> list[str]:
+    """The statements that make the planned indexes a schema lacks.
 
-    If `discreet`, errors do not name the objects that prevent an index.
+    PostgreSQL makes an index while others write (CONCURRENTLY). If that is interrupted, an invalid index stays, which
+    is dropped and made again.
     """
-    planned = {} if plan is None else index_statements(plan, schema, dialect)
-    present = set(_present(tx, dialect, schema))
-    if plan is not None and (set(planned) - present):
-        _check_content(tx, dialect, schema, plan, discreet)
-    for name in sorted(present - set(planned)):
-        tx.run(f"DROP INDEX {name}")
-        if dialect == "postgres":
-            tx.run(f"DROP STATISTICS IF EXISTS {_statistics_name(name)}")
-    for name in sorted(set(planned) - present):
-        tx.run(planned[name])
-    if plan is not None and dialect == "postgres":
+    present = _present(rows, dialect, schema)
+    statements: list[str] = []
+    for name, statement in sorted(index_statements(plan, schema, dialect).items()):
+        if present.get(name):
+            continue
+        if name in present:
+            statements.append(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+        statements.append(statement)
+    if statements and dialect == "postgres":
         for path, kind in plan.plain:
-            name = _index_name("ox", schema, [(path, kind)])
-            if name not in present:
-                # PostgreSQL keeps no statistics for a partial index and would guess that every range is a third
-                value = typed_value(dialect, path, kind)
-                tx.run(f"CREATE STATISTICS IF NOT EXISTS {_statistics_name(name)} ON ({value}) FROM objects")
+            # PostgreSQL keeps no statistics for a partial index and would guess that every range is a third
+            name = _statistics_name(_index_name("ox", schema, [(path, kind)]))
+            statements.append(
+                f"CREATE STATISTICS IF NOT EXISTS {name} ON ({typed_value(dialect, path, kind)}) FROM objects"
+            )
+    return statements
+
+
+def obsolete_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan | None) -> list[str]:
+    """The statements that drop the indexes of a schema that are not planned; without a plan, all of them."""
+    planned = {} if plan is None else index_statements(plan, schema, dialect)
+    gone = sorted(set(_present(rows, dialect, schema)) - set(planned))
+    if dialect == "sqlite":
+        return [f"DROP INDEX IF EXISTS {name}" for name in gone]
+    return [
+        statement
+        for name in gone
+        for statement in (
+            f"DROP INDEX CONCURRENTLY IF EXISTS {name}",
+            f"DROP STATISTICS IF EXISTS {_statistics_name(name)}",
+        )
+    ]
+
+
+def check_index_count(definition: "CompiledSchema", before: "CompiledSchema | None" = None) -> None:
+    """LimitExceeded if a definition asks for too many indexes, unless it asked for as many `before`."""
+    asked = index_plan(definition).asked
+    if asked <= MOST_INDEXES or (before is not None and asked <= index_plan(before).asked):
+        return
+    unique = [" + ".join(".".join(path) for path in one.paths) for one in definition.unique]
+    indexed = [".".join(one.path) for one in definition.indexed if not one.unique]
+    named = ", ".join([*unique, *indexed][:_MOST_NAMED])
+    raise LimitExceeded(
+        f"The schema asks for {asked} indexes, and {MOST_INDEXES} is the most: {len(unique)} for unique properties,"
+        f" {len(indexed)} for properties with x-index, facetable or a reference ({named}, ...).",
+        hint="Take unique, x-index or facetable from properties that are seldom used in filters and sorting.",
+        details={"rule": "indexes", "asked": asked, "most": MOST_INDEXES, "unique": unique, "indexed": indexed},
+    )
 
 
 def indexes_are_missing(rows: Rows, dialect: Dialect) -> bool:
@@ -103,10 +147,11 @@ def index_plan(definition: "CompiledSchema") -> IndexPlan:
     plain: list[tuple[Path, Kind]] = [
         (one.path, index_kind(one.kind)) for one in definition.indexed if one.path not in covered
     ]
-    plain = plain[:_MOST_INDEXES]
+    asked = len(unique) + len(plain)
+    plain = plain[:MOST_INDEXES]
     indexed = [*plain, *((path, kind) for key in unique for path, kind in zip(key.paths, key.kinds, strict=True))]
     texts = dict.fromkeys(path for path, kind in indexed if kind == "text")
-    return IndexPlan(unique, tuple(plain), tuple(texts))
+    return IndexPlan(unique, tuple(plain), tuple(texts), asked)
 
 
 def unique_key(definition: "CompiledSchema", names: Sequence[str]) -> UniqueKey:
@@ -121,19 +166,32 @@ def index_kind(kind: str | None) -> Kind:
     return kinds.get(kind, "text")
 
 
-def _present(rows: Rows, dialect: Dialect, schema: int) -> list[str]:
-    table, column = ("sqlite_schema", "name") if dialect == "sqlite" else ("pg_indexes", "indexname::text")
-    own = "type = 'index'" if dialect == "sqlite" else "schemaname = current_schema()"
-    found: list[str] = []
-    for kind in ("ox", "ux"):
-        start = f"{kind}_{int(schema)}_"
-        sql = f"SELECT {column} FROM {table} WHERE {own} AND {column} LIKE ?"  # noqa: S608  own names
-        found += [row[0] for row in rows.all(sql, f"{start}%") if row[0].startswith(start)]
-    return found
+_PRESENT: Final[dict[Dialect, str]] = {
+    "sqlite": "SELECT name, 1 FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'objects'",
+    "postgres": (
+        "SELECT pg_class.relname::text, pg_index.indisvalid FROM pg_index"
+        " JOIN pg_class ON pg_class.oid = pg_index.indexrelid WHERE pg_index.indrelid = 'objects'::regclass"
+    ),
+}
 
 
-def _check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, discreet: bool) -> None:
-    """Refuse, in words, an index that the stored objects do not allow."""
+def _present(rows: Rows, dialect: Dialect, schema: int) -> dict[str, bool]:
+    """The indexes a schema has, each with whether it is complete."""
+    own = (f"ox_{int(schema)}_", f"ux_{int(schema)}_")
+    return {name: bool(valid) for name, valid in rows.all(_PRESENT[dialect]) if name.startswith(own)}
+
+
+def count_indexes(rows: Rows, dialect: Dialect) -> Counter[int]:
+    """How many indexes each schema has."""
+    names = [row[0].split("_") for row in rows.all(_PRESENT[dialect])]
+    return Counter(int(name[1]) for name in names if len(name) == 3 and name[0] in ("ox", "ux") and name[1].isdigit())
+
+
+def check_content(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan, *, discreet: bool) -> None:
+    """Refuse, in words, an index that the stored objects do not allow.
+
+    If `discreet`, the error does not name the objects that prevent it.
+    """
     here = f"FROM objects WHERE schema = {int(schema)} AND deleted IS NULL"
     for key in plan.unique:
         expressions = key.expressions(dialect)

@@ -7,13 +7,16 @@ an object finds exactly that state again.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
 from pentad.kernel.errors import PentadError
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 ChangeAction = Literal["create", "update", "delete", "restore", "revert", "migrate", "lock", "unlock", "purge"]
 
@@ -145,12 +148,15 @@ class WriteStep(msgspec.Struct):
     def succeed(self, status: Status, stored: StoredObject) -> None:
         self.status, self.stored = status, stored
 
-    def outcome(self) -> Outcome:
+    def outcome(self, definition: "CompiledSchema | None" = None) -> Outcome:
+        """The result for the caller; with a definition, it names the properties that are not declared."""
         if self.error is not None:
             return Outcome(self.index, "failed", None, None, self.error.as_json())
         if self.stored is None:
             return Outcome(self.index, self.status, None, None)
-        return Outcome(self.index, self.status, self.stored.uuid, self.stored.version)
+        written = self.status in ("created", "updated")
+        undeclared = definition.undeclared(self.stored.data) if definition is not None and written else ()
+        return Outcome(self.index, self.status, self.stored.uuid, self.stored.version, None, undeclared)
 
 
 def write_steps(operations: Sequence[Operation]) -> list[WriteStep]:

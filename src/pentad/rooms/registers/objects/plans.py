@@ -38,6 +38,7 @@ from pentad.rooms.registers.objects.pending_changes import (
 )
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.objects.writer import ChangeNotifications
+from pentad.rooms.registers.schema_locks import keep_schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +288,7 @@ class Plans:
                 raise VersionMismatch("The plan would touch other objects now.", hint="Make it again.")
             return self._save_state(tx, row, "committed", [step.outcome() for step in steps])
 
-        return await self._database.write(commit)
+        return await self._catalogue.locks.write(commit)
 
     async def undo(self, caller: Caller, plan_id: str) -> Plan:
         """Restore every object that a committed plan changed."""
@@ -306,7 +307,7 @@ class Plans:
             outcomes = self._undo_all(tx, caller, plan_id, left, named)
             return self._save_state(tx, row, "undone", outcomes)
 
-        return await self._database.write(undo)
+        return await self._catalogue.locks.write(undo)
 
     # how it is done
 
@@ -322,7 +323,7 @@ class Plans:
             raise _PreviewReady(self._previews.build(tx, caller, steps), versions)
 
         try:
-            await self._database.write(rehearse)
+            await self._catalogue.locks.write(rehearse)
         except _PreviewReady as thrown:
             return thrown.preview, thrown.versions
         raise AssertionError
@@ -370,6 +371,7 @@ class Plans:
                 if is_named
                 else pair_of(change.register, change.schema)
             )
+            keep_schemas(tx, self._database.dialect, [pair.schema.id])
             context = self._objects.write_context(caller, pair, f"undo:{plan_id}")
             existing = store.existing_by_uuid(tx, [change.uuid]).get(change.uuid)
             if existing is None:

@@ -143,7 +143,8 @@ class CreatePreparer:
             check_indexed_texts(self._long, data)
         stored = StoredObject(
             0, fresh if operation.uuid is None else parse_uuid(operation.uuid), pair.register.id, pair.schema.id, 1,
-            text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None, data,
+            text, definition.slug_of(data), caller.principal.id, self._organisation, now, now, None, None,
+            pair.schema.version, data,
         )  # fmt: skip
         references = integrity.references_of(definition, data) if definition.references else None
         linked = chain_hash(NO_HASH, stored.uuid, self._shared, state_digest(text))
@@ -204,6 +205,7 @@ class UpdatePreparer:
             slug=definition.slug_of(data),
             updated_at=change_time(old.updated_at, context.now),
             deleted=None,
+            schema_version=context.pair.schema.version,
             data=data,
         )
         self._refuse_long(context.pair, stored)
@@ -266,14 +268,19 @@ def may_exceed_index(text: str) -> bool:
 def check_indexed_texts(paths: Sequence[Path], data: Mapping[str, Any]) -> None:
     """Raise InvalidInput if a text in an indexed property does not fit into the index."""
     for path in paths:
-        values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
-        for value in values:
-            if isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT:
-                where = "/" + "/".join(map(str, path))
-                raise InvalidInput(
-                    f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
-                    hint="Shorten it, or leave x-index, facetable and unique out of the property.",
-                    details={
-                        "problems": [{"path": where, "rule": "maxLength", "message": "is too long to be indexed"}]
-                    },
-                )
+        if too_long_to_index(path, data):
+            where = "/" + "/".join(map(str, path))
+            raise InvalidInput(
+                f"{where} is indexed and has more than {LONGEST_INDEXED_TEXT} bytes.",
+                hint="Shorten it, or leave x-index, facetable and unique out of the property.",
+                details={"problems": [{"path": where, "rule": "maxLength", "message": "is too long to be indexed"}]},
+            )
+
+
+def too_long_to_index(path: Path, data: Mapping[str, Any]) -> bool:
+    """Whether a text at a path does not fit into an index."""
+    values = [data.get(str(path[0]))] if len(path) == 1 else values_at(data, [str(step) for step in path])
+    return any(
+        isinstance(value, str) and len(value) > _ALWAYS_FITS and len(value.encode()) > LONGEST_INDEXED_TEXT
+        for value in values
+    )

@@ -4,19 +4,20 @@ A write starts again if the schema changed meanwhile, or if another writer took 
 second attempt can name that object).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 import msgspec
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ports import Database, Rows, Transaction
-from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
-from pentad.rooms.registers.objects import change_log, idempotency, locks, store
+from pentad.rooms.registers.objects import idempotency, locks, store
+from pentad.rooms.registers.objects import purge as purging
 from pentad.rooms.registers.objects.deletion import DeletionReport
 from pentad.rooms.registers.objects.lookup import find_object, object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
@@ -25,13 +26,14 @@ from pentad.rooms.registers.objects.pending_changes import (
     WriteContext,
     WriteStep,
     atomic_failure,
-    change_time,
     current_time,
     provenance_of,
     write_steps,
 )
 from pentad.rooms.registers.objects.reader import ObjectReader
-from pentad.rooms.registers.objects.writer import ObjectWriter, StaleDefinition, check_current, notify_changes
+from pentad.rooms.registers.objects.writer import ObjectWriter, notify_changes
+from pentad.rooms.registers.query.models import Query
+from pentad.rooms.registers.schema_locks import StaleDefinition, check_current
 from pentad.search.index import SearchIndex
 
 T = TypeVar("T")
@@ -111,7 +113,7 @@ class Objects(ObjectReader):
             )
 
         def answer(steps: Sequence[WriteStep]) -> list[Outcome]:
-            return [step.outcome() for step in steps]
+            return [step.outcome(pair.definition) for step in steps]
 
         outcomes = await self._write_all(caller, pair, operations, atomic, idempotency_key, answer)
         return outcomes if idempotency_key is None else msgspec.convert(outcomes, list[Outcome])  # stored as plain JSON
@@ -151,16 +153,57 @@ class Objects(ObjectReader):
             self._access.check_object(caller, context.pair, "delete", old)
             if not old.is_deleted:
                 raise Conflict(f"Object {old.uuid} is not deleted.", hint="Delete it first; purging cannot be undone.")
-            at = change_time(old.updated_at, context.now)
-            pending = PendingChange("purge", old.altered(version=old.version + 1, text="", updated_at=at), existing)
-            store.write_changes(tx, self._database.dialect, [pending], context.provenance)
-            store.delete_object(tx, self._database.dialect, old)
-            change_log.erase(tx, old.uuid)
-            audience = self._access.object_audience(context.pair, old).text()
-            for uri in (old.uri, old.pair_uri):
-                resource_updated(tx, uri, audience)
+            pair_of = self._catalogue.pairs_in(tx)
+            purging.purge(
+                tx, self._database.dialect, self._access, pair_of, [existing], context.now, context.provenance
+            )
 
         await self._with_existing(caller, pair, ref, purge)
+
+    async def purge_all(self, caller: Caller, pair: Pair, query: Query, confirm: str | None) -> int:
+        """Purge the deleted objects that a query finds, after the caller agreed; returns their number.
+
+        Those that the caller may see but not delete are left alone.
+        """
+        self._access.check(caller, pair, "delete")
+        found = [
+            stored
+            async for stored in self._deleted_in(caller, pair, query)
+            if purging.may_purge(self._access, caller, pair, stored)
+        ]
+        if not found:
+            return 0
+        uuids = [stored.uuid for stored in found]
+        report = {"register": pair.register.slug, "schema": pair.schema.slug, "objects": len(uuids)}
+        purging.agree_to_purge(confirm, uuids, f"of {pair.label}", report)
+        return await self._catalogue.purge(caller, uuids)
+
+    async def restore_all(self, caller: Caller, pair: Pair, query: Query) -> list[Outcome]:
+        """Bring the deleted objects that a query finds back, each by itself; one outcome each."""
+        self._access.check(caller, pair, "delete")
+        outcomes: list[Outcome] = []
+        uuids = [stored.uuid async for stored in self._deleted_in(caller, pair, query)]
+        for index, uuid in enumerate(uuids):
+            try:
+                stored = await self.restore(caller, pair, uuid)
+            except PentadError as error:
+                outcomes.append(Outcome(index, "failed", uuid, None, error.as_json()))
+            else:
+                outcomes.append(Outcome(index, "updated", uuid, stored.version))
+        return outcomes
+
+    async def _deleted_in(self, caller: Caller, pair: Pair, query: Query) -> AsyncGenerator[StoredObject]:
+        """The deleted objects that a query finds, all of them."""
+        page = replace(query, limit=purging.PORTION, offset=0, cursor=None, count=False, sort=(), facets=())
+        for count in range(0, purging.MOST_AT_ONCE + 1, purging.PORTION):
+            found = await self.find(caller, pair, page)
+            purging.check_count(count + len(found.rows))
+            for row in found.rows:
+                if (stored := StoredObject(*row)).is_deleted:
+                    yield stored
+            if found.cursor is None:
+                return
+            page = replace(page, cursor=found.cursor)
 
     async def lock(
         self, caller: Caller, pair: Pair, ref: int | str, *, seconds: float = 3600, process: str | None = None
@@ -200,7 +243,7 @@ class Objects(ObjectReader):
         """Write; again with a fresh definition when the schema has changed, or when a unique value was just taken."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                return await self._database.write(attempt(pair))
+                return await self._catalogue.locks.write(attempt(pair))
             except StaleDefinition:
                 if not tries_left:
                     raise Conflict(f"The schema {pair.schema.slug!r} keeps changing.", hint="Try again.") from None
@@ -276,7 +319,7 @@ class Objects(ObjectReader):
             context = self.write_context(caller, pair)
 
             def write(tx: Transaction) -> T:
-                check_current(tx, pair)
+                check_current(tx, self._database.dialect, pair)
                 existing = find_object(tx, self._access, caller, pair, ref)
                 if existing is None:
                     raise object_not_found(pair, ref)

@@ -31,10 +31,11 @@ CHUNK: Final = 500
 
 _INSERT: Final = (
     "INSERT INTO objects (id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at,"
-    " deleted, lock, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " deleted, lock, schema_version, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _UPDATE: Final = (
-    "UPDATE objects SET version = ?, data = ?, slug = ?, updated_at = ?, deleted = ?, lock = ?, hash = ? WHERE id = ?"
+    "UPDATE objects SET version = ?, data = ?, slug = ?, updated_at = ?, deleted = ?, lock = ?, schema_version = ?,"
+    " hash = ? WHERE id = ?"
 )
 _INSERT_CHANGE: Final = (
     "INSERT INTO object_changes (uuid, register, schema, version, action, at, since, before, before_deleted, principal,"
@@ -120,12 +121,32 @@ def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:
         last = found[-1][0]
 
 
-def stream_deleted(rows: Rows) -> Iterator[StoredObject]:
-    """All deleted objects, the last deleted first."""
+def present_moment(rows: Rows, dialect: Dialect) -> int:
+    """A mark in the history: whatever this unit of work does not see yet comes after it."""
+    if dialect == "postgres":
+        return int(rows.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+    return int(rows.value("SELECT coalesce(max(seq), 0) + 1 FROM object_changes"))
+
+
+def stream_objects_since(rows: Rows, dialect: Dialect, schema: int, moment: int) -> Iterator[list[ExistingObject]]:
+    """The living objects of a schema that changed since a moment, in portions."""
+    place = "xact" if dialect == "postgres" else "seq"
+    sql = f"SELECT DISTINCT uuid FROM object_changes WHERE {place} >= ? AND schema = ?"  # noqa: S608  own names
+    for part in chunks([row[0] for row in rows.all(sql, moment, schema)]):
+        yield [one for one in existing_by_uuid(rows, part).values() if not one.stored.is_deleted]
+
+
+def stream_deleted(rows: Rows, register: int | None = None, schema: int | None = None) -> Iterator[StoredObject]:
+    """All deleted objects, or those of a register or schema, the last deleted first."""
     at, key = float("inf"), 0
+    here = "".join(
+        f" AND {name} = {int(value)}"
+        for name, value in (("register", register), ("schema", schema))
+        if value is not None
+    )
     while True:
         found = rows.all(
-            f"SELECT {OBJECT_COLUMNS} FROM objects WHERE deleted IS NOT NULL"  # noqa: S608  own columns
+            f"SELECT {OBJECT_COLUMNS} FROM objects WHERE deleted IS NOT NULL{here}"  # noqa: S608  own columns
             " AND (updated_at < ? OR (updated_at = ? AND id < ?)) ORDER BY updated_at DESC, id DESC LIMIT ?",
             at, at, key, CHUNK,
         )  # fmt: skip
@@ -204,7 +225,7 @@ def _write_rows(
             inserts.append((*now.row, hashed))
         elif pending.action != "purge":
             row = now.row
-            updates.append((now.version, now.text, now.slug, now.updated_at, row[11], row[12], hashed, now.id))
+            updates.append((now.version, now.text, now.slug, now.updated_at, *row[11:], hashed, now.id))
     if inserts:
         tx.run_many(_INSERT, inserts)
     if updates:
@@ -239,12 +260,11 @@ def _assign_ids(tx: Transaction, dialect: Dialect, new: Sequence[StoredObject]) 
 
 def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange]) -> None:
     gone = [
-        (pending.after.uuid,)
+        pending.after.uuid
         for pending in pending_changes
         if pending.before is not None and pending.references is not None
     ]
-    if gone:
-        tx.run_many("DELETE FROM object_references WHERE source = ?", gone)
+    _delete_references(tx, gone)
     made = [
         (pending.after.uuid, reference.path, reference.target, pending.after.schema)
         for pending in pending_changes
@@ -253,6 +273,11 @@ def _write_references(tx: Transaction, pending_changes: Sequence[PendingChange])
     ]
     if made:
         tx.run_many("INSERT INTO object_references (source, path, target, schema) VALUES (?, ?, ?, ?)", made)
+
+
+def _delete_references(tx: Transaction, sources: Sequence[str]) -> None:
+    for part in chunks(sources):
+        tx.run(f"DELETE FROM object_references WHERE source IN ({marks(len(part))})", *part)  # noqa: S608  only marks
 
 
 def _write_words(tx: Transaction, dialect: Dialect, pending_changes: Sequence[PendingChange]) -> None:
@@ -295,20 +320,23 @@ def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
     return found
 
 
-def delete_object(tx: Transaction, dialect: Dialect, stored: StoredObject) -> None:
-    """Erase an object; its history is the caller's business."""
-    tx.run("DELETE FROM object_references WHERE source = ?", stored.uuid)
-    WORDS.delete(tx, dialect, [stored.id])
-    tx.run("DELETE FROM objects WHERE id = ?", stored.id)
+def delete_objects(tx: Transaction, dialect: Dialect, objects: Sequence[StoredObject]) -> None:
+    """Erase objects; their history is the caller's business."""
+    _delete_references(tx, [stored.uuid for stored in objects])
+    WORDS.delete(tx, dialect, [stored.id for stored in objects])
+    for part in chunks([stored.id for stored in objects]):
+        tx.run(f"DELETE FROM objects WHERE id IN ({marks(len(part))})", *part)  # noqa: S608  only marks
 
 
 _ROWS_PER_INSERT: Final = 200
 _INSERT_MANY: Final = (
-    "INSERT INTO objects (register, schema, version, owner, organisation, created_at, updated_at, id, uuid, data, slug,"
-    " hash) VALUES "
+    "INSERT INTO objects (register, schema, version, owner, organisation, created_at, updated_at, schema_version, id,"
+    " uuid, data, slug, hash) VALUES "
 )
-_ROW_MARKS: Final = "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?, ?, ?, ?, ?)"
-_shared_columns = attrgetter("register", "schema", "version", "owner", "organisation", "created_at", "updated_at")
+_ROW_MARKS: Final = "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?, ?, ?, ?, ?)"
+_shared_columns = attrgetter(
+    "register", "schema", "version", "owner", "organisation", "created_at", "updated_at", "schema_version"
+)
 _INSERT_CHANGES: Final = (
     "INSERT INTO object_changes (uuid, register, schema, version, action, at, principal, agent, session, call, reason,"
     " plan, hash) SELECT uuid, register, schema, version, 'create', updated_at, ?, ?, ?, ?, ?, ?, hash"

@@ -4,6 +4,7 @@ The unique indexes have the last word; this check comes first, for any number of
 batch the earlier row wins, as if the rows had come one after the other.
 """
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -86,6 +87,14 @@ def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) 
     old = _claim(key, pending.before.stored.organisation, pending.before.stored.data)
     if old is not None and holders.get(old) == pending.after.uuid:
         del holders[old]
+
+
+def claim_digest(key: UniqueKey, scope: tuple[int, str], data: Mapping[str, Any]) -> bytes | None:
+    """A digest of the unique values of some data within a register and an organisation; None if it claims none."""
+    claim = _claim(key, scope[1], data)
+    if claim is None:
+        return None
+    return hashlib.blake2b(repr((key.names, scope[0], claim)).encode(), digest_size=16).digest()
 
 
 def _claim(key: UniqueKey, organisation: str, data: Mapping[str, Any]) -> Claim | None:

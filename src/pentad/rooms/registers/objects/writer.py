@@ -19,8 +19,7 @@ from pentad.mcp.changes import resource_updated
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
-from pentad.rooms.registers.models import Operation, Pair, PairChange, StoredObject
-from pentad.rooms.registers.not_found import Missing
+from pentad.rooms.registers.models import Operation, PairChange, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
 from pentad.rooms.registers.objects.lookup import Visibility, count_distinct, find_targets, visibility_of
@@ -40,14 +39,11 @@ from pentad.rooms.registers.objects.prepare import (
     with_transient_values,
 )
 from pentad.rooms.registers.objects.write_back import WriteBackResult, WriteBacks
+from pentad.rooms.registers.schema_locks import check_current, keep_schemas
 
 _Part = Literal["new", "change", "delete"]
 _PARTS: Final[dict[str, _Part]] = {"create": "new", "delete": "delete"}
 _PREPARED_ELSEWHERE: Final = Operation("update")
-
-
-class StaleDefinition(Exception):
-    """The schema changed after it was read: the write starts again with the new one."""
 
 
 class ObjectWriter(UpdatePreparer):
@@ -80,7 +76,7 @@ class ObjectWriter(UpdatePreparer):
 
         A caller that writes several times in one transaction passes `notifications` and sends them at the end.
         """
-        check_current(tx, context.pair)
+        check_current(tx, self._dialect, context.pair)
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
             if part == "new":
@@ -258,6 +254,7 @@ class ObjectWriter(UpdatePreparer):
             if (definition := context.pair.definition).hybrid:
                 self._vectors.update(tx, context.pair.schema.id, pending_changes, definition.texts)
         if others:
+            keep_schemas(tx, self._dialect, (pending.after.schema for pending in others))
             store.write_changes(tx, self._dialect, others, context.provenance)
             self._vectors.update_any(tx, others)
 
@@ -295,18 +292,6 @@ class ObjectWriter(UpdatePreparer):
             return
         if catalogue_store.attach(tx, register.id, schema.id):
             self._catalogue.announce(tx, replace(register, schemas=(*register.schemas, schema.id)))
-
-
-def check_current(rows: Rows, pair: Pair) -> None:
-    """Raise StaleDefinition if the schema changed. Call it first in every unit of work that writes objects."""
-    row = rows.one(
-        "SELECT changes, (SELECT 1 FROM registers WHERE id = ?) FROM schemas WHERE id = ?",
-        pair.register.id, pair.schema.id,
-    )  # fmt: skip
-    if row is None or row[1] is None:
-        raise Missing(f"{pair.label} was deleted meanwhile.", "registers")
-    if row[0] != pair.schema.changes:
-        raise StaleDefinition
 
 
 class ChangeNotifications:

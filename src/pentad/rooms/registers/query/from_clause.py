@@ -82,7 +82,7 @@ COLUMNS = ", ".join(f"objects.{name}" for name in OBJECT_COLUMNS.split(", "))
 _PAST_COLUMNS = (
     "objects.id, objects.uuid, objects.register, objects.schema, changed.version - 1 AS version,"
     " changed.before AS data, objects.slug, objects.owner, objects.organisation, objects.created_at,"
-    " changed.since AS updated_at, NULL AS deleted, NULL AS lock"
+    " changed.since AS updated_at, NULL AS deleted, NULL AS lock, NULL AS schema_version"
 )
 _LATER = (
     "EXISTS (SELECT 1 FROM object_changes AS later WHERE later.uuid = {0}.uuid AND later.seq > ?"

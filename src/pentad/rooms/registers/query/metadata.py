@@ -30,6 +30,7 @@ COLUMNS: Final = {
     "created": Column("objects.created_at", "number", time=True),
     "updated": Column("objects.updated_at", "number", time=True),
     "deleted": Column("objects.deleted", "text", nullable=True),
+    "schemaVersion": Column("objects.schema_version", "text", nullable=True),
 }
 
 METADATA_NAMES: Final = (

@@ -6,19 +6,22 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.filters import parse_filter, read_bool, read_operator, read_scalar
+from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     AggregateQuery,
+    And,
     AsOf,
     Bucket,
+    Exists,
     Facet,
     Function,
     GroupKey,
@@ -45,8 +48,9 @@ FURTHEST: Final = 1_000_000_000
 _LONGEST_SEARCH: Final = 1_000
 _MEMBERS: Final = (
     *("filter", "search", "sort", "fields", "limit", "offset", "page", "cursor"),
-    *("count", "facets", "as_of", "include_deleted"),
+    *("count", "facets", "as_of", "include_deleted", "deleted"),
 )
+_IS_DELETED: Final = Exists((SELF, "deleted"))
 
 T = TypeVar("T")
 
@@ -63,8 +67,12 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    deleted = _read_deleted(raw)
+    criteria = parse_filter(schema, raw.get("filter"))
+    if deleted == "only":
+        criteria = _IS_DELETED if criteria is None else And((_IS_DELETED, criteria))
     return Query(
-        filter=parse_filter(schema, raw.get("filter")),
+        filter=criteria,
         search=search,
         sort=parse_sort(schema, raw.get("sort")),
         fields=parse_fields(schema, raw.get("fields")),
@@ -74,10 +82,19 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         count=True if raw.get("count") is None else read_bool(raw["count"], "count"),
         facets=parse_facets(schema, raw.get("facets")),
         as_of=as_of,
-        include_deleted=False
-        if raw.get("include_deleted") is None
-        else read_bool(raw["include_deleted"], "include_deleted"),
+        include_deleted=deleted is not None,
     )
+
+
+def _read_deleted(raw: Mapping[str, Any]) -> Literal["include", "only"] | None:
+    """Whether deleted objects are included, or nothing but deleted objects is asked for."""
+    given = raw.get("deleted")
+    if given in ("include", "only"):
+        return given
+    if given is not None:
+        raise InvalidInput("deleted is 'include' or 'only'.", hint="Leave it out for objects that are not deleted.")
+    included = raw.get("include_deleted")
+    return "include" if included is not None and read_bool(included, "include_deleted") else None
 
 
 def read_as_of(raw: Any) -> AsOf | None:

@@ -40,6 +40,8 @@ _UNSUPPORTED: Final = {
     "_updatedSince": "Use _updated[gt].",
 }
 _LISTS: Final = {"_fields": "fields", "_facets": "facets", "_filter": "filter", "_order": "sort"}
+_BARE: Final = {name: control for control, name in (*_CONTROLS.items(), *_LISTS.items())} | {"order": "_order"}
+"""Control parameters by the name they have in a JSON query."""
 _SHORT: Final = frozenset((*COLUMNS, *HEADINGS))
 _MOST_PARAMETERS: Final = 500
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
@@ -54,7 +56,11 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
     for number, (given, value) in enumerate(pairs):
         if number >= _MOST_PARAMETERS:
             raise InvalidInput(f"The query has more than {_MOST_PARAMETERS} parameters.")
+        if given == "_deleted" and value in ("include", "only") and given not in schema.properties:
+            controls["deleted"] = value
+            continue
         name = _expand_short_name(schema, given)
+        _refuse_bare(schema, name)
         if not name.startswith("_") or name in schema.properties:
             filters.setdefault(_place(schema, name), []).append(value)
         elif not _read_control(controls, name, value) and name.partition("[")[0] not in _SHAPING:
@@ -122,6 +128,16 @@ def _order(parameter: str, given: Any) -> dict[str, Any]:
         return cast("dict[str, Any]", given)
     names = _names(parameter, given)
     return {_sorted_by([one.removeprefix("-")]): "desc" if one.startswith("-") else "asc" for one in names}
+
+
+def _refuse_bare(schema: QuerySchema, name: str) -> None:
+    """Refuse `filter` and the like: without the underscore it would be a filter by a property of that name."""
+    plain = name.partition("[")[0].partition(".")[0]
+    if plain in _BARE and plain not in schema.properties:
+        raise InvalidInput(
+            f"There is no property {plain!r} to filter by.",
+            hint=f"Write {_BARE[plain]}, or the property itself: status=open, price[gte]=5.",
+        )
 
 
 def _refuse_unsupported(name: str, value: str) -> None:

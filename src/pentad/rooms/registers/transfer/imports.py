@@ -7,6 +7,7 @@ rolls everything back. `partial` writes the good rows, some at a time.
 
 import asyncio
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,7 @@ from pentad.rooms.registers.objects.indexes import unique_key
 from pentad.rooms.registers.objects.lookup import visibility_of
 from pentad.rooms.registers.objects.pending_changes import WriteContext, write_steps
 from pentad.rooms.registers.objects.writer import ChangeNotifications
+from pentad.rooms.registers.presentation import undeclared_in
 from pentad.rooms.registers.transfer.formats import Format, Problem, RawRow, reader_of
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class Tally:
     unchanged: int = 0
     failed: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])
+    undeclared: Counter[str] = field(default_factory=Counter[str])
+    """Properties that the schema does not declare, with the number of rows that have them."""
 
     def count(self, row: int, status: str, error: PentadError | None) -> None:
         if error is not None:
@@ -90,6 +94,7 @@ class Tally:
         self.unchanged += other.unchanged
         self.failed += other.failed
         self.problems.extend(other.problems[: MOST_PROBLEMS - len(self.problems)])
+        self.undeclared.update(other.undeclared)
 
 
 @dataclass(slots=True)
@@ -99,6 +104,7 @@ class ImportReport(Tally):
     mode: Mode = "all or nothing"
     rows: int = 0
     written: bool = False
+    warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property
     def ok(self) -> bool:
@@ -113,6 +119,7 @@ class ImportReport(Tally):
             "mode": self.mode, "rows": self.rows, "created": self.created, "updated": self.updated,
             "unchanged": self.unchanged, "failed": self.failed, "written": self.written,
             "problems": [problem.wire() for problem in self.problems],
+            **({"warnings": self.warnings} if self.warnings else {}),
         }  # fmt: skip
 
 
@@ -185,6 +192,7 @@ class Importer:
             if spool.rows and (options.partial or not report.failed or spool.rows <= _STILL_CHECKED):
                 await run.write()
         report.problems.sort(key=lambda problem: problem.row)
+        report.warnings = undeclared_in(self._access, caller, pair, report.undeclared)
         return report
 
     def holders(
@@ -301,6 +309,8 @@ class _Run:
         tally = Tally()
         for row, step in zip(rows, steps, strict=True):
             tally.count(row.number, step.status, step.error)
+            if step.error is None and step.stored is not None:
+                tally.undeclared.update(pair.definition.undeclared(step.stored.data))
         return tally
 
     def _operation(self, row: RawRow, holder: str | None) -> Operation:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 MEMBERS: Final = (
     *("filter", "search", "sort", "columns", "limit", "aggregate", "fields", "facets", "as_of"),
-    *("count", "offset", "page", "include_deleted"),
+    *("count", "offset", "page", "deleted", "include_deleted"),
 )
 """What the query of a view may have."""
 _FOR_AGGREGATES: Final = ("filter", "search", "as_of", "limit", "offset")

@@ -6,7 +6,7 @@ and administrators can see a webhook, and it gets what its owner may read.
 
 import base64
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -17,8 +17,9 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Rows, Transaction
 from pentad.platform import Platform
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
-from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.models import Caller, Schema
 from pentad.rooms.registers.objects.change_log import newest
+from pentad.rooms.registers.store import all_registers
 from pentad.rooms.registers.webhooks.deliveries import Delivery, delivery_log, restart_delivery
 from pentad.rooms.registers.webhooks.targets import (
     Target,
@@ -34,6 +35,7 @@ from pentad.rooms.registers.webhooks.targets import (
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 CHANNEL: Final = "registers.webhooks"
 """Signalled when a webhook was registered or changed."""
@@ -63,6 +65,19 @@ class Webhooks:
         self._jobs = platform.jobs
         self._catalogue = catalogue
         self._access = access
+        catalogue.name_broken(self._broken)
+
+    def _broken(
+        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+    ) -> Iterator[dict[str, Any]]:
+        """The webhooks whose messages would no longer have properties that receivers may rely on."""
+        gone = sorted(old.properties.keys() - new.properties.keys())
+        registers = {one.id for one in all_registers(rows) if schema.id in one.schemas}
+        for webhook in webhooks_of(rows, self._box, self._own(caller)) if gone else ():
+            target = webhook.target
+            if target.schema in (None, schema.id) and (target.register is None or target.register in registers):
+                because = f"its messages would no longer have {', '.join(map(repr, gone[:5]))}"
+                yield {"kind": "webhook", "id": webhook.id, "title": target.url, "because": because}
 
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Webhook:
         """Register a URL; it gets changes from now on. Only this answer holds the secret."""

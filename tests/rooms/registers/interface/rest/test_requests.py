@@ -141,7 +141,7 @@ async def test_bulk_writes_give_one_outcome_a_row(site: Site) -> None:
     bulk = f"/api/bulk/{'/'.join(place.split('/')[2:])}"
     rows = [{"action": "create", "data": {"name": "a", "code": "A"}}, {"action": "create", "data": {"level": "x"}}]
     refused = await site.send("POST", bulk, {"operations": rows})
-    assert refused.status == 400, "all or nothing is the default"
+    assert refused.status == 422, "all or nothing is the default"
     partly = (await site.send("POST", bulk, {"operations": rows, "atomic": False})).json
     assert [row["status"] for row in partly["results"]] == ["created", "failed"]
     assert (partly["created"], partly["failed"]) == (1, 1)
@@ -305,9 +305,9 @@ async def test_a_register_describes_itself_as_openapi(site: Site) -> None:
     register = place.split("/")[2]
     document = (await site.send("GET", f"/api/registers/{register}/oas")).json
     assert document["openapi"].startswith("3.1")
-    (component,) = document["components"]["schemas"].values()
+    [component] = [facts for name, facts in document["components"]["schemas"].items() if name.endswith("_data")]
     assert component["properties"].keys() == {"name", "level"}
-    collection = next(path for path in document["paths"] if not path.endswith("{id}"))
+    collection = min(document["paths"], key=len)
     assert (await site.send("GET", collection)).status == 200, "what it describes is there"
 
 

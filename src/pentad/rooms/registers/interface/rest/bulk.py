@@ -12,6 +12,9 @@ from pentad.rooms.registers.interface.rest.models import (
     OutcomesAnswer,
     PlanAnswer,
     PlanData,
+    PurgedAnswer,
+    PurgeData,
+    RestoreData,
     UuidsData,
     ValiditiesAnswer,
 )
@@ -21,6 +24,7 @@ from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.presentation import present_outcomes, without_metadata
+from pentad.rooms.registers.query.models import Query
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
@@ -36,7 +40,7 @@ async def _run(request: RestRequest, pair: Pair, operations: list[Operation], at
     outcomes = await request.registers.objects.bulk(
         request.caller, pair, operations, atomic=atomic, idempotency_key=request.idempotency_key
     )
-    return json_response(present_outcomes(outcomes))
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
 async def bulk(request: RestRequest) -> Response:
@@ -66,6 +70,28 @@ async def delete(request: RestRequest) -> Response:
     pair = await request.pair("delete")
     given = body_as(UuidsData, await request.object())
     return await _run(request, pair, [Operation("delete", None, uuid) for uuid in given.uuids], given.atomic)
+
+
+async def purge(request: RestRequest) -> Response:
+    """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
+    pair = await request.pair("delete")
+    given = body_as(PurgeData, await request.object(optional=True))
+    query = await _deleted(request, pair, given)
+    return json_response(
+        {"purged": await request.registers.objects.purge_all(request.caller, pair, query, given.confirm)}
+    )
+
+
+async def restore(request: RestRequest) -> Response:
+    """Restore deleted objects by a filter, or all of them."""
+    pair = await request.pair("delete")
+    query = await _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
+    outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
+    return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
+
+
+async def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
+    return await request.registers.objects.query_of(request.caller, pair, {"filter": given.filter, "deleted": "only"})
 
 
 async def validate(request: RestRequest) -> Response:
@@ -113,6 +139,8 @@ ROUTES: Final = (
     RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
     RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
+    RestRoute("POST", _PATH + "/purge", "bulk", purge, body=PurgeData, answer=PurgedAnswer, own=True),
+    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
     RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
     RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),

@@ -6,13 +6,15 @@ from typing import Any, Final, cast
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
+from pentad.openapi import security_schemes
+from pentad.platform import Parameter
+from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface.rest.models import (
     NOTHING,
     JsonSchemaAnswer,
     JsonSchemaData,
     OpenApiAnswer,
-    PreflightAnswer,
     RegisterAnswer,
     RegisterChange,
     RegisterData,
@@ -20,19 +22,29 @@ from pentad.rooms.registers.interface.rest.models import (
     SchemaAnswer,
     SchemaChange,
     SchemaData,
+    SchemaReportAnswer,
     SchemasAnswer,
 )
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
-from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
+from pentad.rooms.registers.query.datetimes import parse_time
+
+_PAST: Final = (
+    Parameter("_asOf", "A time (ISO 8601, or seconds): the schema as it was."),
+    Parameter("_version", "The number of a version in its history.", "integer"),
+)
+_MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as PUT.", "boolean")
 
 # the same for both
 
 
-def _respond(entity: Register | Schema, status: int = 200) -> Response:
-    return json_response(entity.wire(), status, {"etag": etag(entity.version)})
+def respond(entity: Register | Schema, status: int = 200) -> Response:
+    """A register or schema with its ETag, and warnings if a change has any."""
+    warnings = {"warnings": list(entity.warnings)} if isinstance(entity, Schema) and entity.warnings else {}
+    return json_response({**entity.wire(), **warnings}, status, {"etag": etag(entity.version)})
 
 
 async def _list(request: RestRequest, entities: Entities[Any]) -> Response:
@@ -43,21 +55,30 @@ async def _list(request: RestRequest, entities: Entities[Any]) -> Response:
 
 async def _get(request: RestRequest, entities: Entities[Any]) -> Response:
     entity = await entities.get(request.caller, request.path("id"))
-    return not_modified(tag) if request.has_version(tag := etag(entity.version)) else _respond(entity)
+    return not_modified(tag) if request.has_version(tag := etag(entity.version)) else respond(entity)
 
 
 async def _update(request: RestRequest, entities: Entities[Any], data: dict[str, Any], **options: Any) -> Response:
-    version = await request.if_match(_version(request, entities))
-    return _respond(await entities.update(request.caller, request.path("id"), data, if_version=version, **options))
+    version = await request.if_match(version_of(request, entities))
+    options = {**options, "if_version": version, "confirm": _confirm(data)}
+    return respond(await entities.update(request.caller, request.path("id"), data, **options))
+
+
+def _confirm(data: dict[str, Any]) -> str | None:
+    """Take the token that confirms a loss out of the body."""
+    token = data.pop("confirm", None)
+    if token is not None and not isinstance(token, str):
+        raise InvalidInput("confirm must be a text.", hint="Send the token of the answer that asked for it.")
+    return token
 
 
 async def _delete(request: RestRequest, entities: Entities[Any]) -> Response:
-    version = await request.if_match(_version(request, entities))
-    await entities.delete(request.caller, request.path("id"), if_version=version)
+    version = await request.if_match(version_of(request, entities))
+    await entities.delete(request.caller, request.path("id"), if_version=version, confirm=request.text("_confirm"))
     return json_response([])
 
 
-def _version(request: RestRequest, entities: Entities[Any]) -> Callable[[], Awaitable[str]]:
+def version_of(request: RestRequest, entities: Entities[Any]) -> Callable[[], Awaitable[str]]:
     async def version() -> str:
         return (await entities.get(request.caller, request.path("id"))).version
 
@@ -79,21 +100,21 @@ async def get_register(request: RestRequest) -> Response:
 
 async def create_register(request: RestRequest) -> Response:
     """Create a register."""
-    return _respond(await request.registers.catalogue.create_register(request.caller, await request.object()), 201)
+    return respond(await request.registers.catalogue.create_register(request.caller, await request.object()), 201)
 
 
 async def update_register(request: RestRequest) -> Response:
-    """Change a register; fields that are not named stay."""
+    """Change a register; fields that are not named stay. Send `confirm` to detach schemas that have objects."""
     return await _update(request, request.registers.catalogue.registers, await request.object())
 
 
 async def patch_register(request: RestRequest) -> Response:
-    """Change a register, merging objects among the fields member by member."""
+    """Change a register: merge objects among the fields, and add `schemas`; those in `detach` go."""
     return await _update(request, request.registers.catalogue.registers, await request.object(), merge=True)
 
 
 async def delete_register(request: RestRequest) -> Response:
-    """Delete a register that has no objects."""
+    """Delete a register that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.registers)
 
 
@@ -105,7 +126,11 @@ async def list_register_schemas(request: RestRequest) -> Response:
 async def describe_register(request: RestRequest) -> Response:
     """Describe a register's objects as OpenAPI 3.1."""
     register, pairs = await _pairs(request)
-    return json_response(register_document(register, [pair.schema for pair in pairs]))
+    platform = request.registers.platform
+    schemes: dict[str, Any] = {}
+    if platform.protected:
+        schemes = security_schemes(platform.site, [ROOM], issues_tokens=platform.issues_tokens)
+    return json_response(register_document(register, pairs, request.http.app.routes, platform.site, schemes))
 
 
 async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:
@@ -124,13 +149,18 @@ async def list_schemas(request: RestRequest) -> Response:
 
 
 async def get_schema(request: RestRequest) -> Response:
-    """Get one schema by id, uuid or slug."""
-    return await _get(request, request.registers.catalogue.schemas)
+    """Get one schema by id, uuid or slug, as it is or as it was."""
+    moment, version = request.text("_asOf"), request.integer("_version", 0, 2**53) or None
+    if moment is None and version is None:
+        return await _get(request, request.registers.catalogue.schemas)
+    at = None if moment is None else parse_time(moment, "_asOf")
+    catalogue = request.registers.catalogue
+    return respond(await catalogue.schema_as_of(request.caller, request.path("id"), at=at, version=version))
 
 
 async def create_schema(request: RestRequest) -> Response:
     """Create a schema; its properties are JSON Schema 2020-12."""
-    return _respond(await request.registers.catalogue.create_schema(request.caller, await request.object()), 201)
+    return respond(await request.registers.catalogue.create_schema(request.caller, await request.object()), 201)
 
 
 async def upload_schema(request: RestRequest) -> Response:
@@ -139,17 +169,20 @@ async def upload_schema(request: RestRequest) -> Response:
     if "title" not in document and isinstance(named := document.get("$id"), str):
         document["title"] = named.rstrip("/").rpartition("/")[2]
     data = {name: value for name, value in document.items() if name not in ("$schema", "$id", "type")}
-    return _respond(await request.registers.catalogue.create_schema(request.caller, data), 201)
+    return respond(await request.registers.catalogue.create_schema(request.caller, data), 201)
 
 
 async def update_schema(request: RestRequest) -> Response:
-    """Change a schema; refused while stored objects would no longer fit, unless `migration` makes them fit."""
+    """Change a schema; fields that are named are replaced. Stored objects must fit, or `migration` must make them fit.
+
+    A change that would lose values or rules answers 409 with a report and a token; send it again with `confirm`.
+    """
     data, migration = _migration(await request.object())
     return await _update(request, request.registers.catalogue.schemas, data, migration=migration)
 
 
 async def patch_schema(request: RestRequest) -> Response:
-    """Change a schema, merging objects among the fields (such as properties) member by member."""
+    """Change a schema, merging objects among the fields (such as properties) member by member; null removes."""
     data, migration = _migration(await request.object())
     return await _update(request, request.registers.catalogue.schemas, data, migration=migration, merge=True)
 
@@ -167,13 +200,15 @@ def _migration(data: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any
 async def preflight_schema(request: RestRequest) -> Response:
     """Check a change of a schema against the stored objects, without making it."""
     data, migration = _migration(await request.object())
+    _confirm(data)
     catalogue = request.registers.catalogue
-    report = await catalogue.preflight(request.caller, request.path("id"), data, migration=migration)
+    merge = request.flag("merge")
+    report = await catalogue.preflight(request.caller, request.path("id"), data, merge=merge, migration=migration)
     return json_response(report.as_json())
 
 
 async def delete_schema(request: RestRequest) -> Response:
-    """Delete a schema that has no objects."""
+    """Delete a schema that has no objects; deleted ones are purged with it, after `_confirm`."""
     return await _delete(request, request.registers.catalogue.schemas)
 
 
@@ -216,7 +251,7 @@ REGISTER_ROUTES: Final = (
         answer=RegisterAnswer,
         etag=True,
     ),
-    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH], answer=NOTHING),
+    RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH, CONFIRM], answer=NOTHING),
     RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=SchemasAnswer),
     RestRoute("GET", "/registers/{id}/oas", "registers", describe_register, answer=OpenApiAnswer),
 )
@@ -232,7 +267,7 @@ SCHEMA_ROUTES: Final = (
         status=201,
         etag=True,
     ),
-    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [IF_NONE_MATCH], answer=SchemaAnswer, etag=True),
+    RestRoute("GET", "/schemas/{id}", "schemas", get_schema, [*_PAST, IF_NONE_MATCH], answer=SchemaAnswer, etag=True),
     RestRoute(
         "POST", "/schemas", "schemas", create_schema, body=SchemaData, answer=SchemaAnswer, status=201, etag=True
     ),
@@ -242,15 +277,16 @@ SCHEMA_ROUTES: Final = (
     RestRoute(
         "PATCH", "/schemas/{id}", "schemas", patch_schema, [IF_MATCH], body=SchemaChange, answer=SchemaAnswer, etag=True
     ),
-    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH], answer=NOTHING),
+    RestRoute("DELETE", "/schemas/{id}", "schemas", delete_schema, [IF_MATCH, CONFIRM], answer=NOTHING),
     RestRoute("GET", "/schemas/{id}/download", "schemas", download_schema, answer=JsonSchemaAnswer),
     RestRoute(
         "POST",
         "/schemas/{id}/preflight",
         "schemas",
         preflight_schema,
+        [_MERGE],
         body=SchemaChange,
-        answer=PreflightAnswer,
+        answer=SchemaReportAnswer,
         own=True,
         reads=True,
     ),

@@ -88,7 +88,9 @@ class RegisterChange(Open):
     slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
     description: str | None = None
     schemas: list[int | str] | None = Field(None, description="Schemas by id, uuid or slug.")
+    detach: list[int | str] | None = Field(None, description="Schemas to take out.")
     authorization: dict[str, Any] | None = None
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
 class RegisterData(RegisterChange):
@@ -130,6 +132,7 @@ class SchemaChange(Open):
     migration: list[dict[str, Any]] | None = Field(
         None, description="Steps that make the stored objects fit, as the preflight suggests them."
     )
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
 class SchemaData(Open):
@@ -181,17 +184,89 @@ class OpenApiAnswer(Open):
     components: dict[str, Any]
 
 
-class PreflightAnswer(BaseModel):
-    """What a change of a schema would do to the stored objects."""
+class WindowAnswer(BaseModel):
+    """Where a part of a list begins and ends."""
 
     total: int
-    failing: int
-    counts: dict[str, int]
+    page: int
+    pages: int
+    limit: int
+    offset: int
+
+
+class SchemaPatchData(BaseModel):
+    """Operations on the properties of a schema; stored objects follow."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=500,
+        description='add, change, rename, drop, reorder: {"op": "rename", "property": "fee", "to": "amount"}.',
+    )
+    migration: list[dict[str, Any]] | None = Field(None, description="More steps, after those of the operations.")
+    confirm: str | None = Field(None, max_length=100, description="The token of an answer that asked for it.")
+    reason: str | None = Field(None, max_length=2000, description="Why, for the history.")
+
+
+class SchemaPlanData(BaseModel):
+    """A patch, or the version of a change to take back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
+    migration: list[dict[str, Any]] | None = None
+    undo: int | None = Field(None, ge=1, lt=2**53)
+
+
+class SchemaUndoData(BaseModel):
+    """Which change of a schema to take back; by default the newest."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int | None = Field(None, ge=1, lt=2**53)
+    confirm: str | None = Field(None, max_length=100)
+    reason: str | None = Field(None, max_length=2000)
+
+
+class SchemaReportAnswer(Open):
+    """What a change of a schema would do."""
+
+    total: int = Field(description="The objects that were looked at.")
+    failing: int = Field(description="Those that would not fit.")
+    counts: dict[str, int] = Field(description="How many objects break which rule.")
     samples: dict[str, list[dict[str, Any]]]
-    migration: list[dict[str, Any]]
+    migration: list[dict[str, Any]] = Field(description="Steps that would help.")
     failing_after_migration: int
-    complete: bool
+    complete: bool = Field(description="False if there may be objects you cannot read.")
     reason: str | None = None
+    confirm: str | None = Field(None, description="The token to send if something would be lost.")
+
+
+class SchemaVersionAnswer(Open):
+    """One change of a schema: who, when, what."""
+
+    version: int
+    action: Literal["create", "update", "patch", "undo", "parent"]
+    at: str
+    principal: str
+    changes: list[str]
+
+
+class SchemaDiffAnswer(BaseModel):
+    """The difference between two versions of a schema."""
+
+    id: int
+    from_: int = Field(alias="from")
+    to: int
+    patch: list[dict[str, Any]]
+    changes: list[str]
+
+
+class SchemaHistoryAnswer(WindowAnswer):
+    """A part of the changes of a schema, newest first."""
+
+    results: list[SchemaVersionAnswer]
 
 
 class ObjectData(Open):
@@ -217,16 +292,6 @@ class ObjectAnswer(Open):
 
     id: Any = Field(None, description="The object's uuid, unless its schema declares a property of this name.")
     self_: ObjectMetadata | None = Field(None, alias="@self")
-
-
-class WindowAnswer(BaseModel):
-    """Where a part of a list begins and ends."""
-
-    total: int
-    page: int
-    pages: int
-    limit: int
-    offset: int
 
 
 class RegistersAnswer(WindowAnswer):
@@ -421,6 +486,24 @@ class UuidsData(BaseModel):
 
     uuids: list[str] = Field(min_length=1, max_length=10_000)
     atomic: bool = True
+
+
+class RestoreData(BaseModel):
+    """Deleted objects by a filter; all of them without one."""
+
+    filter: dict[str, Any] | None = None
+
+
+class PurgeData(RestoreData):
+    """Deleted objects to purge, and the token that agrees to it."""
+
+    confirm: str | None = Field(default=None, max_length=100)
+
+
+class PurgedAnswer(BaseModel):
+    """How many objects were purged."""
+
+    purged: int
 
 
 class OutcomeAnswer(BaseModel):

@@ -25,7 +25,7 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.presentation import present_raw, refuse_metadata
+from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
 
 PAIR: Final = "/objects/{register}/{schema}"
@@ -65,9 +65,14 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def respond(request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200) -> Response:
-    """One object with its ETag."""
-    if request.text("_fields") is None and not request.flag("_empty"):
+def respond(
+    request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200, *, written: bool = False
+) -> Response:
+    """One object with its ETag; with warnings if it was just written."""
+    if written and pair.definition.undeclared(stored.data):
+        access, caller = request.registers.access, request.caller
+        wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
+    elif request.text("_fields") is None and not request.flag("_empty"):
         [wire] = present_raw(request.registers.access, request.caller, pair, [stored])
     else:
         wire = _wire(request, pair, stored)
@@ -87,7 +92,7 @@ async def create_object(request: RestRequest) -> Response:
     stored = await request.registers.objects.create(
         request.caller, pair, business(pair, body), uuid=named_uuid(pair, body), idempotency_key=request.idempotency_key
     )
-    return respond(request, pair, stored, 201)
+    return respond(request, pair, stored, 201, written=True)
 
 
 async def get_object(request: RestRequest) -> Response:
@@ -118,7 +123,7 @@ async def replace_object(request: RestRequest) -> Response:
         if_version=await request.if_match_object(pair),
         idempotency_key=request.idempotency_key,
     )
-    return respond(request, pair, stored)
+    return respond(request, pair, stored, written=True)
 
 
 async def patch_object(request: RestRequest) -> Response:
@@ -143,7 +148,7 @@ async def patch_object(request: RestRequest) -> Response:
         stored = await objects.merge_patch(
             request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
         )
-    return respond(request, pair, stored)
+    return respond(request, pair, stored, written=True)
 
 
 async def delete_object(request: RestRequest) -> Response:

@@ -1,10 +1,18 @@
 """The description of a register: its schemas as JSON Schema, its routes as OpenAPI 3.1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
+from urllib.parse import quote
 
+from starlette.routing import BaseRoute
+
+from pentad import openapi
+from pentad.rooms.registers.definitions.json_schema import to_json_schema
+from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
+from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.interface.openregister import PREFIXES
-from pentad.rooms.registers.models import Register, Schema
+from pentad.rooms.registers.models import Pair, Register, Schema
 
 _ROOM_KEYWORDS: Final = frozenset(
     {
@@ -31,105 +39,150 @@ def json_schema(schema: Schema) -> dict[str, Any]:
         "properties": {name: _plain(one) for name, one in properties.items()},
     }
     for name in ("description", "required", "$defs", "additionalProperties"):
-        if body.get(name):
-            document[name] = body[name]
+        if (value := body.get(name)) not in (None, "", [], {}):
+            document[name] = value
     return document
 
 
-def register_document(register: Register, schemas: Sequence[Schema]) -> dict[str, Any]:
-    """The routes of a register's objects, with each schema as a component."""
-    paths: dict[str, Any] = {}
-    components: dict[str, Any] = {}
-    for schema in schemas:
-        document = {name: value for name, value in json_schema(schema).items() if not name.startswith("$schema")}
-        components[_component(schema)] = {name: value for name, value in document.items() if name != "$id"}
-        base = f"{PREFIXES[0]}/objects/{register.slug}/{schema.slug}"
-        paths[base] = _collection(schema)
-        paths[base + "/{id}"] = {"parameters": [_ID], **_item(schema)}
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": register.title,
-            "version": register.version,
-            "description": register.body.get("description") or "",
-        },
-        "servers": [{"url": "/"}],
-        "paths": paths,
-        "components": {
-            "schemas": components,
-            "securitySchemes": {
-                "basic": {"type": "http", "scheme": "basic"},
-                "bearer": {"type": "http", "scheme": "bearer"},
-            },
-        },
-        "security": [{"basic": []}, {"bearer": []}],
-    }
+def register_document(
+    register: Register,
+    pairs: Sequence[Pair],
+    routes: Iterable[BaseRoute],
+    server: str,
+    schemes: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The routes of a register's objects as OpenAPI, once for each schema and with its properties."""
+    of_objects = [one for one in openapi.operations_of(routes) if one[0].startswith(_PAIR)]
+    operations = [
+        (_path(pair, pattern), method, replace(operation, topic=pair.schema.slug))
+        for pair in pairs
+        for pattern, method, operation in of_objects
+    ]
+    document = openapi.document(
+        operations,
+        title=register.title,
+        version=register.version,
+        server=server,
+        schemes=schemes,
+        description=text_or_none(register.body.get("description")) or "",
+    )
+    for pair in pairs:
+        name = _component(pair.schema)
+        document["components"]["schemas"].update(_components(pair, name))
+        start = _path(pair, _PAIR)
+        for path, methods in document["paths"].items():
+            if path == start or path.startswith(f"{start}/"):
+                for method, operation in methods.items():
+                    _use_components(operation, name, is_patch=method == "patch" or (method == "post" and path != start))
+    return document
 
 
-_ID: Final = {
-    "name": "id",
-    "in": "path",
-    "required": True,
-    "description": "The object's uuid or slug.",
-    "schema": {"type": "string"},
-}
+_PAIR: Final = f"{PREFIXES[0]}/objects/{{register}}/{{schema}}"
+_REFERENCE: Final = "#/components/schemas/"
+_ANNOTATIONS: Final = ("title", "description")
+_READ: Final = ("type", "enum", "format", *_ANNOTATIONS)
+
+
+def _path(pair: Pair, pattern: str) -> str:
+    register, schema = quote(pair.register.slug, safe=""), quote(pair.schema.slug, safe="")
+    return pattern.replace("{register}", register).replace("{schema}", schema)
 
 
 def _component(schema: Schema) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in schema.slug)
+    return f"{''.join(letter if letter.isascii() and letter.isalnum() else '_' for letter in schema.slug)}_{schema.id}"
 
 
-def _reference(schema: Schema) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{_component(schema)}"}
-
-
-def _content(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": value}}
-
-
-def _answers(schema: Schema, status: str, text: str) -> dict[str, Any]:
-    return {status: {"description": text, "content": _content(_reference(schema))}}
-
-
-def _operation(
-    schema: Schema, verb: str, text: str, responses: Mapping[str, Any], body: bool = False
-) -> dict[str, Any]:
-    operation: dict[str, Any] = {
-        "operationId": f"{verb}_{_component(schema)}",
-        "summary": f"{text} {schema.title}.",
-        "tags": [schema.slug],
-        "responses": responses,
-    }
-    if body:
-        operation["requestBody"] = {"required": True, "content": _content(_reference(schema))}
-    return operation
-
-
-def _collection(schema: Schema) -> dict[str, Any]:
-    page = {
-        "type": "object",
-        "properties": {
-            "results": {"type": "array", "items": _reference(schema)},
-            "total": {"type": "integer"},
-            "page": {"type": "integer"},
-            "pages": {"type": "integer"},
-            "limit": {"type": "integer"},
-            "offset": {"type": "integer"},
-        },
-    }
+def _components(pair: Pair, name: str) -> dict[str, Any]:
+    """A schema's objects as a caller writes them and as they are read, and a page of them."""
+    as_read = {"allOf": [{"$ref": f"{_REFERENCE}ObjectAnswer"}, _as_read(pair)]}
+    rows = {"results": {"type": "array", "items": {"$ref": f"{_REFERENCE}{name}_answer"}}}
     return {
-        "get": _operation(schema, "list", "List", {"200": {"description": "A page.", "content": _content(page)}}),
-        "post": _operation(schema, "create", "Create", _answers(schema, "201", "Created."), body=True),
+        f"{name}_data": _as_written(pair, f"{name}_data"),
+        f"{name}_answer": as_read,
+        f"{name}_page": {"allOf": [{"$ref": f"{_REFERENCE}ObjectsAnswer"}, {"type": "object", "properties": rows}]},
     }
 
 
-def _item(schema: Schema) -> dict[str, Any]:
-    return {
-        "get": _operation(schema, "get", "Get one", _answers(schema, "200", "The object.")),
-        "put": _operation(schema, "replace", "Replace one", _answers(schema, "200", "The object."), body=True),
-        "patch": _operation(schema, "change", "Change one", _answers(schema, "200", "The object."), body=True),
-        "delete": _operation(schema, "delete", "Delete one", {"204": {"description": "Deleted."}}),
+def _use_components(node: Any, name: str, *, is_patch: bool) -> None:
+    """Put a schema's components in place of those for all objects. A patch may name any part of an object."""
+    specific = {"ObjectAnswer": f"{name}_answer", "ObjectsAnswer": f"{name}_page"}
+    if not is_patch:
+        specific["ObjectData"] = f"{name}_data"
+    if isinstance(node, list):
+        for one in cast("list[Any]", node):
+            _use_components(one, name, is_patch=is_patch)
+    elif isinstance(node, dict):
+        members = cast("dict[str, Any]", node)
+        if (found := specific.get(str(members.get("$ref", "")).removeprefix(_REFERENCE))) is not None:
+            members["$ref"] = f"{_REFERENCE}{found}"
+        for one in members.values():
+            _use_components(one, name, is_patch=is_patch)
+
+
+def _as_written(pair: Pair, component: str) -> dict[str, Any]:
+    """What a write is checked against. Properties with a default need not be sent; a soft schema demands nothing."""
+    definition = pair.definition
+    if definition.soft:
+        return {"type": "object"}
+    document = cast("dict[str, Any]", _moved(to_json_schema(definition.body), f"{_REFERENCE}{component}"))
+    declared = as_mapping(definition.body.get("properties"))
+    for name, facts in document.get("properties", {}).items():
+        if isinstance(facts, dict):
+            facts.update(_texts(as_mapping(declared.get(name))))
+    filled = {name for name, facts in declared.items() if {"default", "computed"} & as_mapping(facts).keys()}
+    document["required"] = [name for name in document.get("required", ()) if name not in filled]
+    return {name: value for name, value in document.items() if value != []} | _texts({"title": pair.schema.title})
+
+
+def _as_read(pair: Pair) -> dict[str, Any]:
+    """The types of properties. Any may be missing: `_fields` and `_unset` leave some out, and rules hide others."""
+    definition = pair.definition
+    if definition.soft:
+        return {"type": "object"}
+    declared = as_mapping(definition.body.get("properties"))
+    properties = {
+        name: {**_types(facts), **_texts(as_mapping(declared.get(name)))}
+        for name, facts in as_mapping(to_json_schema(definition.body).get("properties")).items()
     }
+    document: dict[str, Any] = {"type": "object", "properties": properties}
+    for reference in definition.references:
+        _loosen(document, reference.path)
+    return document
+
+
+def _types(facts: Any) -> dict[str, Any]:
+    known = as_mapping(facts)
+    kept = {name: known[name] for name in _READ if name in known}
+    if "items" in known and "prefixItems" not in known:
+        kept["items"] = _types(known["items"])
+    if inner := as_mapping(known.get("properties")):
+        kept["properties"] = {name: _types(one) for name, one in inner.items()}
+    return kept
+
+
+def _loosen(document: dict[str, Any], path: Sequence[str]) -> None:
+    """Where a reference is, `_extend` may put the other object."""
+    node = document
+    for step in path:
+        node = node.get("items", {}) if step == EACH else node.get("properties", {}).get(step, {})
+    for name in ("type", "format", "enum", "items", "properties"):
+        node.pop(name, None)
+
+
+def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
+    return {name: text for name in _ANNOTATIONS if isinstance(text := facts.get(name), str) and text}
+
+
+def _moved(node: Any, start: str) -> Any:
+    """A schema whose local references work below another place of a document."""
+    if isinstance(node, list):
+        return [_moved(one, start) for one in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    moved = {name: _moved(one, start) for name, one in cast("dict[str, Any]", node).items()}
+    if isinstance(ref := moved.get("$ref"), str) and ref.startswith("#"):
+        moved["$ref"] = start + ref[1:]
+    return moved
 
 
 def _plain(property_: Any) -> Any:

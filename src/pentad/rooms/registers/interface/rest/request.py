@@ -13,12 +13,12 @@ from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, VersionMisma
 from pentad.kernel.json import check_bounds
 from pentad.mcp.arguments import argument_error
 from pentad.net.multipart import Form, is_form, read_form
-from pentad.platform import is_yes
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.access.rules import require_credentials
 from pentad.rooms.registers.interface.rest.responses import Tag, etag, parse_tags
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present, visible_schema
+from pentad.rooms.registers.query.filters import read_bool
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, LARGEST_LIMIT
 from pentad.rooms.registers.query.parser import FURTHEST, read_integer
 from pentad.rooms.registers.query.query_fields import QuerySchema
@@ -70,7 +70,8 @@ class RestRequest:
         return self.http.query_params.get(name) or None
 
     def flag(self, name: str) -> bool:
-        return is_yes(self.http.query_params.get(name))
+        given = self.text(name)
+        return given is not None and read_bool(given, name)
 
     def integer(self, name: str, default: int, most: int) -> int:
         return read_integer(self.text(name), name, default, most)

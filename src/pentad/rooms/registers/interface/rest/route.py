@@ -42,12 +42,15 @@ PAGING: Final = (
         "_page", "Which page; 0 and 1 are the first. Instead of _offset.", "integer", minimum=0, maximum=FURTHEST
     ),
 )
+CONFIRM: Final = Parameter("_confirm", "The token of the answer that asked for it, to go ahead.")
 IF_MATCH: Final = Parameter("If-Match", "The ETag of the version you change; 412 if it is not current.", place="header")
 IF_NONE_MATCH: Final = Parameter("If-None-Match", "The ETags you have; 304 if one of them is current.", place="header")
 IGNORED: Final = "Pentad-Ignored-Parameters"
 """The header that names the query parameters that were ignored."""
 _SELECTING: Final = frozenset({"filter", "search", "sort", "order", "cursor", "facets", "as_of", "asOf", "ids"})
 """Parameters that choose, order or count what is returned: ignoring one would return the wrong things."""
+_PLAIN_NAMES: Final = frozenset({"limit", "offset", "page"})
+"""Parameters that also work without their underscore."""
 _READING_ERRORS: Final = (401, 403, 404, 413, 500, 503, 504)
 _CHANGING_ERRORS: Final = (*_READING_ERRORS, 409, 412, 423)
 _NO_CONTENT: Final = 204
@@ -130,7 +133,12 @@ class RestRoute:
     def undeclared(self, request: Request) -> list[str]:
         """The query parameters of a request that this route does not know."""
         declared = self.declared
-        return [name for name in request.query_params if name not in declared and f"_{name}" not in declared]
+        return [
+            name
+            for name in request.query_params
+            if (plain := name.partition("[")[0]) not in declared
+            and not (plain in _PLAIN_NAMES and f"_{plain}" in declared)
+        ]
 
     @property
     def declared(self) -> list[str]:

@@ -44,13 +44,17 @@ _QUERY: Final = (
     *PAGING,
     Parameter("_cursor", "The cursor of the last page; instead of _offset."),
     Parameter("_search", "Words to look for in all texts; a hybrid schema is searched by meaning too."),
-    Parameter("_order[field]", "asc or desc, for each property to sort by."),
+    Parameter("_order[field]", "asc or desc, for each property to sort by.", "object", choices=("asc", "desc")),
     Parameter("_fields", "Only these properties, separated by commas."),
     EXTEND,
     UNSET,
     Parameter("_facets", "Count the values of these properties."),
     Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
-    Parameter("field", "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=."),
+    Parameter(
+        "field",
+        "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=.",
+        "object",
+    ),
 )
 
 

@@ -8,13 +8,14 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput
-from pentad.platform import Parameter, is_yes
+from pentad.platform import Parameter
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.interface.rest.models import ImportAnswer, OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Pair
+from pentad.rooms.registers.query.filters import read_bool
 from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, Format, format_named
 from pentad.rooms.registers.transfer.imports import ImportOptions
 
@@ -96,7 +97,8 @@ async def _import(
     pair = await _pair(request, "create", option("schema") or None)
     kind = format_named(option("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in option("key").split(",") if part.strip())
-    options = ImportOptions(key=key, partial=is_yes(option("partial")), dry_run=is_yes(option("dry_run")))
+    partial, dry_run = (read_bool(option(name) or "false", name) for name in ("partial", "dry_run"))
+    options = ImportOptions(key=key, partial=partial, dry_run=dry_run)
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)

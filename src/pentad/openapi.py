@@ -1,4 +1,4 @@
-"""`/openapi.json`, generated from the routes that are served.
+"""OpenAPI documents, generated from what routes say about themselves: `/openapi.json`, and one for each register.
 
 A route that lists its errors (`Operation.errors`) is described completely: those errors, and the ones the front sends
 before a route is asked. Any other route may answer with any error, in the server's own shape.
@@ -6,18 +6,16 @@ before a route is asked. Any other route may answer with any error, in the serve
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 from starlette.routing import BaseRoute, Route
 
-from pentad import __version__
-from pentad.http.error_responses import PROBLEM_TYPE
+from pentad.kernel.errors import PROBLEM_TYPE
 from pentad.platform import Operation, Parameter, operation_of
-from pentad.settings.model import Settings
 
 _PARAMETER: Final = re.compile(r"\{([^}:]+)(?::([^}]+))?\}")
 _REFERENCE: Final = "#/components/schemas/{model}"
@@ -56,49 +54,66 @@ _ALWAYS_SENT: Final = frozenset({401, 429})
 _ACTIONS: Final = {"read": "Read", "write": "Change", "admin": "Administer"}
 
 
+Described = tuple[str, str, Operation]
+"""A path, a method, and what it does."""
+
+
 def document(
-    routes: Sequence[BaseRoute], server: str, schemes: Mapping[str, Mapping[str, Any]] | None = None
+    operations: Iterable[Described],
+    *,
+    title: str,
+    version: str,
+    server: str,
+    schemes: Mapping[str, Mapping[str, Any]],
+    description: str = "",
 ) -> dict[str, Any]:
     """The whole document."""
-    made = _Document(schemes or {})
+    made = _Document(schemes)
     paths: dict[str, dict[str, Any]] = {}
-    for route in routes:
-        if isinstance(route, Route) and route.include_in_schema:
-            path = _PARAMETER.sub(lambda found: "{" + found.group(1) + "}", route.path)
-            entry = paths.setdefault(path, {})
-            for method in sorted((route.methods or set()) - {"HEAD"}):
-                entry[method.lower()] = made.operation(route, method)
+    for pattern, method, operation in operations:
+        path = _PARAMETER.sub(lambda found: "{" + found.group(1) + "}", pattern)
+        paths.setdefault(path, {})[method.lower()] = made.operation(pattern, method, operation)
     components: dict[str, Any] = {"schemas": made.schemas()}
     if schemes:
         components["securitySchemes"] = schemes
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Pentad", "version": __version__},
+        "info": {"title": title, "version": version, **({"description": description} if description else {})},
         "servers": [{"url": server}],
         "paths": dict(sorted(paths.items())),
         "components": components,
     }
 
 
-def security_schemes(settings: Settings, rooms: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """How callers prove who they are, by the name of the scheme; empty if everyone is served."""
-    if settings.auth == "none":
-        return {}
+def operations_of(routes: Iterable[BaseRoute]) -> Iterator[Described]:
+    """The operations of routes. One that does not describe itself may answer anything to anyone."""
+    for route in routes:
+        if isinstance(route, Route) and route.include_in_schema:
+            operation = operation_of(route.endpoint) or Operation("", "", public=True)
+            if not operation.summary:
+                summary = (inspect.getdoc(route.endpoint) or route.name).split("\n")[0]
+                operation = replace(operation, summary=summary)
+            for method in sorted((route.methods or set()) - {"HEAD"}):
+                yield route.path, method, operation
+
+
+def security_schemes(site: str, rooms: Iterable[str], *, issues_tokens: bool) -> dict[str, dict[str, Any]]:
+    """How callers prove who they are, by the name of the scheme, for a server that asks for it."""
     schemes: dict[str, dict[str, Any]] = {
         "basic": {"type": "http", "scheme": "basic", "description": "The name and password of a user."},
         "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, or an access token."},
         "api_key": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "description": "An API key."},
     }
-    if settings.login.authorization_server:
+    if issues_tokens:
         flow = {
-            "authorizationUrl": settings.url("/oauth/authorize"),
-            "tokenUrl": settings.url("/oauth/token"),
-            "refreshUrl": settings.url("/oauth/token"),
+            "authorizationUrl": f"{site}/oauth/authorize",
+            "tokenUrl": f"{site}/oauth/token",
+            "refreshUrl": f"{site}/oauth/token",
             "scopes": {f"{room}:{action}": f"{text} {room}." for room in rooms for action, text in _ACTIONS.items()},
         }
         schemes["oauth2"] = {
             "type": "oauth2",
-            "description": "OAuth 2.1 with PKCE; the server registers clients at /oauth/register.",
+            "description": "OAuth 2.1 with PKCE; clients register at /oauth/register.",
             "flows": {"authorizationCode": flow},
         }
     return schemes
@@ -109,30 +124,28 @@ class _Document:
     """The document while it is made. Types become references to components, which are written at the end."""
 
     schemes: Mapping[str, Mapping[str, Any]]
+    names: set[str] = field(default_factory=set[str])
     types: dict[str, TypeAdapter[Any]] = field(default_factory=dict[str, TypeAdapter[Any]])
     places: list[tuple[dict[str, Any], str]] = field(default_factory=list[tuple[dict[str, Any], str]])
 
-    def operation(self, route: Route, method: str) -> dict[str, Any]:
-        described = operation_of(route.endpoint)
-        operation: dict[str, Any] = {
-            "operationId": f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', route.path.lower()).strip('_') or 'home'}",
-        }
+    def operation(self, pattern: str, method: str, described: Operation) -> dict[str, Any]:
+        name = f"{method.lower()}_{re.sub(r'[^a-z0-9]+', '_', pattern.lower()).strip('_') or 'home'}"
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        operation: dict[str, Any] = {"operationId": name, "summary": described.summary}
+        if described.topic:
+            operation["tags"] = [described.topic]
         parameters: list[dict[str, Any]] = [
             {"name": name, "in": "path", "required": True, "schema": {"type": "integer" if kind == "int" else "string"}}
-            for name, kind in _PARAMETER.findall(route.path)
+            for name, kind in _PARAMETER.findall(pattern)
         ]
-        if described is None:
-            operation["summary"] = (inspect.getdoc(route.endpoint) or route.name).split("\n")[0]
-            operation["responses"] = {"200": {"description": "OK"}, "default": _problem("What was wrong.")}
-        else:
-            operation["summary"] = described.summary
-            operation["tags"] = [described.topic]
-            parameters += [_parameter(one) for one in described.parameters]
-            if content := self._request_content(described):
-                operation["requestBody"] = {"required": described.body_required, "content": content}
-            operation["responses"] = self._responses(described, method)
+        parameters += [_parameter(one) for one in described.parameters]
         if parameters:
             operation["parameters"] = parameters
+        if content := self._request_content(described):
+            operation["requestBody"] = {"required": described.body_required, "content": content}
+        operation["responses"] = self._responses(described, method)
         if self.schemes:
             operation["security"] = self._security(described)
         return operation
@@ -146,15 +159,15 @@ class _Document:
             place["schema"] = named[name, "validation"]
         return {"Problem": _PROBLEM, **made.get("$defs", {})}
 
-    def _security(self, described: Operation | None) -> list[dict[str, list[str]]]:
-        scopes = [described.scope] if described is not None and described.scope is not None else []
+    def _security(self, described: Operation) -> list[dict[str, list[str]]]:
+        scopes = [] if described.scope is None else [described.scope]
         ways = [{name: scopes if name == "oauth2" else []} for name in self.schemes]
-        return [{}, *ways] if described is None or described.public else ways
+        return [{}, *ways] if described.public else ways
 
     def _request_content(self, described: Operation) -> dict[str, Any]:
         shapes = {} if described.body is None else {"application/json": described.body}
         content = {kind: self._schema(shape) for kind, shape in {**shapes, **described.other_bodies}.items()}
-        return content | {kind: {"schema": _FORM if kind == _FORM_TYPE else _BINARY} for kind in described.uploads}
+        return content | {kind: {"schema": _FORMS.get(kind, _BINARY)} for kind in described.uploads}
 
     def _responses(self, described: Operation, method: str) -> dict[str, Any]:
         success: dict[str, Any] = {"description": HTTPStatus(described.status).phrase}
@@ -198,14 +211,22 @@ class _Document:
 
 
 _BINARY: Final = {"type": "string", "format": "binary"}
-_FORM_TYPE: Final = "multipart/form-data"
-_FORM: Final = {"type": "object", "required": ["file"], "properties": {"file": _BINARY}}
+_FORMS: Final[dict[str, dict[str, Any]]] = {
+    "multipart/form-data": {"type": "object", "required": ["file"], "properties": {"file": _BINARY}},
+    "application/x-www-form-urlencoded": {"type": "object", "additionalProperties": {"type": "string"}},
+}
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:
     limits = {"minimum": one.minimum, "maximum": one.maximum, "enum": list(one.choices) or None}
-    schema = {"type": one.type, **{name: limit for name, limit in limits.items() if limit is not None}}
-    entry = {"name": one.name, "in": one.place, "description": one.description, "schema": schema}
+    schema: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    entry: dict[str, Any] = {"name": one.name, "in": one.place, "description": one.description}
+    if one.type == "object":  # any number of parameters: name[member]=value, or member=value
+        schema = {"type": "object", "additionalProperties": {"type": "string", **schema}}
+        name, bracket, _ = one.name.partition("[")
+        entry.update(name=name, style="deepObject" if bracket else "form", explode=True, schema=schema)
+    else:
+        entry["schema"] = {"type": one.type, **schema}
     return {**entry, "required": True} if one.required else entry
 
 

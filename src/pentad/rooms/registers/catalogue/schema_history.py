@@ -1,0 +1,267 @@
+"""The history of schemas: who changed what and when, earlier definitions, and taking a change back.
+
+A version is the number of changes a schema has had (`Schema.changes`). A change keeps the definition it replaced, so a
+definition of the past is the current one or what the next change replaced. Schemas of stores from before this history
+begin with the first change that was recorded.
+
+Undoing is a change like any other. Objects that the change migrated get their old values back from their own history,
+unless they were edited since.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pentad.kernel.clock import iso
+from pentad.kernel.errors import Conflict, NotFound
+from pentad.kernel.json_patch import same_json
+from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.rooms.registers.definitions.json_diff import Difference, differences
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
+from pentad.rooms.registers.definitions.schema_patch import touched_names
+from pentad.rooms.registers.models import Caller, Page, Schema, StoredObject
+from pentad.rooms.registers.objects.change_log import ERASED
+
+Action = Literal["create", "update", "patch", "undo", "parent"]
+"""`parent`: a schema that this one is composed of changed."""
+
+_COLUMNS: Final = "version, action, at, since, before, change, principal, agent, session, call, reason"
+_INSERT: Final = (
+    "INSERT INTO schema_changes (schema, version, action, at, since, before, change, principal, agent, session, call,"
+    " reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_NOT_COMPARED: Final = frozenset({"owner", "organisation", "version"})
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """One change of a schema. `details` has the operations, the migration, or the version it took back."""
+
+    version: int
+    action: Action
+    at: float
+    since: float | None
+    before: str | None
+    details: Mapping[str, Any]
+    principal: str
+    agent: str | None
+    session: str | None
+    call: str | None
+    reason: str | None
+
+    def wire(self, changes: Sequence[Difference], *, discreet: bool) -> dict[str, Any]:
+        """Who did what and when. If `discreet`, without the values in steps: they may repeat stored ones."""
+        details = _without_values(self.details) if discreet else self.details
+        wire: dict[str, Any] = {
+            "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
+            "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, **details,
+            "changes": [one.sentence() for one in changes],
+        }  # fmt: skip
+        return {name: value for name, value in wire.items() if value is not None}
+
+    @property
+    def steps(self) -> list[MigrationStep]:
+        return read_steps(self.details.get("migration") or ())
+
+
+def _without_values(details: Mapping[str, Any]) -> dict[str, Any]:
+    def bare(entry: Any) -> Any:
+        return {name: value for name, value in as_mapping(entry).items() if name not in ("value", "values")}
+
+    lists = ("operations", "migration")
+    return {name: [bare(one) for one in value] if name in lists else value for name, value in details.items()}
+
+
+def plan_of(schema: int, version: int) -> str:
+    """The name under which the history of objects has what a schema change did to them."""
+    return f"schema-{schema}-{version}"
+
+
+def record(
+    tx: Transaction, caller: Caller, before: Schema | None, after: Schema, action: Action, details: Mapping[str, Any]
+) -> None:
+    """Write one change into the history."""
+    told = {name: value for name, value in details.items() if value}
+    tx.run(
+        _INSERT, after.id, after.changes, action, after.updated_at, None if before is None else before.updated_at,
+        None if before is None else _text(before), msgspec.json.encode(told).decode(), caller.principal.id,
+        caller.agent, caller.session, caller.call, caller.reason,
+    )  # fmt: skip
+
+
+def history(rows: Rows, current: Schema, limit: int, offset: int, *, discreet: bool) -> Page[dict[str, Any]]:
+    """The changes of a schema, newest first, each with what it changed; `discreet` for all but administrators."""
+    sql = f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? ORDER BY version DESC LIMIT ? OFFSET ?"  # noqa: S608  own columns
+    found = [_version(row) for row in rows.all(sql, current.id, limit, offset)]
+    total = int(rows.value("SELECT count(*) FROM schema_changes WHERE schema = ?", current.id))
+    wires: list[dict[str, Any]] = []
+    for one in found:
+        new = at_version(rows, current, one.version)
+        old = None if one.before is None else _schema(current, one.before, one.version - 1, one.since)
+        changes = [] if new is None or old is None else schema_differences(old, new)
+        wires.append(one.wire(changes, discreet=discreet))
+    return Page(wires, total, limit, offset)
+
+
+def at_version(rows: Rows, current: Schema, version: int) -> Schema | None:
+    """The schema at one of its versions; None if the history does not go back to it."""
+    if version == current.changes:
+        return current
+    row = rows.one("SELECT before, since FROM schema_changes WHERE schema = ? AND version = ?", current.id, version + 1)
+    return None if row is None or row[0] is None else _schema(current, row[0], version, row[1])
+
+
+def at_time(rows: Rows, current: Schema, at: float) -> Schema:
+    """The schema as it was then; NotFound if it did not exist or the history does not go back that far."""
+    if current.updated_at <= at:
+        return current
+    row = rows.one(
+        "SELECT version, before, since FROM schema_changes WHERE schema = ? AND since <= ? AND at > ?"
+        " ORDER BY version DESC LIMIT 1",
+        current.id, at, at,
+    )  # fmt: skip
+    if row is None:
+        raise NotFound(f"Schema {current.slug!r} has no known definition of that time.", hint=_reach(rows, current))
+    return _schema(current, row[1], row[0] - 1, row[2])
+
+
+def version_of(rows: Rows, current: Schema, version: int) -> Schema:
+    """The same as `at_version`; NotFound if there is no such version."""
+    found = at_version(rows, current, version)
+    if found is None:
+        raise NotFound(f"Schema {current.slug!r} has no known version {version}.", hint=_reach(rows, current))
+    return found
+
+
+def schema_differences(old: Schema, new: Schema) -> list[Difference]:
+    """What differs between two definitions, except for owner, organisation and version."""
+    return differences(_compared(old), _compared(new))
+
+
+def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str, Any]:
+    """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
+    old = version_of(rows, current, a)
+    new = current if b is None else version_of(rows, current, b)
+    found = schema_differences(old, new)
+    return {
+        "id": current.id,
+        "from": old.changes,
+        "to": new.changes,
+        "patch": [one.operation() for one in found],
+        "changes": [one.sentence() for one in found],
+    }
+
+
+class Undo:
+    """Takes back one change of a schema, together with its migration.
+
+    Only a change that is still in effect can be taken back: the definition after it is the current one.
+    """
+
+    def __init__(self, rows: Rows, current: Schema, version: int | None) -> None:
+        taken = _newest_in_effect(rows, current) if version is None else _change(rows, current, version)
+        if taken is None or taken.before is None:
+            what = "is where its known history begins" if taken is not None else "is not in its history"
+            named = f"version {version if version is not None else current.changes}"
+            raise Conflict(f"There is nothing to take back: {named} of {current.slug!r} {what}.")
+        after = version_of(rows, current, taken.version)
+        if not same_json(_definition(after), _definition(current)):
+            raise Conflict(
+                f"Version {taken.version} of {current.slug!r} is not in effect any more: there are later changes.",
+                hint="Take back the later changes first, newest first.",
+                details={"current": current.changes},
+            )
+        self.taken = taken
+        self.earlier = _schema(current, taken.before, taken.version - 1, taken.since)
+        self.steps = [
+            MigrationStep("rename", step.to, to=step.property)
+            for step in reversed(taken.steps)
+            if step.kind == "rename" and not step.property.startswith("/")
+        ]
+        self._plan = plan_of(current.id, taken.version)
+        self.names = frozenset((*touched_names(taken.steps), *(taken.details.get("restored") or ())))
+        """The properties it may write."""
+        self.kept = 0
+        """Values that stay as they are because the object was edited since; counted anew in each pass."""
+
+    def migrate(self, rows: Rows, stored: StoredObject, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an object before the change: from its history, or renamed back if the change did not touch it."""
+        if not self.names:
+            return dict(data)
+        row = rows.one(
+            "SELECT version, before FROM object_changes WHERE uuid = ? AND plan = ?", stored.uuid, self._plan
+        )
+        renamed = migrate(data, self.steps)
+        if row is None or row[1] is None or row[1].startswith(ERASED):
+            return renamed
+        before: dict[str, Any] = msgspec.json.decode(row[1])
+        if row[0] == stored.version:  # `data` may lack what the caller may not read, and it must not come back here
+            return {name: value for name, value in before.items() if name in self.names or name in data}
+        led_to = rows.value(
+            "SELECT before FROM object_changes WHERE uuid = ? AND version = ? AND before IS NOT NULL",
+            stored.uuid, row[0] + 1,
+        )  # fmt: skip
+        if led_to is None or led_to.startswith(ERASED):
+            return renamed
+        then = migrate(msgspec.json.decode(led_to), self.steps)
+        for name in self.names:
+            if not same_json(renamed.get(name), then.get(name)):
+                self.kept += 1
+            elif name in before:
+                renamed[name] = before[name]
+            else:
+                renamed.pop(name, None)
+        return renamed
+
+
+def _newest_in_effect(rows: Rows, current: Schema) -> SchemaVersion | None:
+    """The newest change of its own that no later one took back; an undo and what it took back cancel each other."""
+    version = current.changes
+    while (found := _change(rows, current, version)) is not None and found.action in ("undo", "parent"):
+        version = int(found.details.get("undoes", found.version)) - 1
+    return found
+
+
+def _change(rows: Rows, current: Schema, version: int) -> SchemaVersion | None:
+    row = rows.one(
+        f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? AND version = ?",  # noqa: S608  own columns
+        current.id, version,
+    )  # fmt: skip
+    return None if row is None else _version(row)
+
+
+def _reach(rows: Rows, current: Schema) -> str:
+    first = rows.value("SELECT min(version) FROM schema_changes WHERE schema = ?", current.id)
+    oldest = current.changes if first is None else int(first)
+    known = rows.value("SELECT before FROM schema_changes WHERE schema = ? AND version = ?", current.id, oldest)
+    oldest -= 1 if known is not None else 0
+    return (
+        f"Its known versions are {oldest} to {current.changes}." if oldest < current.changes else "It has one version."
+    )
+
+
+def _compared(schema: Schema) -> dict[str, Any]:
+    return {"slug": schema.slug, **_definition(schema)}
+
+
+def _definition(schema: Schema) -> dict[str, Any]:
+    """What can be taken back: not the slug, which is an address and may belong to another schema by now."""
+    return {"title": schema.title, **{k: value for k, value in schema.body.items() if k not in _NOT_COMPARED}}
+
+
+def _text(schema: Schema) -> str:
+    return msgspec.json.encode([schema.slug, schema.title, schema.version, schema.body]).decode()
+
+
+def _schema(current: Schema, text: str, version: int, since: float | None) -> Schema:
+    slug, title, label, body = msgspec.json.decode(text)
+    updated = current.created_at if since is None else since
+    return Schema(current.id, current.uuid, slug, title, label, body, version, current.created_at, updated)
+
+
+def _version(row: Row) -> SchemaVersion:
+    version, action, at, since, before, details, *who = row
+    return SchemaVersion(version, action, at, since, before, msgspec.json.decode(details), *who)

@@ -1,0 +1,101 @@
+"""The indexes of schemas follow their definitions.
+
+They are made and dropped outside the transaction that changes a schema, so that no write waits for either: new ones
+before it, or after it if it migrates objects, and old ones after it. A row in `index_builds` notes the schema; what a
+crash interrupts is finished when the room opens.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from pentad.kernel.errors import Conflict, PentadError
+from pentad.kernel.incidents import log_failure
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.rooms.registers import store
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
+from pentad.rooms.registers.objects.indexes import (
+    MANY_INDEXES,
+    MOST_INDEXES,
+    IndexPlan,
+    check_content,
+    count_indexes,
+    index_plan,
+    missing_indexes,
+    obsolete_indexes,
+)
+
+_log: Final = logging.getLogger(__name__)
+
+_ADVICE: Final = (
+    "Every index slows down all writes: take unique, x-index or facetable from properties that filters seldom use."
+)
+_BEGIN: Final = "INSERT INTO index_builds (schema) VALUES (?) ON CONFLICT (schema) DO NOTHING"
+_END: Final = "DELETE FROM index_builds WHERE schema = ?"
+
+
+def begin_indexing(tx: Transaction, schemas: Iterable[int]) -> None:
+    """Note that the indexes of these schemas have to be looked at."""
+    tx.run_many(_BEGIN, [(schema,) for schema in schemas])
+
+
+class SchemaIndexes:
+    """Makes and drops indexes, outside the transactions that change schemas."""
+
+    def __init__(self, database: Database, definitions: Definitions) -> None:
+        self._database = database
+        self._dialect = database.dialect
+        self._definitions = definitions
+
+    async def add(self, schema: int, plan: IndexPlan, *, discreet: bool) -> None:
+        """Make the indexes that a schema will need after a change; Conflict if stored objects do not allow one.
+
+        The present ones stay. If `discreet`, the error does not name the objects.
+        """
+
+        def check(rows: Rows) -> bool:
+            if not missing_indexes(rows, self._dialect, schema, plan):
+                return False
+            check_content(rows, self._dialect, schema, plan, discreet=discreet)
+            return True
+
+        if not await self._database.read(check):
+            return
+        await self._database.write(lambda tx: begin_indexing(tx, [schema]))
+        try:
+            await self._database.define(lambda rows: missing_indexes(rows, self._dialect, schema, plan))
+        except Conflict:
+            await self._database.read(check)  # which can say more, unless the objects have changed again
+            raise
+
+    async def finish(self) -> None:
+        """Give every schema that was noted exactly the indexes of its stored definition; one that is gone has none."""
+        for (key,) in await self._database.read(lambda rows: rows.all("SELECT schema FROM index_builds")):
+            try:
+                await self._database.define(lambda rows, key=key: self._statements(rows, key))
+            except PentadError as error:
+                log_failure(error, f"Making the indexes of schema {key}")
+            else:
+                await self._database.write(lambda tx, key=key: tx.run(_END, key))
+
+    async def open(self) -> None:
+        """Finish what was interrupted, and warn of schemas that slow down every write."""
+        counts = await self._database.read(lambda rows: count_indexes(rows, self._dialect))
+        for schema, count in sorted(counts.items()):
+            if count > MOST_INDEXES:
+                _log.warning(
+                    "Schema %d has %d indexes, and %d is the most for new ones. %s",
+                    schema,
+                    count,
+                    MOST_INDEXES,
+                    _ADVICE,
+                )
+        if counts.total() > MANY_INDEXES:
+            _log.warning("The schemas have %d indexes together. %s", counts.total(), _ADVICE)
+        await self.finish()
+
+    def _statements(self, rows: Rows, key: int) -> list[str]:
+        schema = store.find_schema(rows, key)
+        plan = None if schema is None else index_plan(self._definitions.try_out(rows, schema))
+        added = [] if plan is None else missing_indexes(rows, self._dialect, key, plan)
+        return [*obsolete_indexes(rows, self._dialect, key, plan), *added]

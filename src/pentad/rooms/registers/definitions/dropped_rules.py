@@ -1,0 +1,84 @@
+"""What a changed schema no longer says: rules that were removed or switched off, and properties that are gone.
+
+A rule with another value is a change, not a loss: `maximum` 10 that becomes 20, an `enum` with one more value. Who may
+read and write the whole schema changes only if a caller names `authorization`, so it is not a rule in this sense; that
+of a property is. The definitions alone decide, so the answer says nothing about stored objects.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pentad.kernel.schema import Path, pointer
+from pentad.rooms.registers.definitions.json_schema import required_names
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.schema_validation import unique_sets
+
+_RULES: Final = frozenset({
+    "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength",
+    "minLength", "pattern", "format", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains",
+    "maxProperties", "minProperties", "dependentRequired", "dependentSchemas", "not", "if", "then", "else", "contains",
+    "propertyNames", "allOf", "anyOf", "oneOf", "prefixItems", "patternProperties", "$ref", "onDelete", "inversedBy",
+    "writeBack", "allowedTypes", "maxSize", "allowedTags", "unique", "immutable", "additionalProperties",
+    "unevaluatedProperties", "unevaluatedItems",
+})  # fmt: skip
+_NO_RULE: Final[tuple[Any, ...]] = (None, [], {}, "")
+
+
+def dropped_rules(old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mapping[str, str]) -> list[str]:
+    """The places of the old schema whose rules are gone, as JSON pointers; `renamed` maps old to new property names.
+
+    The rules of a property that is gone as a whole are not listed: `removed_properties` names it.
+    """
+    found = list(_of_object(old, new, (), renamed))
+    if old.get("hardValidation") is not False and new.get("hardValidation") is False:
+        found.append(("hardValidation",))
+    kept = {frozenset(names) for names in unique_sets(new)}
+    found += [
+        ("configuration", "unique", "+".join(names))
+        for names in unique_sets(old)
+        if frozenset(renamed.get(name, name) for name in names) not in kept
+    ]
+    return [pointer(path) for path in found]
+
+
+def removed_properties(old: Mapping[str, Any], new: Mapping[str, Any], renamed: Mapping[str, str]) -> list[str]:
+    """The top-level properties that are gone and were not renamed."""
+    after = as_mapping(new.get("properties"))
+    return [name for name in as_mapping(old.get("properties")) if renamed.get(name, name) not in after]
+
+
+def _of_object(
+    old: Mapping[str, Any], new: Mapping[str, Any], path: Path, renamed: Mapping[str, str]
+) -> Iterator[Path]:
+    yield from _of_node(old, new, path)
+    before, after = as_mapping(old.get("properties")), as_mapping(new.get("properties"))
+    required = frozenset(required_names(new))
+    for name in required_names(old):
+        gone = name in before and renamed.get(name, name) not in after
+        if renamed.get(name, name) not in required and not (gone and not path):
+            yield (*path, "required", name)
+    for name, definition in before.items():
+        here = (*path, "properties", name)
+        if (now := renamed.get(name, name)) in after:
+            yield from _of_object(as_mapping(definition), as_mapping(after[now]), here, {})
+        elif path:
+            yield here
+
+
+def _of_node(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> Iterator[Path]:
+    for keyword, value in old.items():
+        if keyword in _RULES and _is_rule(keyword, value) and not _is_rule(keyword, new.get(keyword)):
+            yield (*path, keyword)
+    rights = as_mapping(new.get("authorization"))
+    for right in as_mapping(old.get("authorization")) if path else ():
+        if right not in rights:
+            yield (*path, "authorization", right)
+    if items := as_mapping(old.get("items")):
+        yield from _of_object(items, as_mapping(new.get("items")), (*path, "items"), {})
+
+
+def _is_rule(keyword: str, value: Any) -> bool:
+    """Whether a keyword demands anything: `unique: false` and `additionalProperties: true` do not."""
+    if keyword in ("additionalProperties", "unevaluatedProperties", "unevaluatedItems"):
+        return value is not None and value is not True and value != {}
+    return value not in _NO_RULE and value is not False

@@ -1,0 +1,91 @@
+"""Likely mistakes in a schema that JSON Schema allows: misspelt keywords, unknown formats, required names that no
+property has. They are reported when a schema is saved, with the nearest known name, and never refused.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from pentad.kernel.problems import Finding, nearest_names
+from pentad.kernel.schema import Path
+from pentad.rooms.registers.definitions.formats import KNOWN_FORMATS
+from pentad.rooms.registers.definitions.json_schema import required_names, types_of
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.object_validation import problem_json
+from pentad.rooms.registers.definitions.schema_validation import finding, property_definitions
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+
+MOST_WARNINGS: Final = 50
+_TYPO_RATIO: Final = 0.8
+_KEYWORDS: Final = frozenset({
+    "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength",
+    "minLength", "pattern", "format", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains",
+    "maxProperties", "minProperties", "dependentRequired", "dependentSchemas", "not", "if", "then", "else", "items",
+    "contains", "propertyNames", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "allOf", "anyOf",
+    "oneOf", "prefixItems", "properties", "patternProperties", "required", "title", "description", "default",
+    "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
+    "contentSchema", "summary", "order", "visible", "hideOnCollection", "hideOnForm", "unique", "immutable",
+    "translatable", "writeBack", "removeAfterWriteBack", "inversedBy", "onDelete", "facetable", "computed",
+    "defaultBehavior", "authorization", "allowedTypes", "maxSize", "allowedTags", "autoTags", "objectConfiguration",
+    "validateReference", "definitions", "x-index",
+})  # fmt: skip
+"""The keywords that mean something in a property. Others are kept; only those close to one of these look like typos."""
+
+
+def schema_warnings(definition: "CompiledSchema") -> list[dict[str, Any]]:
+    """The likely mistakes of a schema, each with its place and the nearest known name."""
+    found = [*_check_required((), definition.body, definition.properties.keys())]
+    for path, value in property_definitions(definition.body):
+        node = as_mapping(value)
+        found += _check_keywords(path, node)
+        found += _check_format(path, node)
+        if "properties" in node:
+            found += _check_required(path, node, as_mapping(node["properties"]).keys())
+    return [problem_json(one) for one in found[:MOST_WARNINGS]]
+
+
+def undeclared_warnings(names: Mapping[str, int] | Sequence[str], known: Collection[str]) -> list[dict[str, Any]]:
+    """Warnings about properties that were stored although the schema does not declare them.
+
+    With a mapping, each warning says in how many `rows` the name occurs. `known` are the names to suggest.
+    """
+    warnings: list[dict[str, Any]] = []
+    for name in list(names)[:MOST_WARNINGS]:
+        message = "is not a property of the schema; it was stored, but cannot be filtered or sorted by."
+        one = problem_json(_unknown((name,), "undeclared", message, name, known))
+        warnings.append({**one, "rows": names[name]} if isinstance(names, Mapping) else one)
+    return warnings
+
+
+def _check_keywords(path: Path, node: Mapping[str, Any]) -> Iterator[Finding]:
+    for keyword in node:
+        if keyword not in _KEYWORDS and not keyword.startswith(("x-", "$", "@", "_")):
+            near = get_close_matches(keyword[:100], _KEYWORDS, n=1, cutoff=_TYPO_RATIO)
+            if near:
+                message = f"{keyword[:100]!r} is not a keyword and has no effect."
+                yield _suggestion((*path, keyword), "keyword", message, near)
+
+
+def _check_format(path: Path, node: Mapping[str, Any]) -> Iterator[Finding]:
+    given = node.get("format")
+    if isinstance(given, str) and given and "string" in types_of(node) and given not in KNOWN_FORMATS:
+        message = f"{given[:100]!r} is not a known format and is not checked."
+        yield _unknown((*path, "format"), "format", message, given, KNOWN_FORMATS)
+
+
+def _check_required(path: Path, node: Mapping[str, Any], declared: Collection[str]) -> Iterator[Finding]:
+    for name in required_names(node):
+        if name not in declared:
+            message = f"requires {name[:100]!r}, which is not a property."
+            yield _unknown((*path, "required"), "required", message, name, declared)
+
+
+def _unknown(path: Path, rule: str, message: str, name: str, known: Collection[str]) -> Finding:
+    near, _ = nearest_names(name[:100], known)
+    return _suggestion(path, rule, message, near)
+
+
+def _suggestion(path: Path, rule: str, message: str, near: list[str]) -> Finding:
+    return finding(path, rule, f"{message} Did you mean {near[0]!r}?" if near else message, near)

@@ -1,0 +1,131 @@
+"""The evolution of a schema over REST: patches, plans, history, differences and undo."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from pentad.kernel.errors import InvalidInput
+from pentad.platform import Parameter
+from pentad.rooms.registers.interface.rest.catalogue import respond, version_of
+from pentad.rooms.registers.interface.rest.models import (
+    SchemaAnswer,
+    SchemaDiffAnswer,
+    SchemaHistoryAnswer,
+    SchemaPatchData,
+    SchemaPlanData,
+    SchemaReportAnswer,
+    SchemaUndoData,
+)
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, page_body
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RestRoute
+from pentad.rooms.registers.models import Caller
+
+_HERE: Final = "/schemas/{id}"
+_VERSIONS: Final = (
+    Parameter("from", "The older version.", "integer"),
+    Parameter("to", "The newer version; by default the current one.", "integer"),
+)
+
+
+async def patch_schema(request: RestRequest) -> Response:
+    """Add, change, rename, drop or reorder properties; stored objects follow. Answers 409 if `confirm` is needed."""
+    given = body_as(SchemaPatchData, await request.object())
+    changed = await request.registers.catalogue.patch_schema(
+        _caller(request, given.reason),
+        request.path("id"),
+        given.operations,
+        migration=given.migration,
+        **await _options(request, given.confirm),
+    )
+    return respond(changed)
+
+
+async def plan_schema(request: RestRequest) -> Response:
+    """Say what a patch, or taking back a change, would do; change nothing."""
+    given = body_as(SchemaPlanData, await request.object())
+    catalogue, ref = request.registers.catalogue, request.path("id")
+    if (given.operations is None) == (given.undo is None):
+        raise InvalidInput("Say what to plan.", hint="Give operations, or undo with the version of a change.")
+    if given.operations is None:
+        report = await catalogue.plan_undo(request.caller, ref, given.undo)
+    else:
+        report = await catalogue.plan_schema(request.caller, ref, given.operations, migration=given.migration)
+    return json_response(report.as_json())
+
+
+async def schema_history(request: RestRequest) -> Response:
+    """List the changes of a schema, newest first."""
+    limit, offset = request.window()
+    page = await request.registers.catalogue.schema_history(request.caller, request.path("id"), limit, offset)
+    return json_response(page_body(page.items, page.total, limit, offset))
+
+
+async def compare_schema(request: RestRequest) -> Response:
+    """Show the difference between two versions of a schema."""
+    first, second = request.integer("from", 0, 2**53), request.integer("to", 0, 2**53)
+    if not first:
+        raise InvalidInput("from is missing.", hint="Give the number of a version; history lists them.")
+    found = await request.registers.catalogue.schema_diff(request.caller, request.path("id"), first, second or None)
+    return json_response(found)
+
+
+async def undo_schema(request: RestRequest) -> Response:
+    """Take back a change of a schema, by default the newest, with what it did to objects."""
+    given = body_as(SchemaUndoData, await request.object(optional=True))
+    changed = await request.registers.catalogue.undo_schema(
+        _caller(request, given.reason),
+        request.path("id"),
+        given.version,
+        **await _options(request, given.confirm),
+    )
+    return respond(changed)
+
+
+def _caller(request: RestRequest, reason: str | None) -> Caller:
+    return replace(request.caller, reason=reason) if reason else request.caller
+
+
+async def _options(request: RestRequest, confirm: str | None) -> dict[str, Any]:
+    version = await request.if_match(version_of(request, request.registers.catalogue.schemas))
+    return {"if_version": version, "confirm": confirm}
+
+
+ROUTES: Final = (
+    RestRoute(
+        "POST",
+        f"{_HERE}/patch",
+        "schemas",
+        patch_schema,
+        [IF_MATCH],
+        body=SchemaPatchData,
+        answer=SchemaAnswer,
+        own=True,
+        etag=True,
+    ),
+    RestRoute(
+        "POST",
+        f"{_HERE}/plan",
+        "schemas",
+        plan_schema,
+        body=SchemaPlanData,
+        answer=SchemaReportAnswer,
+        own=True,
+        reads=True,
+    ),
+    RestRoute("GET", f"{_HERE}/history", "schemas", schema_history, PAGING, answer=SchemaHistoryAnswer, own=True),
+    RestRoute("GET", f"{_HERE}/diff", "schemas", compare_schema, _VERSIONS, answer=SchemaDiffAnswer, own=True),
+    RestRoute(
+        "POST",
+        f"{_HERE}/undo",
+        "schemas",
+        undo_schema,
+        [IF_MATCH],
+        body=SchemaUndoData,
+        answer=SchemaAnswer,
+        own=True,
+        etag=True,
+        body_required=False,
+    ),
+)
