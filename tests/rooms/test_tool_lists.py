@@ -21,7 +21,7 @@ TOKENS = {
     "/mcp": (6_000, 6_000),
     "/mcp/core": (1_200, 1_200),
     "/mcp/read-only": (5_400, 5_400),
-    "/mcp/full": (11_000, 21_000),
+    "/mcp/full": (12_000, 22_000),
     "/mcp/support": (2_400, 2_400),
     "/rooms/directory/mcp": (3_100, 5_100),
     "/rooms/registers/mcp": (1_650, 1_850),
