@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="rounds for each server  [default: 5]")
     parser.add_argument("--seconds", type=int, default=2, help="length of a round  [default: 2]")
     parser.add_argument("--objects", type=int, default=100_000, help="objects in a filled store  [default: 100000]")
+    parser.add_argument("--large", action="store_true", help="relations in ten times as many objects as well")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
@@ -40,7 +41,7 @@ def main() -> None:
         sys.exit("The benchmarks read /proc and pin processes to cores: run them on Linux.")
     load_generator()
     pinned = server_core() is not None
-    effort = Effort(given.rounds, given.seconds, given.objects)
+    effort = Effort(given.rounds, given.seconds, given.objects, given.large)
     figures: list[Figure] = []
     for part in given.parts or PARTS:
         measured = import_module(PARTS[part]).measure(effort)

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Rounds for each server, the seconds of a round, and how many objects a part that fills stores writes."""
+    """Rounds for each server, the seconds of a round, and how many objects a part that fills stores writes.
+
+    With `large`, what is measured in a filled store is also measured in one ten times as large.
+    """
 
     rounds: int
     seconds: int
     objects: int = 100_000
+    large: bool = False

@@ -128,6 +128,7 @@ TOUR: dict[str, Ask | Command] = {
         keep={"plan": "id"},
     ),
     "commit": Ask("objects", {"action": "commit", **PLACE, "plan": "$plan"}, shown=False),
+    "deleted": Ask("objects", {"action": "list", **PLACE, "deleted": "only", "fields": ["number", "@self.deleted"]}),
     "undo": Ask("objects", {"action": "undo", **PLACE, "plan": "$plan"}, shown=False),
     "schema-add": Ask(
         "schemas",

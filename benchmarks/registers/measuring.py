@@ -17,6 +17,7 @@ from benchmarks.effort import Effort
 from benchmarks.environment import say
 from benchmarks.registers.contestants import FASTAPI, Contestant, fastapi, pentad
 from benchmarks.registers.kinto import KINTO, kinto
+from benchmarks.registers.relations import measure_relations
 from benchmarks.registers.schema_changes import measure_schema_changes
 from benchmarks.registers.workload import STATUSES, code, encoded
 from benchmarks.table import Figure, Goal
@@ -103,7 +104,12 @@ class Lane:
 
 def measure(effort: Effort) -> list[Figure]:
     """Every figure of this part."""
-    return [*_beside(effort), *_grown(effort), *measure_schema_changes(effort)]
+    return [
+        *_beside(effort),
+        *_grown(effort),
+        *measure_relations(effort),
+        *measure_schema_changes(effort),
+    ]
 
 
 def _beside(effort: Effort) -> list[Figure]:

@@ -363,3 +363,56 @@ async def test_a_mistake_in_the_sql_reaches_the_caller_and_harms_nobody(store: D
         assert caught.value.__cause__ is not caught.value
     await store.write(add("a"))
     assert await names(store) == ["a"]
+
+
+@pytest.mark.requirement("storage:contract:locking")
+async def test_a_locking_unit_waits_for_another_and_sees_what_it_committed(store: Database):
+    await tables(store)
+    await store.write(add("a", 1))
+    begun, go_on = threading.Event(), threading.Event()
+
+    def lock(tx: Transaction) -> None:
+        if store.dialect == "postgres":
+            tx.one("SELECT pg_advisory_xact_lock(7)")
+
+    def first(tx: Transaction) -> None:
+        lock(tx)
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        tx.run("UPDATE things SET number = number + 1")
+
+    def second(tx: Transaction) -> int:
+        lock(tx)
+        tx.run("UPDATE things SET number = number + 1")
+        return tx.value("SELECT number FROM things")
+
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        group.create_task(store.write(first, locking=True))
+        await asyncio.to_thread(begun.wait)
+        waiting = group.create_task(store.write(second, locking=True))
+        go_on.set()
+    assert waiting.result() == 3
+
+
+@pytest.mark.requirement("storage:contract:define")
+async def test_indexes_are_made_while_others_write_and_plans_run_one_after_the_other(store: Database):
+    await tables(store)
+    how = "CONCURRENTLY " if store.dialect == "postgres" else ""
+    found = (
+        "SELECT count(*) FROM pg_indexes WHERE tablename = 'things' AND indexname LIKE 'by%'"
+        if store.dialect == "postgres"
+        else "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name LIKE 'by%'"
+    )
+
+    def plan(rows: Rows) -> list[str]:
+        if rows.value(found):
+            return []
+        return [f"CREATE INDEX {how}by_{name} ON things ({name})" for name in ("weight", "flag")]
+
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(*(store.define(plan) for _ in range(4)), *(store.write(add(str(n))) for n in range(50)))
+    assert await store.read(lambda rows: rows.value(found)) == 2
+    await store.write(add("x", 1))
+    with pytest.raises(Conflict):
+        await store.define(lambda _: ["INSERT INTO things (id, number) VALUES ('y', 1)"])
+    assert len(await names(store)) == 51

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,13 +31,13 @@ _PATIENCE = 60.0
 
 
 @asynccontextmanager
-async def writing(registers: Registers, pair: Pair, *, writers: int) -> AsyncGenerator[list[int]]:
+async def writing(rooms: Sequence[Registers], pair: Pair, *, writers: int) -> AsyncGenerator[list[int]]:
     """Writers that create objects one after the other; the numbers of those that were acknowledged."""
     done: list[int] = []
     ending = asyncio.Event()
 
     async def write(first: int) -> None:
-        number = first
+        number, registers = first, rooms[first % len(rooms)]
         while not ending.is_set():
             await registers.objects.create(WRITER, pair, {"number": number})
             done.append(number)
@@ -64,12 +64,17 @@ async def numbers(registers: Registers, pair: Pair) -> list[Any]:
 
 
 @pytest.mark.requirement("registers:evolution:under-load")
-async def test_a_schema_is_changed_and_migrated_while_others_write(registers: Registers) -> None:
+async def test_a_schema_is_changed_and_migrated_while_processes_write(stores: Stores) -> None:
+    async with opened(stores) as registers, opened(stores) as other:
+        await change_while_writing(registers, other)
+
+
+async def change_while_writing(registers: Registers, other: Registers) -> None:
     pair = await pair_of(registers, "permit", PERMIT)
     rows = [{"number": -number, "fee": number} for number in range(1, 301)]
     await registers.objects.bulk(WRITER, pair, [Operation("create", row) for row in rows], atomic=True)
     catalogue = registers.catalogue
-    async with writing(registers, pair, writers=6) as done:
+    async with writing([registers, other], pair, writers=6) as done:
         for text in ("first", "second", "third"):
             await catalogue.update_schema(ADMIN, "permit", {"description": text})
         before = len(done)

@@ -13,13 +13,14 @@ from tests.rooms.registers.objects.test_evolution import indexes
 from tests.rooms.registers.opening import ADMIN, WRITER, opened
 from tests.stores import Stores
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:evolution:index-limit")]
+pytestmark = pytest.mark.anyio
 
 
 def columns(count: int, first: int = 0, **rule: Any) -> dict[str, Any]:
     return {f"p{number}": {"type": "string", **rule} for number in range(first, first + count)}
 
 
+@pytest.mark.requirement("registers:evolution:index-limit")
 @pytest.mark.parametrize("rule", [{"unique": True}, {"x-index": True}, {"facetable": True}], ids=str)
 async def test_too_many_indexes_are_refused_with_their_names(registers: Registers, rule: dict[str, Any]) -> None:
     with pytest.raises(LimitExceeded, match=f"asks for {MOST_INDEXES + 1} indexes, and {MOST_INDEXES} is") as refused:
@@ -33,6 +34,7 @@ async def test_too_many_indexes_are_refused_with_their_names(registers: Register
     assert len(await indexes(registers, pair.schema.id)) == 2
 
 
+@pytest.mark.requirement("registers:evolution:index-limit")
 async def test_a_schema_that_has_too_many_still_works_and_is_named_in_the_log(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

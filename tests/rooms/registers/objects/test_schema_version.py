@@ -5,19 +5,20 @@ from typing import Any
 import pytest
 
 from pentad.rooms.registers.models import Pair, StoredObject
-from pentad.rooms.registers.presentation import present, query_of
+from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.opening import ADMIN, WRITER
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:evolution:schema-version")]
+pytestmark = pytest.mark.anyio
 
 
 async def versions(registers: Registers, pair: Pair) -> dict[str, str | None]:
-    rows = (await registers.objects.find(ADMIN, pair, query_of(registers.access, ADMIN, pair, {}))).rows
+    rows = (await registers.objects.find(ADMIN, pair, await registers.objects.query_of(ADMIN, pair, {}))).rows
     return {one.data["name"]: one.schema_version for one in (StoredObject(*row) for row in rows)}
 
 
+@pytest.mark.requirement("registers:evolution:schema-version")
 async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(registers: Registers) -> None:
     pair = await pair_of(registers, "tool", {"name": {"type": "string"}, "worth": {"type": "integer"}})
     made = {name: await registers.objects.create(WRITER, pair, {"name": name}) for name in ("saw", "axe", "awl")}
@@ -35,6 +36,7 @@ async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(regis
     assert await versions(registers, pair) == {"saw": "2.0", "axe": "0.0.2", "awl": "2.0"}
 
 
+@pytest.mark.requirement("registers:evolution:schema-version")
 async def test_it_is_shown_where_it_differs_and_can_be_asked_for(registers: Registers) -> None:
     pair = await pair_of(registers, "tool", {"name": {"type": "string"}})
     old = await registers.objects.create(WRITER, pair, {"name": "saw"})
@@ -58,7 +60,7 @@ async def test_it_is_shown_where_it_differs_and_can_be_asked_for(registers: Regi
     assert await wire(new.uuid, fields=["@self.schemaVersion"]) == {"schemaVersion": "0.0.2"}
 
     async def named(criteria: Any) -> set[str]:
-        query = query_of(registers.access, WRITER, pair, {"filter": {"@self.schemaVersion": criteria}})
+        query = await registers.objects.query_of(WRITER, pair, {"filter": {"@self.schemaVersion": criteria}})
         return {StoredObject(*row).data["name"] for row in (await registers.objects.find(WRITER, pair, query)).rows}
 
     assert await named("0.0.1") == {"saw"}

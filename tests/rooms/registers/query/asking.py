@@ -17,6 +17,8 @@ from pentad.rooms.registers.query.models import (
     Filter,
     GroupKey,
     Histogram,
+    Hop,
+    Hops,
     In,
     Kind,
     Like,
@@ -26,12 +28,13 @@ from pentad.rooms.registers.query.models import (
     Path,
     Query,
     Ranges,
+    Related,
     Scope,
     Sort,
     Terms,
 )
 from tests.rooms.registers.query.oracle import Thing
-from tests.rooms.registers.query.seeding import simple
+from tests.rooms.registers.query.seeding import simple, uuid_of
 
 ODD = "we'ird \"na.me$[0]?%s"
 NAMES = ("name", "n", "flag", "tags", "address", "when", "lines", ODD, "")
@@ -100,7 +103,10 @@ moments = st.sampled_from(MOMENTS)
 instants = moments.map(lambda text: parse_instant(text, "when"))
 values = scalars | st.lists(scalars, max_size=3)
 lines = st.lists(st.dictionaries(st.sampled_from(("city", "n")), values, max_size=2), max_size=2)
-filled_line = st.fixed_dictionaries({}, optional={"city": scalars, "n": scalars, "when": moments, "lines": lines})
+indexed = st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",), ("when",), ("ref",)})))
+uuids = st.integers(1, 14).map(uuid_of)
+LINE = {"city": scalars, "n": scalars, "ref": uuids}
+filled_line = st.fixed_dictionaries({}, optional={**LINE, "when": moments, "lines": lines})
 anything = (
     values
     | st.sampled_from(DAYS)
@@ -125,6 +131,10 @@ def things(draw: st.DrawFn) -> list[Thing]:
             data["big"] = draw(extremes | numbers)
         if draw(st.booleans()):
             data["lines"] = draw(st.lists(filled_line, min_size=1, max_size=3))
+        if draw(st.booleans()):
+            data["ref"] = draw(uuids | scalars)
+        if draw(st.booleans()):
+            data["refs"] = draw(st.lists(uuids, max_size=3) | scalars)
         found.append(
             simple(
                 number, data,
@@ -169,23 +179,53 @@ def leaves_inside(draw: st.DrawFn) -> Filter:
     return Compare(path, draw(st.sampled_from(("eq", "ne", "gt", "lte"))), value)
 
 
+tenants = st.sampled_from((("home",), ("home", "away"), ())).map(lambda names: In(("@self", "organisation"), names))
+
+
+@st.composite
+def far_scopes(draw: st.DrawFn, schema: int) -> Scope:
+    rule = draw(st.none() | leaves() | tenants)
+    return Scope(draw(st.sampled_from((1, 1, 2, None))), (schema,), rule, draw(indexed))
+
+
+@st.composite
+def hops(draw: st.DrawFn, *, single: bool = False, inside: bool = False) -> Hop:
+    """A hop by one of the references, with rights of its own; `inside` an object of a list."""
+    schema = draw(st.sampled_from((1, 1, 1, 2)))
+    scope = draw(far_scopes(schema))
+    ways = [Hop(schema, ("ref",), scope=scope)]
+    if not single:
+        ways.append(Hop(schema, ("refs",), many=True, scope=scope))
+    if not single and not inside:
+        ways += [Hop(schema, ("ref",), back=True, scope=scope), Hop(schema, ("refs", "*"), True, True, scope=scope)]
+    return draw(st.sampled_from(ways))
+
+
+@st.composite
+def chains(draw: st.DrawFn, *, single: bool = False) -> Hops:
+    return tuple(draw(st.lists(hops(single=single), min_size=1, max_size=3)))
+
+
 list_paths = st.sampled_from((("lines",), ("lines",), ("lines", 0, "lines"), ("tags",), ("address", "list")))
 filters = st.recursive(
-    leaves() | st.builds(AnyElement, list_paths, leaves_inside()),
+    leaves()
+    | st.builds(AnyElement, list_paths, leaves_inside())
+    | st.builds(AnyElement, st.just(("lines",)), st.builds(Related, hops(single=True, inside=True), leaves()))
+    | st.builds(Related, hops(), leaves()),
     lambda inner: (
         st.lists(inner, max_size=3).map(lambda parts: And(tuple(parts)))
         | st.lists(inner, max_size=3).map(lambda parts: Or(tuple(parts)))
         | inner.map(Not)
+        | st.builds(Related, hops(), inner)
     ),
     max_leaves=6,
 )
-tenants = st.sampled_from((("home",), ("home", "away"), ())).map(lambda names: In(("@self", "organisation"), names))
 scopes = st.builds(
     Scope,
     register=st.sampled_from((1, 1, 1, 2, None)),
     schemas=st.sampled_from(((1,), (1,), (2,), (1, 2), ())),
     rule=st.none() | leaves() | tenants | st.builds(lambda one, other: And((one, other)), leaves(), tenants),
-    indexed=st.sampled_from((frozenset[Path](), frozenset({("name",), ("n",), ("flag",), ("when",)}))),
+    indexed=indexed,
 )
 
 
@@ -196,7 +236,8 @@ def written(path: Path) -> st.SearchStrategy[Kind]:
 @st.composite
 def sorts(draw: st.DrawFn) -> Sort:
     if draw(st.booleans()):
-        return Sort(draw(asked_paths), draw(st.sampled_from(KINDS)), draw(st.booleans()))
+        way = draw(st.just(()) | chains(single=True))
+        return Sort(draw(asked_paths), draw(st.sampled_from(KINDS)), draw(st.booleans()), way)
     plain: tuple[tuple[Path, Kind], ...] = (
         (("@self", "created"), "number"), (("@self", "slug"), "text"), (("big",), "number")
     )  # fmt: skip
@@ -215,12 +256,14 @@ def facets(draw: st.DrawFn) -> list[Facet]:
             case 1:
                 kind = "number" if kind == "boolean" else kind
                 bound = {"text": texts, "number": numbers, "moment": instants}[kind]
-                made.append(Ranges(name, path, kind, tuple(sorted(draw(st.sets(bound, min_size=1, max_size=3))))))
+                bounds = tuple(sorted(draw(st.sets(bound, min_size=1, max_size=3))))
+                made.append(Ranges(name, path, kind, bounds, draw(st.just(()) | chains(single=True))))
             case 2:
                 when = draw(st.sampled_from((("when",), ("@self", "created"), path)))
                 made.append(Histogram(name, when, draw(buckets), draw(st.integers(1, 5)), draw(written(when))))
             case _:
-                made.append(Terms(name, path, kind, draw(st.integers(1, 4))))
+                way = draw(st.just(()) | chains())
+                made.append(Terms(name, path, kind, draw(st.integers(1, 4)), hops=way))
     return made
 
 
@@ -239,9 +282,13 @@ queries = st.builds(
 @st.composite
 def aggregations(draw: st.DrawFn) -> AggregateQuery:
     keys: list[GroupKey] = []
+    grouped = draw(st.booleans())
+    several = st.just(()) | chains()
+    one = st.just(()) | chains(single=True)
     for number in range(draw(st.integers(0, 2))):
         if draw(st.booleans()):
-            keys.append(GroupKey(f"key {number}", draw(asked_paths), draw(st.sampled_from(KINDS))))
+            way = draw(several if grouped else one)
+            keys.append(GroupKey(f"key {number}", draw(asked_paths), draw(st.sampled_from(KINDS)), hops=way))
         else:
             when = draw(st.sampled_from((("when",), ("@self", "created"))))
             keys.append(GroupKey(f"key {number}", when, draw(written(when)), draw(buckets)))
@@ -250,5 +297,5 @@ def aggregations(draw: st.DrawFn) -> AggregateQuery:
         draw(st.lists(st.sampled_from(("count", "sum", "avg", "min", "max", "distinct")), max_size=4))
     ):
         kind: Kind = "number" if function in ("sum", "avg") else draw(st.sampled_from(("text", "number", "moment")))
-        metrics.append(Metric(f"metric {number}", function, draw(asked_paths), kind))
+        metrics.append(Metric(f"metric {number}", function, draw(asked_paths), kind, draw(one if grouped else several)))
     return AggregateQuery(tuple(metrics), draw(st.none() | filters), group_by=tuple(keys), limit=1_000)

@@ -23,6 +23,8 @@ from pentad.rooms.registers.query.models import (
     Facet,
     Filter,
     Histogram,
+    Hop,
+    Hops,
     In,
     Instant,
     Kind,
@@ -33,6 +35,7 @@ from pentad.rooms.registers.query.models import (
     Path,
     Query,
     Ranges,
+    Related,
     Scalar,
     Scope,
     Sort,
@@ -61,8 +64,8 @@ class Thing:
 def found(things: Sequence[Thing], scope: Scope, query: Query) -> list[Thing]:
     """All objects a query asks for, in its order; its limit is not looked at."""
     chosen = within(things, scope, include_deleted=query.include_deleted)
-    chosen = [thing for thing in chosen if query.filter is None or holds(query.filter, thing)]
-    return sorted(chosen, key=functools.cmp_to_key(lambda a, b: _order(query.sort, a, b)))
+    chosen = [thing for thing in chosen if query.filter is None or holds(query.filter, thing, things)]
+    return sorted(chosen, key=functools.cmp_to_key(lambda a, b: _order(query.sort, a, b, things)))
 
 
 def within(things: Sequence[Thing], scope: Scope, *, include_deleted: bool = False) -> list[Thing]:
@@ -76,14 +79,46 @@ def within(things: Sequence[Thing], scope: Scope, *, include_deleted: bool = Fal
     ]
 
 
-def holds(wanted: Filter, thing: Thing) -> bool:
+def related(thing: Thing, hops: Hops, things: Sequence[Thing]) -> list[Thing]:
+    """The things at the end of some hops, each once."""
+    here = [thing]
+    for hop in hops:
+        here = list({far.id: far for near in here for far in _over(near, hop, things)}.values())
+    return here
+
+
+def _over(thing: Thing, hop: Hop, things: Sequence[Thing]) -> list[Thing]:
+    assert hop.scope is not None
+    readable = within(things, hop.scope)
+    if not hop.back:
+        return [far for far in readable if far.uuid in _references(thing, hop)]
+    return [far for far in readable if thing.uuid in _references(far, hop)]
+
+
+def _references(thing: Thing, hop: Hop) -> list[Any]:
+    path = hop.path[:-1] if hop.path[-1] == "*" else hop.path
+    value = at(thing, path)
+    if not hop.many:
+        return [value]
+    return value if isinstance(value, list) else []
+
+
+def values(thing: Thing, hops: Hops, path: Path, kind: Kind, things: Sequence[Thing]) -> list[Any]:
+    """The values of a kind at a path in the related things."""
+    found = [typed(at(far, path), kind) for far in related(thing, hops, things)]
+    return [value for value in found if value is not None]
+
+
+def holds(wanted: Filter, thing: Thing, things: Sequence[Thing] = ()) -> bool:  # noqa: C901  a case for each node
     match wanted:
         case And():
-            return all(holds(part, thing) for part in wanted.parts)
+            return all(holds(part, thing, things) for part in wanted.parts)
         case Or():
-            return any(holds(part, thing) for part in wanted.parts)
+            return any(holds(part, thing, things) for part in wanted.parts)
         case Not():
-            return not holds(wanted.part, thing)
+            return not holds(wanted.part, thing, things)
+        case Related():
+            return any(holds(wanted.part, far, things) for far in _over(thing, wanted.hop, things))
         case Compare():
             return _compare(at(thing, wanted.path), wanted.op, wanted.value)
         case In():
@@ -100,7 +135,7 @@ def holds(wanted: Filter, thing: Thing) -> bool:
         case AnyElement():
             value = at(thing, wanted.path)
             objects = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-            return any(holds(wanted.part, replace(thing, data=one)) for one in objects)
+            return any(holds(wanted.part, replace(thing, data=one), things) for one in objects)
         case Contains():
             value = at(thing, wanted.path)
             if isinstance(value, list):
@@ -211,9 +246,9 @@ def _letter(character: str) -> str:
     return re.escape(character)
 
 
-def _order(sort: Sequence[Sort], a: Thing, b: Thing) -> int:
+def _order(sort: Sequence[Sort], a: Thing, b: Thing, things: Sequence[Thing]) -> int:
     for key in sort:
-        left, right = typed(at(a, key.path), key.kind), typed(at(b, key.path), key.kind)
+        left, right = (next(iter(values(one, key.hops, key.path, key.kind, things)), None) for one in (a, b))
         if left == right:
             continue
         if left is None or right is None:
@@ -222,18 +257,21 @@ def _order(sort: Sequence[Sort], a: Thing, b: Thing) -> int:
     return (a.id - b.id) * (-1 if sort and sort[-1].descending else 1)
 
 
-def facet(things: Sequence[Thing], asked: Facet) -> dict[str, Any]:
+def facet(things: Sequence[Thing], asked: Facet, everything: Sequence[Thing] = ()) -> dict[str, Any]:
     match asked:
         case Terms():
             counts: Counter[Any] = Counter()
             for thing in things:
+                if asked.hops:
+                    counts.update(set(values(thing, asked.hops, asked.path, asked.kind, everything)))
+                    continue
                 value = at(thing, asked.path)
-                values = (
+                found = (
                     {typed(one, asked.kind) for one in value if _kind(one) != "other"}
                     if (asked.many and isinstance(value, list))
                     else {None if asked.many else typed(value, asked.kind)}
                 )
-                counts.update(one for one in values if one is not None)
+                counts.update(one for one in found if one is not None)
             ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
             buckets = [{"key": told(key), "count": count} for key, count in ordered[: asked.size]]
             return {"type": "terms", "buckets": buckets, "more": len(ordered) > asked.size}
@@ -245,12 +283,12 @@ def facet(things: Sequence[Thing], asked: Facet) -> dict[str, Any]:
             buckets = [{"key": key, "count": count} for key, count in latest]
             return {"type": "histogram", "by": asked.bucket, "buckets": buckets, "more": len(labels) > asked.size}
         case Ranges():
-            values = [value for thing in things if (value := typed(at(thing, asked.path), asked.kind)) is not None]
+            found = [one for thing in things for one in values(thing, asked.hops, asked.path, asked.kind, everything)]
             edges: list[Any] = [None, *asked.bounds, None]
             return {
                 "type": "ranges",
                 "buckets": [
-                    {"from": told(low), "to": told(high), "count": sum(_inside(value, low, high) for value in values)}
+                    {"from": told(low), "to": told(high), "count": sum(_inside(value, low, high) for value in found)}
                     for low, high in itertools.pairwise(edges)
                 ],
             }
@@ -282,44 +320,47 @@ def bucket(value: Any, by: Bucket) -> str | None:
     return labels[by]
 
 
-def groups(things: Sequence[Thing], query: AggregateQuery) -> list[dict[str, Any]]:
+def groups(
+    things: Sequence[Thing], query: AggregateQuery, everything: Sequence[Thing] = ()
+) -> list[dict[str, Any]]:  # fmt: skip
     """All groups in order of their keys; having, sort and limit are looked at by the test."""
     found: dict[tuple[Any, ...], list[Thing]] = {} if query.group_by else {(): []}
     for thing in things:
-        key = tuple(
-            bucket(day_at(thing, one.path, one.kind), one.bucket)
+        keys = [
+            {bucket(day_at(thing, one.path, one.kind), one.bucket)}
             if one.bucket
-            else typed(at(thing, one.path), one.kind)
+            else set(values(thing, one.hops, one.path, one.kind, everything)) or {None}
             for one in query.group_by
-        )
-        found.setdefault(key, []).append(thing)
+        ]
+        for key in itertools.product(*keys):
+            found.setdefault(key, []).append(thing)
     ordered = sorted(found.items(), key=lambda pair: [(one is None, one if one is not None else 0) for one in pair[0]])
     return [
         {
             **{one.name: told(value) for one, value in zip(query.group_by, key, strict=True)},
-            **{metric.name: figure(members, metric) for metric in query.metrics},
+            **{metric.name: figure(members, metric, everything) for metric in query.metrics},
         }
         for key, members in ordered
     ]
 
 
-def figure(things: Sequence[Thing], metric: Metric) -> Any:
+def figure(things: Sequence[Thing], metric: Metric, everything: Sequence[Thing] = ()) -> Any:
     if metric.path is None:
         return len(things)
-    values = [value for thing in things if (value := typed(at(thing, metric.path), metric.kind)) is not None]
+    found = [one for thing in things for one in values(thing, metric.hops, metric.path, metric.kind, everything)]
     match metric.function:
         case "count":
-            return len(values)
+            return len(found)
         case "distinct":
-            return len(set(values))
+            return len(set(found))
         case "sum":
-            return sum(values) if values else None
+            return sum(found) if found else None
         case "avg":
-            return sum(values) / len(values) if values else None
+            return sum(found) / len(found) if found else None
         case "min":
-            return told(min(values, default=None))
+            return told(min(found, default=None))
         case "max":
-            return told(max(values, default=None))
+            return told(max(found, default=None))
 
 
 def close(one: Any, other: Any) -> bool:

@@ -66,4 +66,8 @@ def simple(number: int, data: dict[str, Any], **more: Any) -> Thing:
         "register": 1, "schema": 1, "version": 1, "slug": None, "owner": "user:ada", "organisation": "home",
         "created": float(number), "updated": float(number),
     }  # fmt: skip
-    return Thing(id=number, uuid=f"00000000-0000-7000-8000-{number:012d}", data=data, **{**said, **more})
+    return Thing(id=number, uuid=uuid_of(number), data=data, **{**said, **more})
+
+
+def uuid_of(number: int) -> str:
+    return f"00000000-0000-7000-8000-{number:012d}"

@@ -33,7 +33,7 @@ ASKED = settings(
 async def room(stores: Stores) -> Database:
     db = await open_room(stores)
     indexes: Sequence[tuple[Path, Kind]] = (
-    (("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"),
+    (("name",), "text"), (("n",), "number"), (("flag",), "boolean"), (("when",), "moment"), (("ref",), "text"),
 )  # fmt: skip
     await db.write(lambda tx: put_indexes(tx, db.dialect, 1, indexes))
     return db
@@ -62,7 +62,7 @@ async def test_rows_order_totals_and_facets_are_what_the_evaluator_says(
         assert [row[0] for row in got.rows] == [thing.id for thing in page]
         assert got.total == len(wanted)
         assert (got.cursor is not None) == (0 < query.limit < len(wanted) - query.offset)
-        assert got.facets == {one.name: oracle.facet(wanted, one) for one in query.facets}
+        assert got.facets == {one.name: oracle.facet(wanted, one, things) for one in query.facets}
         assert [row[1:5] for row in got.rows] == [(t.uuid, t.register, t.schema, t.version) for t in page]
 
 
@@ -96,7 +96,7 @@ async def test_groups_and_figures_are_what_the_evaluator_says(
         return [aggregate(tx, room.dialect, scope, query).groups for scope, query in asked]
 
     for (scope, query), got in zip(asked, await room.write(work), strict=True):
-        wanted = oracle.groups(oracle.found(things, scope, Query(filter=query.filter)), query)
+        wanted = oracle.groups(oracle.found(things, scope, Query(filter=query.filter)), query, things)
         assert len(got) == len(wanted)
         for one, other in zip(got, wanted, strict=True):
             assert list(one) == list(other)
@@ -117,7 +117,7 @@ async def test_counting_and_listing_ids_agree_with_the_filter_and_its_opposite(
 
     total, ids, rest = await room.write(work)
     visible = oracle.within(things, scope)
-    assert ids == [thing.id for thing in visible if oracle.holds(wanted, thing)]
+    assert ids == [thing.id for thing in visible if oracle.holds(wanted, thing, things)]
     assert (total, rest) == (len(ids), len(visible) - len(ids))
 
 

@@ -18,7 +18,18 @@ from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers.query.execute import aggregate, find
-from pentad.rooms.registers.query.models import AggregateQuery, And, AnyElement, Filter, Kind, Not, Or, Query, Scope
+from pentad.rooms.registers.query.models import (
+    AggregateQuery,
+    And,
+    AnyElement,
+    Filter,
+    Kind,
+    Not,
+    Or,
+    Query,
+    Related,
+    Scope,
+)
 from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.registers.query import asking, oracle
 from tests.rooms.registers.query.oracle import Thing
@@ -102,7 +113,7 @@ def ask_for_rows(both: Both, things: list[Thing], scope: Scope, query: Query) ->
     wanted = oracle.found(things, scope, query)
     assert [row[0] for row in rows] == [thing.id for thing in wanted[query.offset : query.offset + query.limit]]
     assert total == len(wanted)
-    assert facets == {one.name: oracle.facet(wanted, one) for one in query.facets}
+    assert facets == {one.name: oracle.facet(wanted, one, things) for one in query.facets}
     assert both.answers(lambda rows, dialect: walked(rows, dialect, scope, query)) == [thing.id for thing in wanted]
     both.asked.update(["list", "cursor"])
     both.asked.update(type(facet).__name__.lower() for facet in query.facets)
@@ -112,7 +123,7 @@ def ask_for_rows(both: Both, things: list[Thing], scope: Scope, query: Query) ->
 
 def ask_for_figures(both: Both, things: list[Thing], scope: Scope, query: AggregateQuery) -> None:
     groups = both.answers(lambda rows, dialect: aggregate(rows, dialect, scope, query).groups)
-    wanted = oracle.groups(oracle.found(things, scope, Query(filter=query.filter)), query)
+    wanted = oracle.groups(oracle.found(things, scope, Query(filter=query.filter)), query, things)
     assert len(groups) == len(wanted)
     for one, other in zip(groups, wanted, strict=True):
         assert list(one) == list(other)
@@ -122,7 +133,7 @@ def ask_for_figures(both: Both, things: list[Thing], scope: Scope, query: Aggreg
 
 def ask_for_a_count(both: Both, things: list[Thing], scope: Scope, wanted: Filter) -> None:
     total = both.answers(lambda rows, dialect: find(rows, dialect, scope, Query(filter=wanted, limit=0)).total)
-    assert total == sum(oracle.holds(wanted, thing) for thing in oracle.within(things, scope))
+    assert total == sum(oracle.holds(wanted, thing, things) for thing in oracle.within(things, scope))
     both.asked.update(["count", *kinds(wanted)])
 
 
@@ -133,7 +144,7 @@ def kinds(wanted: Filter | None) -> set[str]:
             return set()
         case And() | Or():
             return {type(wanted).__name__.lower()}.union(*(kinds(part) for part in wanted.parts))
-        case Not() | AnyElement():
+        case Not() | AnyElement() | Related():
             return {type(wanted).__name__.lower()} | kinds(wanted.part)
         case _:
             return {type(wanted).__name__.lower()}
@@ -185,5 +196,19 @@ def test_both_dialects_give_one_answer_to_five_thousand_questions(
     with capsys.disabled():
         sys.stdout.write(f"\n{questions(both)} questions, answered alike: {dict(both.asked.most_common())}\n")
     assert questions(both) >= 5_000, both.asked
-    made = ("and", "or", "not", "like", "contains", "compare", "in", "exists", "sort", "terms", "ranges", "histogram")
+    made = (
+        "and",
+        "or",
+        "not",
+        "like",
+        "contains",
+        "compare",
+        "in",
+        "exists",
+        "sort",
+        "terms",
+        "ranges",
+        "histogram",
+        "related",
+    )
     assert min(both.asked[name] for name in made) >= 100, both.asked

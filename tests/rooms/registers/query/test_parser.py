@@ -41,6 +41,7 @@ class Facts:
     item_kind: DeclaredKind | None = None
     children: Mapping[str, "Facts"] = field(default_factory=dict[str, "Facts"])
     elements: Mapping[str, "Facts"] | None = None
+    ref: None = None
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Schema:
     properties: Mapping[str, Facts]
     headings: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     concealed: frozenset[str] = frozenset()
+    relations: None = None
 
 
 TEXT, NUMBER, TRUTH, DATE = (

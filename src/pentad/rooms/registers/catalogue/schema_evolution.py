@@ -129,10 +129,12 @@ class SchemaEvolution:
         begin_indexing(tx, [schema.id for schema in catalogue_store.all_schemas(tx)])
 
     def remove_protected_words(self, tx: Transaction) -> None:
-        """Remove words and slugs derived from protected properties from a store of an older version."""
+        """Remove references, and words and slugs derived from protected properties, from the word index of an older
+        version.
+        """
         for schema in catalogue_store.schemas_with_old_words(tx):
             definition = self._definitions.try_out(tx, schema)
-            if definition.derived or definition.slug_is_protected:
+            if definition.derived or definition.slug_is_protected or definition.references:
                 for portion in store.stream_objects(tx, schema.id):
                     drafts = [_migrated(definition, held, held.stored.data, 0.0, schema.version) for held in portion]
                     store.reindex(tx, self._dialect, drafts)

@@ -11,7 +11,7 @@ from typing import Final
 
 from pentad.kernel.errors import Conflict, PentadError
 from pentad.kernel.incidents import log_failure
-from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.ports import Database, Dialect, Rows, Transaction
 from pentad.rooms.registers import store
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
 from pentad.rooms.registers.objects.indexes import (
@@ -44,7 +44,7 @@ class SchemaIndexes:
 
     def __init__(self, database: Database, definitions: Definitions) -> None:
         self._database = database
-        self._dialect = database.dialect
+        self._dialect: Dialect = database.dialect
         self._definitions = definitions
 
     async def add(self, schema: int, plan: IndexPlan, *, discreet: bool) -> None:

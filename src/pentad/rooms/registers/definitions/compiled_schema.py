@@ -9,7 +9,7 @@ dotted path or template each one comes from. A heading made from a hidden proper
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -47,7 +47,7 @@ from pentad.rooms.registers.definitions.properties import (
     references_of,
     walk_properties,
 )
-from pentad.rooms.registers.definitions.references import EACH, Reference
+from pentad.rooms.registers.definitions.references import EACH, Reference, canonical_reference
 from pentad.rooms.registers.definitions.schema_validation import (
     check_body,
     check_names,
@@ -211,6 +211,7 @@ class CompiledSchema:
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))
         self.references = tuple(references_of(properties))
+        self._reference_paths = tuple(dict.fromkeys(reference.path for reference in self.references))
         self.written_back = tuple(reference for reference in self.references if reference.write_back)
         self.unique = tuple(_unique_constraints(body, properties))
         self.indexed = tuple(_indexed_paths(properties, self.unique))
@@ -255,6 +256,8 @@ class CompiledSchema:
         found: list[Problem] = []
         if self._has_defaults:
             data, found = self._defaults.fill(data, now=now, facts=caller_facts)
+        if self.references and any(canonical_reference(value) != value for _, value in self.targets(data)):
+            data = _with_texts(data, self._reference_paths, canonical_reference)
         if self._has_immutable and previous is not None:
             hard.extend(self._immutable_problems(data, previous))
         text, unstorable = json_text(data)
@@ -318,10 +321,12 @@ class CompiledSchema:
     def texts(self, data: Mapping[str, Any]) -> str:
         """All texts of the object for full-text search; nothing when the schema is not searchable.
 
-        The index is one for all callers, so a property that not everybody may read is not in it.
+        The index is one for all callers, so a property that not everybody may read is not in it. Nor are references:
+        part of a uuid would find everything that refers to an object of about the same time.
         """
         if not self.searchable:
             return ""
+        data = self._without_references(data)
         values: Iterable[Any] = data.values()
         if self.unsearchable:
             values = [value for name, value in data.items() if name not in self.unsearchable]
@@ -332,9 +337,15 @@ class CompiledSchema:
         if not self.searchable:
             return {}
         found = (
-            (name, "\n".join(_strings_in([value]))) for name, value in data.items() if name not in self.unsearchable
+            (name, "\n".join(_strings_in([value])))
+            for name, value in self._without_references(data).items()
+            if name not in self.unsearchable
         )
         return {name: text for name, text in found if text}
+
+    def _without_references(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The data without the texts that refer to other objects; embedded objects stay."""
+        return _with_texts(data, self._reference_paths, lambda _: None) if self._reference_paths else data
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
         """Every other object this one points at, with the relation by which it does."""
@@ -412,6 +423,22 @@ def _values_at(node: Any, path: tuple[str, ...]) -> Iterator[Any]:
             return
         node = cast("Mapping[str, Any]", node)[step]
     yield node
+
+
+def _with_texts(node: Any, paths: Sequence[tuple[str, ...]], change: Callable[[str], str | None]) -> Any:
+    """A copy with the texts at some paths changed; everything else is shared."""
+    if isinstance(node, str):
+        return change(node) if () in paths else node
+    if isinstance(node, list):
+        inner = [path[1:] for path in paths if path[:1] == (EACH,)]
+        return [_with_texts(one, inner, change) for one in cast("list[Any]", node)] if inner else cast("Any", node)
+    if not isinstance(node, Mapping):
+        return node
+    members = dict(cast("Mapping[str, Any]", node))
+    for name in {path[0] for path in paths if path}:
+        if name in members:
+            members[name] = _with_texts(members[name], [path[1:] for path in paths if path[:1] == (name,)], change)
+    return members
 
 
 def _strings_in(values: Iterable[Any]) -> list[str]:

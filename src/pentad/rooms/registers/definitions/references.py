@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from pentad.rooms.registers.definitions.json_values import as_mapping, text_or_none
+from pentad.rooms.registers.store import as_uuid
 
 OnDelete = Literal["CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION"]
 ON_DELETE: Final[tuple[OnDelete, ...]] = ("CASCADE", "RESTRICT", "SET_NULL", "SET_DEFAULT", "NO_ACTION")
@@ -18,6 +19,8 @@ EACH: Final = "*"
 
 _COMPONENTS: Final = "#/components/schemas/"
 _NAME: Final = re.compile(r"[^\W_][\w.-]{0,254}")
+_OBJECT_ADDRESS: Final = "openregister://objects/"
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,20 @@ class Reference:
     def filled(self) -> bool:
         """Whether the property is not stored but filled in on reading, from the objects that refer back."""
         return self.inversed_by is not None and (self.transient or not self.write_back)
+
+
+def referenced_uuid(value: str) -> str:
+    """The uuid a reference means: written as it is, or at the end of an address."""
+    if _UUID.fullmatch(value):
+        return value
+    last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
+    return as_uuid(last) or last
+
+
+def canonical_reference(value: str) -> str:
+    """A reference as it is stored: the uuid if it means one, else as it came."""
+    found = referenced_uuid(value)
+    return found if _UUID.fullmatch(found) else value
 
 
 def stored_reference(value: Any) -> int | str | None:

@@ -10,6 +10,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.extension import Extension
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
     build_response,
@@ -19,6 +20,7 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_one,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
     present,
@@ -30,7 +32,7 @@ from pentad.rooms.registers.presentation import (
     without_own_id,
 )
 from pentad.rooms.registers.query.datetimes import parse_as_of
-from pentad.rooms.registers.query.models import Query
+from pentad.rooms.registers.query.models import DEFAULT_LIMIT, Query, QueryResult
 from pentad.rooms.registers.query.parser import parse_fields
 from pentad.rooms.registers.service import Registers
 
@@ -40,7 +42,7 @@ _HISTORY_LIMIT: Final = 20
 _IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
 Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
-    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete",
+    "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 ]  # fmt: skip
 
 
@@ -87,6 +89,7 @@ class ObjectsArguments(Arguments):
     limit: Annotated[int | None, Field(ge=0)] = None
     offset: Annotated[int, Field(ge=0, lt=2**53)] = 0
     fields_: Annotated[list[str] | None, Field(alias="fields")] = None
+    extend: list[str] | None = None
     max_tokens: int | None = None
     deleted: Literal["include", "only"] | None = None
     confirm: Annotated[str | None, Field(max_length=100)] = None
@@ -103,7 +106,7 @@ class ObjectsArguments(Arguments):
 
     def ref(self) -> int | str:
         if self.id is None or self.id == "":
-            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid or slug.")
+            raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid, slug or unique value.")
         return self.id
 
     def content(self, pair: Pair) -> dict[str, Any]:
@@ -158,6 +161,8 @@ class ObjectActions:
             "restore": self._restore,
             "purge": self._purge,
             "can_delete": self._can_delete,
+            "uses": self._uses,
+            "used": self._used,
         }
 
     async def run(self) -> Answer:
@@ -180,13 +185,12 @@ class ObjectActions:
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
         query = await self._registers.objects.query_of(self._caller, pair, raw)
+        extension = await self._extension(pair)
         found = await self._registers.objects.find(self._caller, pair, query)
         rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
-        if found.relevance:
-            for row, relevance in zip(rows, found.relevance, strict=True):
-                row["@relevance"] = round(relevance, 4)
-        for row, why in zip(rows, found.why, strict=False):
-            row["@why"] = why.wire()
+        if extension is not None:
+            rows = await extension.apply(pair, rows, query.as_of)
+        _explain(rows, found)
         facets, left_out = fit_facets(found.facets, given.max_tokens)
 
         async def build(fitted: Fitted) -> Answer:
@@ -227,8 +231,43 @@ class ObjectActions:
 
     async def _get(self, pair: Pair) -> Answer:
         as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
+        extension = await self._extension(pair)
         stored = await self._registers.objects.get(self._caller, pair, self._given.ref(), as_of=as_of)
-        return await self._one(pair, stored)
+        if extension is None:
+            return await self._one(pair, stored)
+        [wire] = await extension.apply(pair, [self._wire(pair, stored)], as_of)
+        return await self._fitted(wire)
+
+    async def _extension(self, pair: Pair) -> Extension | None:
+        """The related objects to show in place of their ids."""
+        if not self._given.extend:
+            return None
+        names = tuple(dict.fromkeys(name.strip() for text in self._given.extend for name in text.split(",")))
+        extension = Extension(self._registers, self._caller, names)
+        await extension.check(pair)
+        return extension
+
+    async def _uses(self, pair: Pair) -> Answer:
+        return await self._neighbours(pair, "uses")
+
+    async def _used(self, pair: Pair) -> Answer:
+        return await self._neighbours(pair, "used")
+
+    async def _neighbours(self, pair: Pair, direction: Direction) -> Answer:
+        """The objects this one refers to, or those that refer to it."""
+        given = self._given
+        limit = DEFAULT_LIMIT if given.limit is None else given.limit
+        offset = given.offset if given.cursor is None else _number(given.cursor)
+        found = await self._registers.objects.neighbours(self._caller, pair, given.ref(), direction, limit, offset)
+        rows = [self._present(there, stored, None) for there, stored in found]
+
+        async def build(fitted: Fitted) -> Answer:
+            body: Answer = {"results": fitted.rows, "total": found.total}
+            if (shown := offset + len(fitted.rows)) < found.total and fitted.rows:
+                body["cursor"] = str(shown)
+            return body
+
+        return await build_response(rows, given.max_tokens, build)
 
     async def _history(self, pair: Pair) -> Answer:
         given = self._given
@@ -362,10 +401,8 @@ class ObjectActions:
 
     async def _purge(self, pair: Pair) -> Answer:
         if self._given.id is None:
-            given = self._given.confirm
-            return {
-                "purged": await self._registers.objects.purge_all(self._caller, pair, await self._deleted(pair), given)
-            }
+            query, given = await self._deleted(pair), self._given.confirm
+            return {"purged": await self._registers.objects.purge_all(self._caller, pair, query, given)}
         await self._registers.objects.purge(self._caller, pair, self._given.ref())
         return {"purged": True, "id": self._given.id}
 
@@ -381,10 +418,16 @@ class ObjectActions:
 
     async def _one(self, pair: Pair, stored: StoredObject, *, written: bool = False) -> Answer:
         """One object within the budget; with warnings if it was just written."""
-        fields = self._given.fields_
-        wire = self._present(pair, stored, tuple(fields) if fields is not None else None)
+        wire = self._wire(pair, stored)
         if written:
             wire = with_warnings(self._registers.access, self._caller, pair, stored, wire)
+        return await self._fitted(wire)
+
+    def _wire(self, pair: Pair, stored: StoredObject) -> Answer:
+        fields = self._given.fields_
+        return self._present(pair, stored, tuple(fields) if fields is not None else None)
+
+    async def _fitted(self, wire: Answer) -> Answer:
         return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
 
     def _planned(self, plan: Plan) -> Answer:
@@ -419,6 +462,14 @@ async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolRes
     """Query and change objects in a register under a schema. Every change is kept and can be undone."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
+
+
+def _explain(rows: list[Answer], found: QueryResult) -> None:
+    """Add to each hit how relevant it is, and why."""
+    for row, relevance in zip(rows, found.relevance, strict=False):
+        row["@relevance"] = round(relevance, 4)
+    for row, why in zip(rows, found.why, strict=False):
+        row["@why"] = why.wire()
 
 
 def _number(cursor: str) -> int:

@@ -118,7 +118,7 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
 
 @resource(f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}", name="Object", mime_type=_JSON)
 async def one_object(register: str, schema: str, id: str, call: Call[Registers]) -> str:  # noqa: A002  as above
-    """One object by its uuid or slug; ?asOf= reads it as it was."""
+    """One object by its uuid, slug or unique value; ?asOf= reads it as it was."""
     registers, caller = call.service, Caller.of(call)
     ref, as_of = split_moment(id)
     pair = await registers.catalogue.pair(caller, register, schema)

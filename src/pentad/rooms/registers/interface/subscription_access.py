@@ -50,7 +50,8 @@ async def _object(registers: Registers, principal: Principal, at: Variables, not
 
     def look(rows: Rows) -> bool:
         """Whether it may be followed: it exists, or was deleted after the subscription."""
-        held = find_object(rows, registers.access, caller, pair, ref)
+        dialect = registers.platform.database.dialect
+        held = find_object(rows, dialect, registers.access, caller, pair, ref, deleted=notifying)
         return held is not None and (notifying or not held.stored.is_deleted)
 
     if not await registers.platform.database.read(look):

@@ -32,7 +32,7 @@ RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of"
 """Arguments of `registers` and `schemas` that few conversations need. An answer that needs `confirm` says so."""
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
-    "deleted", "confirm",
+    "deleted", "confirm", "extend",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
@@ -40,12 +40,12 @@ ACTIONS: Final = ("list", "get", "create", "update", "delete")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight", "patch", "plan", "history", "diff", "undo")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
-    "unlock", "restore", "purge", "can_delete",
+    "unlock", "restore", "purge", "can_delete", "uses", "used",
 )  # fmt: skip
 
 
 READING_ACTIONS: Final = frozenset({
-    "list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete", "run",
+    "list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses", "used", "run",
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
@@ -99,7 +99,7 @@ OBJECTS: Final = _schema(
     ["action", "register", "schema"],
     register=_ID,
     schema=_ID,
-    id=_about(_REF, "uuid or slug"),
+    id=_about(_REF, "uuid, slug or unique value"),
     data=_about(_OBJECT, "properties; with patch: a merge patch"),
     filter=_about(
         _OBJECT,
@@ -127,6 +127,7 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
+    extend=_about(_NAMES, "show these references as objects: author, author.country, all"),
     deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
     confirm=_CONFIRM,
     **_PAGING,

@@ -299,7 +299,7 @@ class Deletion:
             try:
                 if ref is None:
                     raise object_not_found(pair, ref)
-                existing = find_object(rows, self._access, context.caller, pair, ref)
+                existing = find_object(rows, self._dialect, self._access, context.caller, pair, ref)
                 if existing is None or existing.stored.is_deleted or existing.stored.uuid in seen:
                     existing = None
                 self._access.found(context.caller, pair, "delete", ref, None if existing is None else existing.stored)

@@ -324,7 +324,7 @@ class History:
     # how it is done
 
     def _find(self, rows: Rows, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject:
-        existing = find_object(rows, self._access, caller, pair, ref)
+        existing = find_object(rows, self._database.dialect, self._access, caller, pair, ref, deleted=True)
         if existing is None:
             raise object_not_found(pair, ref)
         return existing

@@ -11,10 +11,9 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
-from pentad.rooms.registers.definitions.references import EACH
+from pentad.rooms.registers.definitions.references import EACH, referenced_uuid
 from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.pending_changes import PendingChange, Reference
-from pentad.rooms.registers.store import as_uuid
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 Seen = Callable[[Sequence[str]], Mapping[str, Collection[str]]]
 """Which of some objects the caller may see, each with its hidden properties."""
-_OBJECT_ADDRESS = "openregister://objects/"
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -33,12 +31,6 @@ def references_of(definition: "CompiledSchema", data: Mapping[str, Any]) -> list
         for facts, value in definition.targets(data)
         if not facts.filled
     ]
-
-
-def referenced_uuid(value: str) -> str:
-    """The uuid a reference means: written as it is, or at the end of an address."""
-    last = value.rpartition("/")[2] if value.startswith(_OBJECT_ADDRESS) else value
-    return as_uuid(last) or last
 
 
 def values_at(data: Any, path: Sequence[str]) -> list[Any]:

@@ -12,14 +12,21 @@ from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair, Schema, StoredObject
 from pentad.rooms.registers.not_found import missing_object
 from pentad.rooms.registers.objects import store, uniqueness
-from pentad.rooms.registers.objects.indexes import unique_key
+from pentad.rooms.registers.objects.indexes import index_kind, unique_key
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, WriteContext, WriteStep
+from pentad.rooms.registers.query.dialects import sql_dialect
+from pentad.rooms.registers.query.filters import read_scalar
+from pentad.rooms.registers.query.from_clause import row_source
+from pentad.rooms.registers.query.models import Compare, Scope
+from pentad.rooms.registers.query.query_fields import QueryField
 from pentad.rooms.registers.store import as_uuid
 
 
 def object_not_found(pair: Pair, ref: int | str | None) -> NotFound:
     if ref is None:
-        return NotFound("The operation does not say which object it means.", hint="Give its uuid as id.")
+        return NotFound(
+            "The operation does not say which object it means.", hint="Give its uuid, slug or a unique value as id."
+        )
     return missing_object(pair, ref)
 
 
@@ -62,12 +69,78 @@ def visibility_of(
     return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
 
 
-def find_object(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject | None:
-    """The object of a pair with this uuid, id or slug that the caller may see, deleted or not."""
+def find_object(
+    rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, ref: int | str, *,
+    deleted: bool = False,
+) -> ExistingObject | None:  # fmt: skip
+    """The object of a pair that the caller means and may see: by uuid, id or slug, or by a unique property's value.
+
+    One found by uuid, id or slug may be deleted; by a unique value that is so only with `deleted`, and if no living
+    object has the value. InvalidInput if the name means several objects.
+    """
+    named = _find_named(rows, access, caller, pair, ref)
+    keys = _unique_values(access, caller, pair, ref)
+    if not keys or (named is not None and store.is_uuid(ref)):
+        return named
+    found = _find_by_value(rows, dialect, access, caller, pair, keys, deleted=False)
+    if not found and named is None and deleted:
+        found = _find_by_value(rows, dialect, access, caller, pair, keys, deleted=True)
+    if named is not None and not (named.stored.is_deleted and found):
+        found[named.stored.uuid] = named
+    if len(found) > 1:
+        own = access.organisation(caller)
+        found = {uuid: one for uuid, one in found.items() if one.stored.organisation == own} or found
+    if len(found) > 1:
+        raise InvalidInput(
+            f"{str(ref)[:80]!r} means several objects of {pair.label}: {', '.join(sorted(found)[:5])}.",
+            hint="Give the uuid of the one you mean.",
+            details={"objects": sorted(found)},
+        )
+    return next(iter(found.values()), None)
+
+
+def has_unique_values(pair: Pair) -> bool:
+    """Whether objects of the pair may be named by the value of a unique property."""
+    return any(len(unique.paths) == 1 for unique in pair.definition.unique)
+
+
+def _find_named(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject | None:
     if access.is_free(caller):
         return store.existing_by_ref(rows, pair.register.id, pair.schema.id, ref)
     found = store.all_by_ref(rows, pair.register.id, pair.schema.id, ref)
     return next((existing for existing in found if access.sees_object(caller, pair, existing.stored)), None)
+
+
+def _unique_values(access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> list[Compare]:
+    """What a name may mean as the value of a unique property. Hidden ones are left out: a hit would tell the value."""
+    if not has_unique_values(pair):
+        return []
+    hidden = access.hidden(caller, pair)
+    found: list[Compare] = []
+    for unique in pair.definition.unique:
+        if len(unique.paths) == 1 and unique.paths[0][0] not in hidden:
+            kind = index_kind(unique.kinds[0])
+            at = QueryField(".".join(unique.paths[0]), unique.paths[0], kind)
+            try:
+                value = read_scalar(at, str(ref).replace("\0", ""), text=True)
+            except InvalidInput:  # a text is no number, for instance
+                continue
+            found.append(Compare(at.path, "eq", value))
+    return found
+
+
+def _find_by_value(
+    rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, keys: Sequence[Compare], *,
+    deleted: bool,
+) -> dict[str, ExistingObject]:  # fmt: skip
+    scope = Scope(pair.register.id, (pair.schema.id,), indexed=frozenset(key.path for key in keys))
+    found: dict[str, ExistingObject] = {}
+    for key in keys:
+        source = row_source(sql_dialect(dialect), scope, key, include_deleted=deleted)
+        for existing in store.existing_in(rows, source, deleted=deleted):
+            if access.sees_object(caller, pair, existing.stored):
+                found[existing.stored.uuid] = existing
+    return found
 
 
 def find_targets(
@@ -87,7 +160,10 @@ def find_targets(
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
             uuids[place] = uuid
         elif operation.ref is not None:
-            found[place] = find_object(rows, access, caller, pair, operation.ref)
+            try:
+                found[place] = find_object(rows, dialect, access, caller, pair, operation.ref)
+            except InvalidInput as error:  # it means several objects
+                step.fail(error)
     for names, places in by_key.items():
         key, data = unique_key(pair.definition, names), [steps[place].operation.data or {} for place in places]
         holders = uniqueness.find_by_key(rows, dialect, access, caller, pair, key, data)

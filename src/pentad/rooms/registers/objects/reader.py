@@ -19,7 +19,8 @@ from pentad.rooms.registers.models import OBJECT_COLUMNS, Caller, Page, Pair, St
 from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.history_access import HistoryAccess
-from pentad.rooms.registers.objects.lookup import find_object, visibility_of
+from pentad.rooms.registers.objects.lookup import find_object, has_unique_values, visibility_of
+from pentad.rooms.registers.objects.neighbours import Direction, neighbours
 from pentad.rooms.registers.objects.vectors import collection_name
 from pentad.rooms.registers.presentation import visible_schema
 from pentad.rooms.registers.query import execute
@@ -82,19 +83,23 @@ class ObjectReader:
 
     async def get(self, caller: Caller, pair: Pair, ref: int | str, *, as_of: AsOf | None = None) -> StoredObject:
         """One object of a pair, now or as it was."""
-        free = self._access.is_free(caller)
-        if as_of is None and not self._is_filled_on_read(pair) and (free or store.is_unique_ref(ref)):
+        keyed = has_unique_values(pair)
+        quick = store.is_uuid(ref) or (not keyed and (store.is_unique_ref(ref) or self._access.is_free(caller)))
+        if as_of is None and not self._is_filled_on_read(pair) and quick:
             where, value = store.ref_condition(ref)
             row = await self._database.lookup(
                 f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
                 " AND deleted IS NULL ORDER BY id LIMIT 1",
                 value, pair.register.id, pair.schema.id,
             )  # fmt: skip
-            return self._access.found(caller, pair, "read", ref, None if row is None else StoredObject(*row))
+            if row is not None or not keyed:
+                return self._access.found(caller, pair, "read", ref, None if row is None else StoredObject(*row))
 
         def read(rows: Rows) -> StoredObject:
             moment = None if as_of is None else self._history_access.time_of(rows, caller, as_of)
-            existing = find_object(rows, self._access, caller, pair, ref)
+            existing = find_object(
+                rows, self._database.dialect, self._access, caller, pair, ref, deleted=as_of is not None
+            )
             found = None if existing is None else existing.stored
             if found is not None and moment is not None:
                 found = self._history_access.state(rows, caller, pair, found, moment)
@@ -127,6 +132,23 @@ class ObjectReader:
                     continue
                 found[uuid] = (pair, self._filled_as_of(rows, caller, pair, [stored], moment)[0])
             return found
+
+        return await self._database.read(read)
+
+    async def neighbours(
+        self, caller: Caller, pair: Pair, ref: int | str, direction: Direction, limit: int, offset: int
+    ) -> Page[tuple[Pair, StoredObject]]:
+        """The objects that an object refers to, or those that refer to it."""
+
+        def read(rows: Rows) -> Page[tuple[Pair, StoredObject]]:
+            dialect, access = self._database.dialect, self._access
+            existing = find_object(rows, dialect, access, caller, pair, ref)
+            if existing is not None and existing.stored.is_deleted:
+                existing = None
+            stored = access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
+            pair_of = self._catalogue.pairs_in(rows)
+            found = neighbours(rows, dialect, access, caller, pair_of, pair, stored, direction, limit, offset)
+            return replace(found, items=[(there, self.filled(rows, caller, there, [one])[0]) for there, one in found])
 
         return await self._database.read(read)
 

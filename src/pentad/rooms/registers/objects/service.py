@@ -123,7 +123,7 @@ class Objects(ObjectReader):
         context = self.write_context(caller, pair)
 
         def look(rows: Rows) -> DeletionReport:
-            existing = find_object(rows, self._access, caller, pair, ref)
+            existing = find_object(rows, self._database.dialect, self._access, caller, pair, ref)
             if existing is None or existing.stored.is_deleted:
                 raise object_not_found(pair, ref)
             return self.writer.deletion.plan(rows, context, existing).report
@@ -320,7 +320,7 @@ class Objects(ObjectReader):
 
             def write(tx: Transaction) -> T:
                 check_current(tx, self._database.dialect, pair)
-                existing = find_object(tx, self._access, caller, pair, ref)
+                existing = find_object(tx, self._database.dialect, self._access, caller, pair, ref, deleted=True)
                 if existing is None:
                     raise object_not_found(pair, ref)
                 return work(tx, context, existing)

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
+from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
@@ -21,6 +22,7 @@ from pentad.rooms.registers.objects.pending_changes import (
     chain_hash,
     state_digest,
 )
+from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource
 from pentad.rooms.registers.query.search_words import WORDS
 from pentad.rooms.registers.store import as_uuid
 
@@ -87,6 +89,18 @@ def all_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Iterat
         yield from (ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found)
         if len(found) < CHUNK:
             return
+
+
+def existing_in(rows: Rows, source: RowSource, *, deleted: bool) -> list[ExistingObject]:
+    """The objects of a source, or only the deleted ones among them; enough of them to know that there are several."""
+    gone = Sql("objects.deleted IS NOT NULL") if deleted else None
+    statement = source.select(f"{COLUMNS}, objects.hash", gone, f" ORDER BY objects.id LIMIT {CHUNK}")
+    found = rows.all(statement.text, *statement.params)
+    return [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
+
+
+def is_uuid(ref: int | str) -> bool:
+    return isinstance(ref, str) and as_uuid(ref) is not None
 
 
 def is_unique_ref(ref: int | str) -> bool:

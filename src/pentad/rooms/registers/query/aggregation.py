@@ -10,6 +10,8 @@ from pentad.rooms.registers.query.conditions import SQL_OPERATORS, parameter, va
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.facets import day_value, plain_key, plain_number
 from pentad.rooms.registers.query.from_clause import RowSource
+from pentad.rooms.registers.query.json_sql import joined_text
+from pentad.rooms.registers.query.metadata import column_of
 from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, GroupKey, Hops, Kind, Metric
 from pentad.rooms.registers.query.related_rows import first_key, related_pairs, with_values
 from pentad.rooms.registers.query.relations import to_many
@@ -70,7 +72,7 @@ def _stacked_groups(sql: SqlDialect, query: AggregateQuery, found: RowSource, as
     columns += [f"{first_key(sql, asked[number][0])} AS h{number}" for number in several]
     seen = source.select(", ".join(("objects.uuid AS n", *columns)))
     kept = [f"v{number}" for number in range(depth) if number not in several]
-    kinds = [*(key.kind for key in query.group_by), *(metric.kind for metric in query.metrics)]
+    kinds: list[Kind] = [*(key.kind for key in query.group_by), *(metric.kind for metric in query.metrics)]
     tables, values = Sql("seen"), [f"v{number}" for number in range(len(asked))]
     branches: list[Sql] = []
     for number in several:
@@ -121,6 +123,8 @@ def _names(query: AggregateQuery) -> dict[str, str]:
 
 
 def _raw(sql: SqlDialect, key: GroupKey) -> str:
+    if key.hops and key.bucket is None and key.kind == "text" and column_of(key.path) is None:
+        return joined_text(sql.dialect, key.path)
     return value_sql(sql, key.path, key.kind) if key.bucket is None else day_value(sql, key.path, key.kind)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pentad.kernel.ports import Dialect, Row, Rows
-from pentad.kernel.sql import Sql, joined
+from pentad.kernel.sql import Sql, composed, joined, select
 from pentad.rooms.registers.query.aggregation import run_aggregation
 from pentad.rooms.registers.query.count_cache import CountCache, is_cacheable
 from pentad.rooms.registers.query.dialects import SqlDialect, sql_dialect
@@ -12,7 +12,7 @@ from pentad.rooms.registers.query.facets import facets
 from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, indexed_value, may_be_selective, row_source
 from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, Query, QueryResult, Scope
 from pentad.rooms.registers.query.pagination import Key, Phase, phases, position, read_cursor, sort_keys, write_cursor
-from pentad.rooms.registers.query.related_rows import with_values
+from pentad.rooms.registers.query.related_rows import is_looked_up, narrowed, with_values
 from pentad.rooms.registers.query.text_search import SearchRequest, SearchSettings, TextSearch
 
 _WIDTH = COLUMNS.count(",") + 1
@@ -34,17 +34,20 @@ def find(
     sql = sql_dialect(dialect)
     if count_cache is None or not is_cacheable(sql, scope, query):
         count_cache = None
+    narrow = replace(query, filter=narrowed(rows, sql, scope, query.filter))
     search = None
     if query.search is not None and query.as_of is None:
-        search = TextSearch.of(rows, sql, scope, query, settings or SearchSettings())
-    found = _source(sql, scope, query) if search is None else search.source()
+        search = TextSearch.of(rows, sql, scope, narrow, settings or SearchSettings())
+    found = _source(sql, scope, narrow) if search is None else search.source()
     ranked = None if query.sort else search
-    page = _sorted(rows, sql, scope, query, found) if ranked is None else ranked.page(query)
+    page = _sorted(rows, sql, scope, query, narrow, found) if ranked is None else ranked.page(query)
     counted = facets(rows, sql, scope, query, found, count_cache) if query.facets else {}  # which may tell the total
     total = None
     if query.count:
         total = _total_on_last_page(query, page)
         if total is None:
+            if search is None and is_looked_up(scope, narrow.filter):  # all are read, so the order of the index will do
+                found = _source(sql, scope, narrow, looked_up=True)
             total = _count(rows, found) if count_cache is None else count_cache.count(rows, sql, scope, query.filter)
     answer = replace(page, total=total, facets=counted, ignored=query.ignored)
     return answer if search is None else search.described(answer)
@@ -55,39 +58,47 @@ def aggregate(
 ) -> AggregateResult:
     """Figures over groups of the objects a query asks for."""
     sql = sql_dialect(dialect)
+    criteria = narrowed(rows, sql, scope, query.filter)
     if settings is None or query.search is None or query.as_of is not None:
-        return run_aggregation(
-            rows, sql, query, row_source(sql, scope, query.filter, search=query.search, as_of=query.as_of)
-        )
-    search = TextSearch(rows, sql, SearchRequest(scope, query.filter, query.search), settings)
+        looked_up = is_looked_up(scope, criteria)
+        found = row_source(sql, scope, criteria, search=query.search, as_of=query.as_of, looked_up=looked_up)
+        return run_aggregation(rows, sql, query, found)
+    search = TextSearch(rows, sql, SearchRequest(scope, criteria, query.search), settings)
     return replace(run_aggregation(rows, sql, query, search.source()), retrieval=search.retrieval)
 
 
-def _source(sql: SqlDialect, scope: Scope, query: Query) -> RowSource:
+def _source(sql: SqlDialect, scope: Scope, query: Query, *, looked_up: bool = False) -> RowSource:
     return row_source(
-        sql, scope, query.filter, search=query.search, as_of=query.as_of, include_deleted=query.include_deleted
+        sql,
+        scope,
+        query.filter,
+        search=query.search,
+        as_of=query.as_of,
+        include_deleted=query.include_deleted,
+        looked_up=looked_up,
     )
 
 
-def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, found: RowSource) -> QueryResult:
-    """A page along the keys; one row more is read, to know whether to give a cursor."""
+def _sorted(rows: Rows, sql: SqlDialect, scope: Scope, query: Query, narrow: Query, found: RowSource) -> QueryResult:
+    """A page along the keys; one row more is read, to know whether to give a cursor.
+
+    `narrow` is the query with its relations looked up, and finds the same; a cursor belongs to what the caller asked.
+    """
     if query.limit == 0:
         return QueryResult([], None, None)
     keys = sort_keys(sql, query.sort)
     found, values = with_values(sql, found, [(one.hops, key.sql) for one, key in zip(query.sort, keys, strict=True)])
     keys = [replace(key, sql=value) for key, value in zip(keys, values, strict=True)]
-    if not keys and (owner := _only_organisation(rows, sql, scope, query, found)) is not None:
+    if not keys and (owner := _only_organisation(rows, sql, scope, narrow, found)) is not None:
         here = Sql(sql.decisive("objects.organisation = ?"), (owner,))
         found = RowSource(found.tables, joined("AND", [found.where, here]))
     after = read_cursor(scope, query, [*(one.kind for one in query.sort), "number"])
-    listed = _page(
-        rows,
-        found,
-        keys,
-        list(phases(sql, keys, after, few=may_be_selective(scope, query.filter))),
-        query.limit + 1,
-        query.offset,
-    )
+    few = may_be_selective(scope, narrow.filter)
+    walk = list(phases(sql, keys, after, few=few))
+    if few and not keys and sql.dialect == "sqlite":
+        listed = _page_by_ids(rows, found, walk[0], query.limit + 1, query.offset)
+    else:
+        listed = _page(rows, found, keys, walk, query.limit + 1, query.offset)
 
     def cursor_after(shown: int) -> str:
         return write_cursor(scope, query, position(listed[shown - 1], len(keys)))
@@ -124,6 +135,13 @@ def _page(
             break
         offset = 0 if read or not offset else max(0, offset - _count(rows, found, phase.where))
     return listed
+
+
+def _page_by_ids(rows: Rows, found: RowSource, phase: Phase, criteria: int, offset: int) -> list[Row]:
+    """The same without keys: the ids may stand in an index, and then only the rows of the page are read."""
+    ids = found.select("objects.id", phase.where, f" ORDER BY objects.id LIMIT {criteria} OFFSET {offset}")
+    page = select(COLUMNS, Sql("objects"), composed("objects.id IN (", ids, ")"), " ORDER BY objects.id")
+    return rows.all(page.text, *page.params)
 
 
 def _total_on_last_page(query: Query, page: QueryResult) -> int | None:

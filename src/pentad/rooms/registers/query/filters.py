@@ -355,7 +355,7 @@ class _Reader:
         self._known = schema
         self._parts = 0
         self._before = ""
-        self._passed = 0
+        self._passed: int = 0
 
     def object(self, raw: Any, prefix: str, depth: int) -> Filter:
         if not isinstance(raw, dict):
@@ -402,7 +402,7 @@ class _Reader:
     def _related(self, name: str, members: dict[str, Any], depth: int) -> Filter:
         """All members hold for one and the same related object."""
         hops, schema = resolve_related(self._known, name, before=self._before, passed=self._passed)
-        outer = (self._known, self._before, self._passed)
+        outer: tuple[QuerySchema, str, int] = (self._known, self._before, self._passed)
         self._known, self._before, self._passed = schema, f"{self._before}{name}.", self._passed + len(hops)
         try:
             return related(hops, self.object(members, "", depth + 1))

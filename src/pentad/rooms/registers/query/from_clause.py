@@ -164,12 +164,16 @@ def row_source(
     as_of: AsOf | None = None,
     include_deleted: bool = False,
     near: Sequence[int] = (),
+    looked_up: bool = False,
 ) -> RowSource:
-    """The objects of a scope that a filter and a search are true of; those `near` need not have its words."""
+    """The objects of a scope that a filter and a search are true of; those `near` need not have its words.
+
+    `looked_up` means that some part is answered by an index even if that does not show.
+    """
     pieces = scope_conditions(sql, scope)
     if as_of is None and not include_deleted:
         pieces.append(Sql("objects.deleted IS NULL"))
-    pieces += _scope_rules(sql, scope, decisive=uses_index(scope, criteria))
+    pieces += _scope_rules(sql, scope, decisive=looked_up or uses_index(scope, criteria))
     tables, relevance = Sql("objects"), None
     if as_of is not None:
         if search is not None:

@@ -35,7 +35,13 @@ from pentad.rooms.registers.query.models import (
     Sort,
     Terms,
 )
-from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, is_metadata, resolve_field
+from pentad.rooms.registers.query.query_fields import (
+    LeadsElsewhere,
+    QueryField,
+    QuerySchema,
+    is_metadata,
+    resolve_field,
+)
 from pentad.rooms.registers.query.search_words import words
 
 BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
@@ -191,7 +197,10 @@ def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
     for name in names:
         if name == "id" or is_metadata(name) or name in schema.properties or _is_embedded(schema, name):
             continue
-        at = resolve_field(schema, name)
+        try:
+            at = resolve_field(schema, name)
+        except LeadsElsewhere as error:  # it does not matter what lies there: only own properties are shown
+            raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
         if at.lists:
             raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
         if at.hops:

@@ -397,10 +397,11 @@ def _unknown(name: str, schema: QuerySchema, before: str) -> InvalidInput:
 def _nearest(name: str, names: Sequence[str]) -> list[str]:
     if name in COLUMNS or name in HEADINGS:
         return [f"{SELF}.{name}"]
-    first, dot, rest = name.partition(".")
-    if (close := nearest(name, names, limit=3)) or not dot:
+    close = nearest(name, names, limit=3)
+    first, _, rest = name.partition(".")
+    if not rest or first in names or any("." in one for one in close):
         return close
-    return [f"{one}.{rest}" for one in nearest(first, names, limit=3)]
+    return [f"{one}.{rest}" for one in nearest(first, names, limit=3)] or close
 
 
 def _names(declared: Mapping[str, QueryProperty], prefix: str = "", depth: int = 0) -> list[str]:

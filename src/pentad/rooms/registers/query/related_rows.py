@@ -3,24 +3,31 @@
 References are compared as they stand in the data, because the index of a reference property is on that expression, and
 because that also works for the past. Only a reference inside a list of objects is looked up in `object_references`.
 
+A filter starts at the far side if few objects satisfy it there (`narrowed`): neither store knows how many that are, and
+would rather look at every near object.
+
 The far side is always a table of its own with few columns, `u` (what the near side is compared with) among them. Names
 such as `data` and `objects.uuid` so mean the near object outside of it and the far object inside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
-from pentad.kernel.sql import Sql, composed, joined, nested, select
+from pentad.kernel.sql import TRUE, Sql, composed, joined, nested, select
 from pentad.rooms.registers.query.conditions import value_sql
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.from_clause import RowSource, row_source
-from pentad.rooms.registers.query.models import Filter, Hop, Hops, Or, Path, Related, Scope
+from pentad.rooms.registers.query.json_sql import reference_text
+from pentad.rooms.registers.query.models import And, Filter, Hop, Hops, In, Or, Path, Related, Scope
 
 _UUID: Final = "objects.uuid"
 _EACH: Final = "*"
+_SELF_UUID: Final[Path] = ("@self", "uuid")
+_FEW: Final = 500
 _NOBODY: Final = Or(())
 """Without a scope there is no right to read anything."""
 
@@ -38,6 +45,44 @@ def has_related(sql: SqlDialect, criteria: Related) -> Sql:
     return composed("EXISTS (", select("1", Sql(elements), composed(f"{element} IN (", here, ")")), ")")
 
 
+def narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None) -> Filter | None:
+    """The same filter, in which a relation with few objects at its far end is the list of their references."""
+    match criteria:
+        case And():
+            return And(tuple(_narrowed(rows, sql, scope, part) for part in criteria.parts))
+        case None:
+            return None
+        case _:
+            return _narrowed(rows, sql, scope, criteria)
+
+
+def is_looked_up(scope: Scope, criteria: Filter | None) -> bool:
+    """Whether a part that must hold is a relation by an indexed reference."""
+    parts = criteria.parts if isinstance(criteria, And) else (criteria,)
+    return any(isinstance(part, Related) and _is_indexed(scope, part.hop) for part in parts)
+
+
+def _narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter) -> Filter:
+    if not isinstance(criteria, Related):
+        return criteria
+    hop, beyond = criteria.hop, criteria.hop.scope
+    if beyond is None or hop.as_of is not None:
+        return criteria
+    inner = narrowed(rows, sql, beyond, criteria.part) or criteria.part
+    if hop.many or (not hop.back and not _is_indexed(scope, hop)):
+        return Related(hop, inner)
+    far = _far(sql, hop, inner)
+    statement = far.source.select(f"DISTINCT {far.key}" if hop.back else far.key, None, f" LIMIT {_FEW + 1}")
+    found = rows.all(statement.text, *statement.params)
+    if len(found) > _FEW:
+        return Related(hop, inner)
+    return In(_SELF_UUID if hop.back else hop.path, tuple(value for (value,) in found if value is not None))
+
+
+def _is_indexed(scope: Scope, hop: Hop) -> bool:
+    return not hop.back and not hop.many and hop.path in scope.indexed
+
+
 def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, str]]) -> tuple[RowSource, list[str]]:
     """The source with single related objects joined, and each wanted value as SQL over it.
 
@@ -47,7 +92,7 @@ def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, 
     for hops, value in wanted:
         for depth in range(1, len(hops) + 1):
             here = columns.setdefault(hops[:depth], {})
-            asked = value if depth == len(hops) else value_sql(sql, hops[depth].path, "text")
+            asked = value if depth == len(hops) else reference_text(sql.dialect, hops[depth].path)
             here.setdefault(asked, f"c{len(here)}")
     if not columns:
         return found, [value for _, value in wanted]
@@ -62,17 +107,14 @@ def with_values(sql: SqlDialect, found: RowSource, wanted: Sequence[tuple[Hops, 
         rows = far.source.select(
             ", ".join((f"{far.key} AS u", *(f"{value} AS {name}" for value, name in listed.items())))
         )
-        near = column(hops[:-1], value_sql(sql, hops[-1].path, "text"))
+        near = column(hops[:-1], reference_text(sql.dialect, hops[-1].path))
         tables = composed(tables, " LEFT JOIN ", nested(rows, names[hops]), f" ON {names[hops]}.u = {near}")
     return RowSource(tables, found.where, found.relevance), [column(hops, value) for hops, value in wanted]
 
 
 def first_key(sql: SqlDialect, hops: Hops) -> str:
     """What `related_pairs` needs of each object to begin with, as SQL over the object; NULL if its uuid does."""
-    first = hops[0]
-    if first.back or first.lists:
-        return "NULL"
-    return sql.array(first.path) if first.many else value_sql(sql, first.path, "text")
+    return "NULL" if hops[0].back or hops[0].lists else _reference(sql, hops[0])
 
 
 def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, value: str) -> Sql:
@@ -81,13 +123,13 @@ def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, 
     `seen` has the uuid of its object as `n` and its first key as `first`. The rows have `n`, the columns in `kept`, the
     related object's uuid as `f` and the value as `v`. An object that is related in several ways counts once.
     """
-    here = ", ".join(f"seen.{name}" for name in ("n", *kept))
-    start = _keys(sql, RowSource(Sql("seen"), Sql("TRUE")), here, "seen.n", f"seen.{first}", hops[0])
+    here = {name: f"seen.{name}" for name in ("n", *kept)}
+    start = _keys(sql, RowSource(Sql("seen"), TRUE), here, "seen.n", f"seen.{first}", hops[0])
     tables = nested(start, "hop0")
     for number, hop in enumerate(hops):
         far, further = _far(sql, hop), hops[number + 1 : number + 2]
         if further:
-            rows = _keys(sql, far.source, f"{far.key} AS u", _UUID, _reference(sql, further[0]), further[0])
+            rows = _keys(sql, far.source, {"u": far.key}, _UUID, _reference(sql, further[0]), further[0])
         else:
             rows = far.source.select(f"{far.key} AS u, {_UUID} AS f, {value} AS v")
         name, near = f"hop{number + 1}", f"hop{number}"
@@ -98,11 +140,12 @@ def related_pairs(sql: SqlDialect, kept: Sequence[str], first: str, hops: Hops, 
 
 
 def _reference(sql: SqlDialect, hop: Hop) -> str:
-    return sql.array(hop.path) if hop.many else value_sql(sql, hop.path, "text")
+    return sql.array(hop.path) if hop.many else reference_text(sql.dialect, hop.path)
 
 
-def _keys(sql: SqlDialect, source: RowSource, columns: str, uuid: str, reference: str, hop: Hop) -> Sql:
+def _keys(sql: SqlDialect, source: RowSource, kept: Mapping[str, str], uuid: str, reference: str, hop: Hop) -> Sql:
     """Rows of a source with what the far side of a hop is compared with, as `k`."""
+    columns = ", ".join(f"{value} AS {name}" for name, value in kept.items())
     if hop.back:
         return source.select(f"{columns}, {uuid} AS k")
     if hop.lists:
@@ -113,9 +156,9 @@ def _keys(sql: SqlDialect, source: RowSource, columns: str, uuid: str, reference
         return select(f"{columns}, holding.target AS k", tables, joined("AND", [source.where, here]))
     if not hop.many:
         return source.select(f"{columns}, {reference} AS k")
-    names = ", ".join(f"listed.{one.rpartition(' AS ')[2].rpartition('.')[2]}" for one in columns.split(", "))
     elements, element = sql.elements("listed.k", "text")
     inner = nested(source.select(f"{columns}, {reference} AS k"), "listed")
+    names = ", ".join(f"listed.{name} AS {name}" for name in kept)
     return select(f"{names}, {element} AS k", composed(inner, f" CROSS JOIN {elements}"))
 
 

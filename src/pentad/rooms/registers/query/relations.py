@@ -31,7 +31,7 @@ _UUID: Final[Path] = ("@self", "uuid")
 ScopeOf = Callable[[int], Scope]
 """What the caller may read of a schema, in all registers."""
 Q = TypeVar("Q", Query, AggregateQuery)
-V = TypeVar("V", Sort, Terms, Ranges, Histogram, GroupKey, Metric)
+V = TypeVar("V", bound=Sort | Terms | Ranges | Histogram | GroupKey | Metric)
 
 
 def bind_relations(query: Q, scope_of: ScopeOf) -> Q:

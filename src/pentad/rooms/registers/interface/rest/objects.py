@@ -25,6 +25,7 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
 
@@ -96,7 +97,7 @@ async def create_object(request: RestRequest) -> Response:
 
 
 async def get_object(request: RestRequest) -> Response:
-    """Get an object by uuid or slug."""
+    """Get an object by uuid, slug or the value of a unique property."""
     pair = await request.pair()
     moment = request.text("_asOf")
     as_of = parse_as_of(moment) if moment else None
@@ -189,6 +190,26 @@ async def can_delete_object(request: RestRequest) -> Response:
     return json_response((await request.registers.objects.can_delete(request.caller, pair, request.path("id"))).wire())
 
 
+async def list_uses(request: RestRequest) -> Response:
+    """List the objects that an object refers to."""
+    return await _neighbours(request, "uses")
+
+
+async def list_used(request: RestRequest) -> Response:
+    """List the objects that refer to an object."""
+    return await _neighbours(request, "used")
+
+
+async def _neighbours(request: RestRequest, direction: Direction) -> Response:
+    pair = await request.pair()
+    limit, offset = request.window()
+    found = await request.registers.objects.neighbours(
+        request.caller, pair, request.path("id"), direction, limit, offset
+    )
+    rows = [request.present(there, stored) for there, stored in found]
+    return json_response(page_body(rows, found.total, limit, offset))
+
+
 async def revert_object(request: RestRequest) -> Response:
     """Restore an earlier state of an object."""
     pair = await request.pair("update")
@@ -255,6 +276,8 @@ ROUTES: Final = (
     RestRoute("POST", ITEM + "/lock", "objects", lock_object, body=LockData, body_required=False, answer=ObjectAnswer),
     RestRoute("POST", ITEM + "/unlock", "objects", unlock_object, answer=ObjectAnswer),
     RestRoute("GET", ITEM + "/can-delete", "objects", can_delete_object, answer=DeletabilityAnswer),
+    RestRoute("GET", ITEM + "/uses", "objects", list_uses, PAGING, answer=ObjectPageAnswer),
+    RestRoute("GET", ITEM + "/used", "objects", list_used, PAGING, answer=ObjectPageAnswer),
     RestRoute(
         "POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True
     ),

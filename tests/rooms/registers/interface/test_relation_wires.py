@@ -1,0 +1,183 @@
+"""Relations over MCP, REST and the command line: names, extend, unique names, uses and used."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.processes import run
+from tests.rooms.registers.site import Object, Site
+
+TEXT: Object = {"type": "string"}
+
+
+def bodies(stem: str) -> dict[str, Object]:
+    person = {"name": TEXT, "city": TEXT, "secret": {**TEXT, "authorization": {"read": ["admin"]}}}
+    permit = {
+        "number": {**TEXT, "unique": True}, "fee": {"type": "number"},
+        "applicant": {**TEXT, "$ref": f"person-{stem}", "onDelete": "RESTRICT"},
+    }  # fmt: skip
+    return {
+        f"person-{stem}": {"title": "Person", "slug": f"person-{stem}", "properties": person},
+        f"permit-{stem}": {"title": "Permit", "slug": f"permit-{stem}", "properties": permit},
+    }
+
+
+@dataclass
+class Desk:
+    """A register of its own with two people and three permits."""
+
+    site: Site
+    stem: str
+    people: dict[str, str]
+
+    def place(self, schema: str) -> str:
+        return f"/api/objects/city-{self.stem}/{schema}-{self.stem}"
+
+    async def get(self, path: str, who: str = "admin") -> Any:
+        reply = await self.site.send("GET", path, who=who)
+        assert reply.status == 200, reply.body
+        return reply.json
+
+    async def numbers(self, query: str, who: str = "admin") -> list[str]:
+        found = await self.get(f"{self.place('permit')}?{query}", who)
+        return [row["number"] for row in found["results"]]
+
+    async def call(self, action: str, schema: str = "permit", *, fails: bool = False, **arguments: Any) -> Any:
+        place = {"register": f"city-{self.stem}", "schema": f"{schema}-{self.stem}"}
+        async with self.site.app.client() as client:
+            result = await client.call_tool("objects", {"action": action, **place, **arguments})
+        assert result["isError"] is fails, result
+        return result["content"][0]["text"] if fails else result["structuredContent"]
+
+
+@pytest.fixture
+async def desk(site: Site) -> Desk:
+    stem = uuid4().hex[:8]
+    for body in bodies(stem).values():
+        await site.made("/schemas", body)
+    await site.made("/registers", {"title": "City", "slug": f"city-{stem}", "schemas": list(bodies(stem))})
+    desk = Desk(site, stem, {})
+    for name, city in (("Ada", "Delft"), ("Bob", "Leiden")):
+        made = await site.made(desk.place("person").removeprefix("/api"), {"name": name, "city": city, "secret": "s"})
+        desk.people[name] = made["id"]
+    for number, who in (("P-1", "Ada"), ("P-2", "Ada"), ("P-3", "Bob")):
+        data = {"number": number, "fee": int(number[-1]), "applicant": desk.people[who]}
+        await site.made(desk.place("permit").removeprefix("/api"), data)
+    return desk
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:rest")
+async def test_url_parameters_pass_through_references(desk: Desk):
+    permits = f"permit-{desk.stem}s"
+    assert await desk.numbers("applicant.city=Delft") == ["P-1", "P-2"]
+    assert await desk.numbers("applicant[city]=Delft&fee[gt]=1") == ["P-2"]
+    assert await desk.numbers("applicant[city][in]=Leiden,Gouda") == ["P-3"]
+    assert await desk.numbers("_order[applicant.city]=desc&_order[number]=asc") == ["P-3", "P-1", "P-2"]
+    assert await desk.numbers("_order[applicant][city]=desc&_limit=1") == ["P-3"]
+    assert await desk.numbers("_filter=" + quote(json.dumps({"applicant": {"name": "Bob"}}))) == ["P-3"]
+    facets = (await desk.get(f"{desk.place('permit')}?_facets=applicant.city&_limit=0"))["facets"]
+    assert [one["count"] for one in facets["applicant.city"]["buckets"]] == [2, 1]
+    found = await desk.get(f"{desk.place('person')}?{permits}.fee=3")
+    assert [row["name"] for row in found["results"]] == ["Bob"]
+    found = await desk.get(f"{desk.place('person')}?{permits}[exists]=false")
+    assert found["total"] == 0
+    refused = await desk.site.send("GET", f"{desk.place('permit')}?applicant.cty=Delft")
+    assert (refused.status, "applicant.city" in refused.json["message"]) == (400, True)
+    hidden = await desk.site.send("GET", f"{desk.place('permit')}?applicant.secret=s", who="reader")
+    assert (hidden.status, "no property 'secret'" in hidden.json["message"]) == (400, True)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:mcp")
+async def test_the_tool_passes_through_references(desk: Desk):
+    found = await desk.call("list", filter={"applicant.city": "Delft"}, sort=["-number"])
+    assert [row["number"] for row in found["results"]] == ["P-2", "P-1"]
+    groups = await desk.call(
+        "list", aggregate={"group_by": ["applicant.city"], "metrics": {"n": "count", "fees": {"sum": "fee"}}}
+    )
+    assert groups["results"] == [
+        {"applicant.city": "Delft", "n": 2, "fees": 3},
+        {"applicant.city": "Leiden", "n": 1, "fees": 3},
+    ]
+    metrics = {"n": "count", "fees": {"sum": f"permit-{desk.stem}s.fee"}}
+    assert (await desk.call("list", "person", aggregate={"metrics": metrics}))["results"] == [{"n": 2, "fees": 6}]
+    assert "'applicant.city'" in await desk.call("list", fails=True, filter={"applicant.cty": "Delft"})
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:extend")
+async def test_the_tool_shows_related_objects_in_place(desk: Desk):
+    found = await desk.call("list", extend=["applicant"], sort=["number"], limit=1)
+    assert found["results"][0]["applicant"]["name"] == "Ada"
+    one = await desk.call("get", id="P-3", extend=["all"], fields=["applicant"])
+    assert one["applicant"]["city"] == "Leiden"
+    assert "number" not in one
+    text = await desk.call("list", fails=True, extend=["aplicant"])
+    assert text.startswith("extend: 'aplicant' is no relation.")
+    assert (await desk.call("get", id="P-3", extend=["applicant"], max_tokens=400))["number"] == "P-3"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:objects:unique-names")
+async def test_both_wires_take_a_unique_value_for_an_id(desk: Desk):
+    one = f"{desk.place('permit')}/P-2"
+    assert (await desk.get(one))["fee"] == 2
+    patched = await desk.site.send("PATCH", one, {"fee": 20})
+    assert (patched.status, patched.json["fee"]) == (200, 20)
+    assert (await desk.get(f"{one}/history"))["total"] == 2
+    assert (await desk.call("patch", id="P-2", data={"fee": 21}))["fee"] == 21
+    assert (await desk.call("delete", id="P-2"))["deleted"] is True
+    assert (await desk.site.send("GET", one)).status == 404
+    assert (await desk.call("restore", id="P-2"))["number"] == "P-2"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:uses-used")
+async def test_uses_and_used_are_listed_on_both_wires(desk: Desk):
+    ada = f"{desk.place('person')}/{desk.people['Ada']}"
+    used = await desk.get(f"{ada}/used?_limit=1")
+    assert ([row["number"] for row in used["results"]], used["total"], used["pages"]) == (["P-1"], 2, 2)
+    assert (await desk.get(f"{ada}/uses"))["results"] == []
+    uses = await desk.get(f"{desk.place('permit')}/P-1/uses", who="reader")
+    assert [row["name"] for row in uses["results"]] == ["Ada"]
+    assert "secret" not in uses["results"][0]
+    found = await desk.call("used", "person", id=desk.people["Ada"], limit=1)
+    assert ([row["number"] for row in found["results"]], found["total"]) == (["P-1"], 2)
+    further = await desk.call("used", "person", id=desk.people["Ada"], limit=1, cursor=found["cursor"])
+    assert [row["number"] for row in further["results"]] == ["P-2"]
+    assert "cursor" not in further
+    assert [row["name"] for row in (await desk.call("uses", id="P-3"))["results"]] == ["Bob"]
+    blocked = await desk.site.send("DELETE", ada)
+    assert blocked.status == 409
+    assert (await desk.site.send("GET", f"{desk.place('person')}/{uuid4()}/used")).status == 404
+
+
+@pytest.mark.requirement("registers:relations:cli")
+def test_an_export_takes_names_through_references(tmp_path: Path) -> None:
+    def call(tool: str, **arguments: Any) -> Any:
+        done = run("call", tool, "--args", "-", home=tmp_path, stdin=json.dumps(arguments))
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    for body in bodies("x").values():
+        call("schemas", action="create", data=body)
+    call("registers", action="create", data={"title": "City", "slug": "city", "schemas": list(bodies("x"))})
+    ada = call("objects", action="create", register="city", schema="person-x", data={"name": "Ada", "city": "Delft"})
+    for number, who in (("P-1", ada["id"]), ("P-2", None)):
+        data = {"number": number, **({"applicant": who} if who else {})}
+        call("objects", action="create", register="city", schema="permit-x", data=data)
+    wanted = json.dumps({"applicant.city": "Delft"})
+    done = run(
+        *("registers", "export", "-r", "city", "-s", "permit-x", "--format", "jsonl", "--filter", wanted),
+        home=tmp_path,
+    )
+    assert [json.loads(line)["number"] for line in done.stdout.splitlines()] == ["P-1"]
+    done = run("registers", "export", "-r", "city", "-s", "permit-x", "--filter", '{"applicant.cty": 1}', home=tmp_path)
+    assert (done.returncode != 0, "applicant.city" in done.stderr) == (True, True)
+    assert call("objects", action="get", register="city", schema="permit-x", id="P-1")["number"] == "P-1"
