@@ -175,6 +175,10 @@ TOUR: dict[str, Ask | Command] = {
         "pentad registers import trees.csv --register city --schema tree --key number",
         ("trees.csv", "number,kind,height\nT-2,oak,8\nT-5,oak,3\n"),
     ),
+    "transfer": Ask(
+        "transfer",
+        {"action": "import", **PLACE, "content": "number,height\nT-5,4\nT-5,5\n", "key": ["number"]},
+    ),
     "export": Command("pentad registers export --register city --schema tree --format jsonl --fields number,height"),
     "registers-list": Command("pentad registers list"),
     "inspection-schema": Ask(

@@ -10,29 +10,45 @@ from typing import Any
 
 import schemathesis
 
-KNOWN: dict[str, dict[str, Any]] = json.loads(os.environ["KNOWN_IDS"])
-"""Values of path parameters by the first part of the path, and under "" those that mean the same everywhere."""
+KNOWN: dict[str, dict[str, list[Any]]] = json.loads(os.environ["KNOWN_IDS"])
+"""Values of path parameters by the first part of the path, and under "" those that mean the same everywhere. Requests
+that change a register or schema find other ones, under `PUT registers` and so on."""
 KEPT_OF = 4
+
+
+UNKNOWN = "x-schemathesis-unknown-property"
 
 
 @schemathesis.hook
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
+    for given in (case.headers, case.query):
+        if given and UNKNOWN in given:  # no request is wrong because of a header or parameter that nothing reads
+            del given[UNKNOWN]
     if case.meta is not None and case.meta.phase.name.value == "stateful":
         return
-    area = case.path.removeprefix("/api/").partition("/")[0]
-    known = {**KNOWN[""], **KNOWN.get(area, {})}
-    text = json.dumps([case.path_parameters, case.query, str(case.body)], default=str)
-    if zlib.crc32(text.encode()) % KEPT_OF == 0:
+    text = json.dumps([case.path, case.path_parameters, case.query, str(case.body)], default=str)
+    number = zlib.crc32(text.encode())
+    if number % KEPT_OF == 0:
         return
-    for name in case.path_parameters or {}:
-        if name in known:
-            case.path_parameters[name] = known[name]
+    area = case.path.removeprefix("/api/").partition("/")[0]
+    known = {**KNOWN[""], **KNOWN.get(area, {}), **KNOWN.get(f"{case.method} {area}", {})}
+    chosen = {name: values[number % len(values)] for name, values in known.items()}
+    if _is_valid(case, "path"):
+        for name in case.path_parameters or {}:
+            case.path_parameters[name] = str(chosen.get(name, case.path_parameters[name]))
     if isinstance(case.body, dict) and _is_valid(case, "body"):
         for name in ("register", "schema"):
             if name in case.body:
-                case.body[name] = known[name]
+                case.body[name] = chosen[name]
+
+
+@schemathesis.hook
+def filter_query(_context: Any, query: Any) -> bool:
+    """An empty parameter counts as absent, so `_limit=` is no wrong number."""
+    return not any(value == "" for value in (query or {}).values())
 
 
 def _is_valid(case: Any, place: str) -> bool:
-    facts = {} if case.meta is None else {str(where.value): one for where, one in case.meta.components.items()}
-    return place in facts and facts[place].mode.is_positive
+    """Whether a part of a request was made to fit the document; nothing is put into one that was made not to."""
+    facts = {} if case.meta is None else {where.value: one for where, one in case.meta.components.items()}
+    return place not in facts or facts[place].mode.is_positive

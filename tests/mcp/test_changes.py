@@ -59,7 +59,7 @@ async def test_who_does_not_keep_up_loses_the_oldest_and_never_the_newest() -> N
 )
 @pytest.mark.requirement("mcp:2026:listen:filter")
 async def test_a_filter_lets_through_what_was_asked_for(wanted: dict[str, Any], heard: list[str]) -> None:
-    wants = matches_filter(SubscriptionFilter(**wanted))
+    wants = matches_filter(SubscriptionFilter(**wanted), wanted.get("resource_subscriptions", ()))
     payloads = [
         "list tools",
         "list prompts",

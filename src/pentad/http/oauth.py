@@ -59,7 +59,7 @@ _MOST_BYTES: Final = 64 * 1024
 _MOST_REGISTRATION_BYTES: Final = 16 * 1024
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
 _CACHED: Final = {"cache-control": "public, max-age=300"}
-_ERRORS: Final = dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 429, 500, 503), dict[str, Any])
+_ERRORS: Final[dict[int, Any]] = dict.fromkeys((400, 401, 403, 408, 413, 415, 421, 429, 500, 503), dict[str, Any])
 """Errors have the shape of RFC 6749, 5.2."""
 
 

@@ -130,13 +130,17 @@ class JobQueue:
         sql = "SELECT key FROM jobs WHERE worker = ? AND state = 'running' AND name = ?"
         return {key for (key,) in rows.all(sql, self.worker, name) if key is not None}
 
+    async def is_pending(self, name: str, key: str) -> bool:
+        """Whether a job is queued or running, in any process."""
+        sql = "SELECT 1 FROM jobs WHERE name = ? AND key = ? AND state <> 'dead'"
+        return await self.database.lookup(sql, name, key) is not None
+
     async def wait_until_done(self, name: str, key: str, seconds: float) -> bool:
         """Wait until a job is done or dead, in any process; False if the time is up."""
         done = self._waiting.setdefault((name, key), asyncio.Event())
-        sql = "SELECT 1 FROM jobs WHERE name = ? AND key = ? AND state <> 'dead'"
         try:
             async with asyncio.timeout(seconds):
-                while await self.database.lookup(sql, name, key) is not None:
+                while await self.is_pending(name, key):
                     try:
                         async with asyncio.timeout(_SIGNAL_RETRY):  # a worker of another process only updates the store
                             await done.wait()

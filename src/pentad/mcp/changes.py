@@ -45,10 +45,13 @@ class Change:
     room: str = ""
     audience: str = ""
 
-    def notification(self) -> tuple[str, dict[str, Any]]:
-        """The method and parameters of the notification, the same in every revision."""
+    def notification(self, uri: str) -> tuple[str, dict[str, Any]]:
+        """The method and parameters of the notification, the same in every revision.
+
+        `uri` is the one the client subscribed with. It may be another name of the subject, and means nothing for lists.
+        """
         if self.kind == "resource":
-            return "notifications/resources/updated", {"uri": self.subject}
+            return "notifications/resources/updated", {"uri": uri}
         return f"notifications/{self.subject}/list_changed", {}
 
 
@@ -122,8 +125,11 @@ def _parse_change(payload: str) -> Change:
     return Change(kind, name, room, audience)
 
 
-def matches_filter(requested: SubscriptionFilter, tasks: Iterable[str] = ()) -> Callable[[Change], bool]:
-    """A test for the changes a modern listener asked for; `tasks` are the URIs of the tasks it follows."""
+def matches_filter(requested: SubscriptionFilter, announced: Iterable[str] = ()) -> Callable[[Change], bool]:
+    """A test for the changes a modern listener asked for.
+
+    `announced` are the URIs under which changes of the resources and tasks that it follows are announced.
+    """
     lists = {
         kind
         for kind, asked in (
@@ -133,5 +139,5 @@ def matches_filter(requested: SubscriptionFilter, tasks: Iterable[str] = ()) -> 
         )
         if asked
     }
-    uris = frozenset((*requested.resource_subscriptions, *tasks))
+    uris = frozenset(announced)
     return lambda change: change.subject in (uris if change.kind == "resource" else lists)

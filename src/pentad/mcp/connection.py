@@ -39,16 +39,21 @@ class ConnectionState:
     """The state of a connection's only session."""
 
     def __init__(self) -> None:
-        self.subscribed: set[str] = set()
+        self.subscribed: dict[str, str] = {}
+        """The URI under which changes are announced, by the URI the client used."""
 
     async def set_log_level(self, session: Session, level: str) -> None:
         session.log_level = level
 
-    async def subscribe(self, session: Session, uri: str) -> None:
-        self.subscribed.add(uri)
+    async def subscribe(self, session: Session, uri: str, announced: str) -> None:
+        self.subscribed[uri] = announced
 
     async def unsubscribe(self, session: Session, uri: str) -> None:
-        self.subscribed.discard(uri)
+        self.subscribed.pop(uri, None)
+
+    def subscribed_uris(self, announced: str) -> list[str]:
+        """The URIs with which the client subscribed to what is announced under this one."""
+        return [uri for uri, subject in self.subscribed.items() if subject == announced]
 
 
 class ConnectionStream:
@@ -233,15 +238,18 @@ class Connection:
         listener = self._hub.add(self._principal.id, lambda change: True)
         try:
             async for change in self._hub.changes(listener, self._closing, _IDLE_SECONDS):
-                if change is not None and await self._receives(change):
-                    method, params = change.notification()
+                if change is None:
+                    continue
+                for uri in await self._received_uris(change):
+                    method, params = change.notification(uri)
                     await self._write(messages.notification(method, params or None))
         finally:
             self._hub.remove(listener)
 
-    async def _receives(self, change: Change) -> bool:
-        wanted = change.kind == "list" or change.subject in self._session_state.subscribed
-        return wanted and await may_receive(self._legacy.registry, change, self._current_principal)
+    async def _received_uris(self, change: Change) -> list[str]:
+        """The URIs to notify of; one for a list, none if the client does not follow it or may not see it."""
+        uris = [change.subject] if change.kind == "list" else self._session_state.subscribed_uris(change.subject)
+        return uris if uris and await may_receive(self._legacy.registry, change, self._current_principal) else []
 
     async def _current_principal(self) -> Principal:
         return self._principal

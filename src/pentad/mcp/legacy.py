@@ -156,7 +156,7 @@ class SessionState(Protocol):
     """Changes a session's state: in the store over HTTP, in memory for a connection."""
 
     async def set_log_level(self, session: Session, level: str) -> None: ...
-    async def subscribe(self, session: Session, uri: str) -> None: ...
+    async def subscribe(self, session: Session, uri: str, announced: str) -> None: ...
     async def unsubscribe(self, session: Session, uri: str) -> None: ...
 
 
@@ -315,10 +315,10 @@ class LegacyEra:
     async def _subscribe(self, params: ResourceParams, _request_id: RequestId, peer: LegacyPeer) -> Answer:
         session = _require_session(peer)
         try:
-            await check_subscription(self.registry, params.uri, peer.principal)
+            announced = await check_subscription(self.registry, params.uri, peer.principal)
         except NotFound as error:
             raise ProtocolError(peer.revision.resource_not_found, error.sentence(), {"uri": params.uri}) from None
-        await peer.session_state.subscribe(session, params.uri)
+        await peer.session_state.subscribe(session, params.uri, announced)
         return b"{}", "ok"
 
     async def _unsubscribe(self, params: ResourceParams, _request_id: RequestId, peer: LegacyPeer) -> Answer:

@@ -29,7 +29,7 @@ from pentad.mcp.messages import (
 )
 from pentad.mcp.request_state import StateSealer, binding
 from pentad.mcp.revisions import MODERN, NEWEST_MODERN, REVISIONS, Revision
-from pentad.mcp.subscription_access import CurrentPrincipal, may_receive, may_subscribe
+from pentad.mcp.subscription_access import CurrentPrincipal, announced_uri, may_receive
 from pentad.mcp.task_methods import TaskMethods
 from pentad.mcp.wire_errors import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
 
@@ -225,30 +225,35 @@ class ModernEra:
 
     async def _granted(
         self, requested: SubscriptionFilter, peer: ModernPeer
-    ) -> tuple[SubscriptionFilter, dict[str, str]]:
-        """The part of the filter that this endpoint can serve to this caller, and the caller's tasks by their URIs."""
+    ) -> tuple[SubscriptionFilter, dict[str, list[str]], dict[str, str]]:
+        """The part of the filter that this endpoint can serve to this caller.
+
+        Also the URIs it asked for by the URI under which changes are announced, and the caller's tasks by their URIs.
+        """
         offered = self._registry.capabilities(NEWEST_MODERN)
         if len(requested.resource_subscriptions) + len(requested.task_ids) > _MOST_SUBSCRIPTIONS:
             raise LimitExceeded(
                 f"One stream follows at most {_MOST_SUBSCRIPTIONS} resources and tasks.", hint="Open another for more."
             )
-        requested_uris, registry, principal = requested.resource_subscriptions, self._registry, peer.principal
-        uris = [uri for uri in requested_uris if await may_subscribe(registry, uri, principal)]
+        uris: dict[str, list[str]] = {}
+        for uri in dict.fromkeys(requested.resource_subscriptions):
+            if (announced := await announced_uri(self._registry, uri, peer.principal)) is not None:
+                uris.setdefault(announced, []).append(uri)
         tasks = await self._tasks.subscribable(requested.task_ids, peer)
         granted = SubscriptionFilter(
             tools_list_changed=requested.tools_list_changed and "tools" in offered,
             prompts_list_changed=requested.prompts_list_changed and "prompts" in offered,
             resources_list_changed=requested.resources_list_changed and "resources" in offered,
-            resource_subscriptions=tuple(uris),
+            resource_subscriptions=tuple(uri for names in uris.values() for uri in names),
             task_ids=tuple(tasks.values()),
         )
-        return granted, tasks
+        return granted, uris, tasks
 
     async def _listen(self, params: ListenParams, request_id: RequestId, peer: ModernPeer) -> Answer:
         tag = {SUBSCRIPTION_ID_KEY: request_id}
         peer.on_suspend()
-        granted, tasks = await self._granted(params.notifications, peer)
-        listener = self._hub.add(peer.principal.id, matches_filter(granted, tasks))
+        granted, uris, tasks = await self._granted(params.notifications, peer)
+        listener = self._hub.add(peer.principal.id, matches_filter(granted, (*uris, *tasks)))
         try:
             acknowledged = {"notifications": granted, "_meta": tag}
             await peer.send(messages.notification("notifications/subscriptions/acknowledged", acknowledged))
@@ -259,11 +264,11 @@ class ModernEra:
                 task = tasks.get(change.subject) if change.kind == "resource" else None
                 if task is not None and (update := await self._tasks.notification(task, peer, tag)) is not None:
                     await peer.send(update)
-                if task is not None and change.subject not in granted.resource_subscriptions:
-                    continue
-                if await may_receive(self._registry, change, peer.principal_now):
-                    method, fields = change.notification()
-                    await peer.send(messages.notification(method, {**fields, "_meta": tag}))
+                names = uris.get(change.subject, ()) if change.kind == "resource" else (change.subject,)
+                if names and await may_receive(self._registry, change, peer.principal_now):
+                    for uri in names:
+                        method, fields = change.notification(uri)
+                        await peer.send(messages.notification(method, {**fields, "_meta": tag}))
         finally:
             self._hub.remove(listener)
         return self._registry.formats[peer.revision.name].finish(b"{}", tag), "ok"

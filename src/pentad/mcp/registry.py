@@ -25,9 +25,10 @@ _UNLISTED: Final = (
 )
 _ACTIONS: Final[tuple[Action, ...]] = ("read", "write", "admin")
 
-Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[None]]
+Guard = Callable[[Any, Principal, Mapping[str, str], bool], Awaitable[str | None]]
 """Refuses a subscriber. Takes the room's service, the subscriber, the URI's variables, and whether it is already
-subscribed (and about to be notified)."""
+subscribed (and about to be notified). Returns the URI under which the room announces changes of the resource, if that
+may differ from the URI the subscriber used."""
 
 AudienceCheck = Callable[[Any, Principal, str], Awaitable[bool]]
 """Whether a subscriber belongs to an audience. Takes the room's service, the subscriber and the audience."""

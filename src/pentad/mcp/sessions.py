@@ -162,10 +162,14 @@ class SessionStore:
         await self._database.write(lambda tx: tx.run("DELETE FROM mcp_sessions WHERE id = ?", session.id))
         self._cache.pop(session.id, None)
 
-    async def subscribe(self, session: Session, uri: str) -> None:
+    async def subscribe(self, session: Session, uri: str, announced: str) -> None:
         await self._database.write(
             lambda transaction: transaction.run(
-                "INSERT INTO mcp_subscriptions (session, uri) VALUES (?, ?) ON CONFLICT DO NOTHING", session.id, uri
+                "INSERT INTO mcp_subscriptions (session, uri, announced) VALUES (?, ?, ?)"
+                " ON CONFLICT (session, uri) DO UPDATE SET announced = excluded.announced",
+                session.id,
+                uri,
+                announced,
             )
         )
 
@@ -176,11 +180,10 @@ class SessionStore:
             )
         )
 
-    async def is_subscribed(self, session_id: str, uri: str) -> bool:
-        found = await self._database.lookup(
-            "SELECT 1 FROM mcp_subscriptions WHERE session = ? AND uri = ?", session_id, uri
-        )
-        return found is not None
+    async def subscribed_uris(self, session_id: str, announced: str) -> list[str]:
+        """The URIs with which the client subscribed to what is announced under this one."""
+        sql = "SELECT uri FROM mcp_subscriptions WHERE session = ? AND announced = ? ORDER BY uri"
+        return [uri for (uri,) in await self._database.read(lambda rows: rows.all(sql, session_id, announced))]
 
     def _cached(self, session_id: str) -> Session | None:
         found = self._cache.get(session_id)

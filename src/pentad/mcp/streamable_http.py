@@ -312,8 +312,9 @@ class McpEndpoint:
                     if await self.sessions.find(session.id, session.principal, session.endpoint) is None:
                         break
                     await stream.keep_alive()
-                elif await self._receives(exchange, session, change):
-                    method, params = change.notification()
+                    continue
+                for uri in await self._received_uris(exchange, session, change):
+                    method, params = change.notification(uri)
                     await stream.send(messages.notification(method, params or None))
             await stream.close()
         except asyncio.CancelledError:
@@ -324,9 +325,12 @@ class McpEndpoint:
             self.hub.remove(listener)
             stream.end()
 
-    async def _receives(self, exchange: HttpExchange, session: Session, change: Change) -> bool:
-        wanted = change.kind == "list" or await self.sessions.is_subscribed(session.id, change.subject)
-        return wanted and await may_receive(self.legacy.registry, change, exchange.principal_now)
+    async def _received_uris(self, exchange: HttpExchange, session: Session, change: Change) -> list[str]:
+        """The URIs to notify of; one for a list, none if the client does not follow it or may not see it."""
+        followed = [change.subject]
+        if change.kind != "list":
+            followed = await self.sessions.subscribed_uris(session.id, change.subject)
+        return followed if followed and await may_receive(self.legacy.registry, change, exchange.principal_now) else []
 
     async def _replay(self, exchange: HttpExchange, session: Session, last_event_id: bytes) -> None:
         """Send the events after the last one the client saw, and follow the stream to its end."""

@@ -17,11 +17,10 @@ CurrentPrincipal = Callable[[], Awaitable[Principal]]
 """The owner of a stream, with the rights its credentials have now."""
 
 
-async def check_subscription(
-    registry: Registry, uri: str, principal: Principal, *, is_subscribed: bool = False
-) -> None:
-    """Refuse a subscription as reading would be refused: NotFound, Forbidden, or the error of the room's guard.
+async def check_subscription(registry: Registry, uri: str, principal: Principal, *, is_subscribed: bool = False) -> str:
+    """The URI under which changes of a resource are announced; `uri` may be another name of it, such as a slug.
 
+    Refuses a subscription as reading would be refused: NotFound, Forbidden, or the error of the room's guard.
     `is_subscribed`: the caller subscribed earlier and is about to be notified.
     """
     found = registry.resource(uri)
@@ -29,16 +28,16 @@ async def check_subscription(
         raise NotFound(f"Unknown resource: {uri[:200]!r}.")
     bound, variables = found
     check_right(principal, bound.room, "read")
-    if bound.guard is not None:
-        await bound.guard(bound.service, principal, variables, is_subscribed)
+    announced = None if bound.guard is None else await bound.guard(bound.service, principal, variables, is_subscribed)
+    return announced or uri
 
 
-async def may_subscribe(registry: Registry, uri: str, principal: Principal) -> bool:
+async def announced_uri(registry: Registry, uri: str, principal: Principal) -> str | None:
+    """The same; None if the caller may not subscribe."""
     try:
-        await check_subscription(registry, uri, principal)
+        return await check_subscription(registry, uri, principal)
     except PentadError:
-        return False
-    return True
+        return None
 
 
 async def may_receive(registry: Registry, change: Change, current_principal: CurrentPrincipal) -> bool:

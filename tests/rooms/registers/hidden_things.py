@@ -4,6 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from pentad.kernel.principal import LOCAL
+from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.transfer.transfer_jobs import JOB
 from tests.rooms.registers.site import Object, Site
 
 ABSENT_UUID = "00000000-0000-7000-8000-00000000dead"
@@ -26,7 +29,8 @@ class Target:
 
 @dataclass
 class World:
-    """Where everything is. `targets` are by kind: object, deleted, register, schema, change, plan, view, webhook."""
+    """Where everything is. `targets` are by kind: object, deleted, register, schema, change, plan, view, webhook,
+    transfer."""
 
     site: Site
     register: int
@@ -83,6 +87,10 @@ async def make_world(site: Site) -> World:
     plan = await site.made("/plans", {"register": "cases", "schema": "case", "operations": [operation]})
     view = await site.made("/views", {"title": "Mine", "register": "cases", "schema": "case", "query": {}})
     hook = await site.made("/webhooks", {"url": "https://hook.example/"})
+    owner = Caller(LOCAL)
+    pair = await site.registers.catalogue.pair(owner, "cases", "case")
+    transfer = await site.registers.transfers.start_export(owner, pair, "csv", {})
+    await site.app.jobs.wait_until_done(JOB, transfer.id, 30)
 
     def of(entity: Object, kind: str) -> list[Target]:
         slugs = {"register": ("vault-one", "vault-two"), "schema": ("closed-one", "closed-two")}
@@ -108,5 +116,6 @@ async def make_world(site: Site) -> World:
             "plan": [Target(plan["id"], plan["id"][::-1])],
             "view": [Target(view["id"], view["id"][::-1])],
             "webhook": [Target(hook["id"], hook["id"][::-1])],
+            "transfer": [Target(transfer.id, transfer.id[::-1])],
         },
     )

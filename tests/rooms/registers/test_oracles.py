@@ -104,6 +104,9 @@ REST: list[tuple[str, str, str, Any]] = [
     ("register", "GET", "/objects/{}/case", None),
     ("schema", "GET", "/objects/cases/{}", None),
     ("register", "POST", "/objects/{}/case", WRITTEN),
+    ("register", "PUT", "/objects/{}/case?_key=code", WRITTEN),
+    ("schema", "PUT", "/objects/cases/{}?_key=code", WRITTEN),
+    ("object", "PUT", f"{PLACE}?_key=code", {**WRITTEN, "link": "{}"}),
     ("schema", "POST", "/objects/cases/{}", WRITTEN),
     ("register", "GET", "/search?_search=a&register={}", None),
     ("schema", "GET", "/search?_search=a&schema={}", None),
@@ -146,6 +149,9 @@ REST: list[tuple[str, str, str, Any]] = [
     ("webhook", "DELETE", "/webhooks/{}", None),
     ("webhook", "GET", "/webhooks/{}/logs", None),
     ("webhook", "POST", "/webhooks/{}/logs/1/retry", None),
+    ("transfer", "GET", "/transfers/{}", None),
+    ("transfer", "GET", "/transfers/{}/content", None),
+    ("transfer", "DELETE", "/transfers/{}", None),
 ]
 NAMES_NOTHING_HIDDEN = frozenset({"organisations"})
 """Capabilities that only administrators reach at all."""
@@ -236,6 +242,7 @@ MCP: list[tuple[str, str, Object]] = [
     ("deleted", "objects", {"action": "purge", "id": "{}", **OWN}),
     ("object", "objects", {"action": "create", "data": {**WRITTEN, "link": "{}"}, **OWN}),
     ("object", "objects", {"action": "patch", "id": "own", "data": {"link": "{}"}, **OWN}),
+    ("object", "objects", {"action": "upsert", "key": ["code"], "data": {**WRITTEN, "link": "{}"}, **OWN}),
     ("object", "objects", {"action": "bulk", "operations": [ROW], "atomic": False, **OWN}),
     ("object", "objects", {"action": "list", "deleted": "include", "filter": {"@self.id": "{}"}, **OWN}),
     ("object", "objects", {"action": "purge", "filter": {"@self.id": "{}"}, **OWN}),
@@ -257,6 +264,12 @@ MCP: list[tuple[str, str, Object]] = [
     ("schema", "schemas", {"action": "update", "id": "{}", "data": {"title": "T"}}),
     ("schema", "schemas", {"action": "delete", "id": "{}"}),
     ("schema", "schemas", {"action": "preflight", "id": "{}", "data": {"title": "T"}}),
+    ("register", "transfer", {"action": "export", "register": "{}", "schema": "case"}),
+    ("schema", "transfer", {"action": "export", "register": "cases", "schema": "{}"}),
+    ("register", "transfer", {"action": "import", "register": "{}", "schema": "case", "content": "state\nopen\n"}),
+    ("object", "transfer", {"action": "import", **OWN, "attachment": {"id": "{}", "name": "a.txt"}}),
+    ("transfer", "transfer", {"action": "status", "id": "{}"}),
+    ("transfer", "transfer", {"action": "cancel", "id": "{}"}),
     ("schema", "schemas", {"action": "patch", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
     ("schema", "schemas", {"action": "plan", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
     ("schema", "schemas", {"action": "history", "id": "{}"}),
@@ -309,6 +322,7 @@ ADDRESSES: list[tuple[str, str]] = [
     ("change", "openregister://objects/cases/case?asOf=change:{}"),
     ("view", "openregister://views/{}"),
     ("view", "openregister://queries/{}"),
+    ("transfer", "openregister://transfers/{}"),
 ]
 
 

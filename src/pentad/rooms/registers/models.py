@@ -99,6 +99,10 @@ class _Entity:
     body: dict[str, Any]
 
     @property
+    def uri(self) -> str:
+        return f"openregister://{type(self).__name__.lower()}s/{self.id}"
+
+    @property
     def organisation(self) -> str:
         """The organisation that owns it; its members may know of it."""
         return self.body.get("organisation") or DEFAULT_ORGANISATION
@@ -237,13 +241,17 @@ class StoredObject(msgspec.Struct, eq=False):
     def wire(
         self, definition: "CompiledSchema", *, prune: bool = True, fields: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The properties with `id` and `@self`; a property named `id` wins over the metadata.
+        """The properties with `id` and `@self`. `id` is the object's uuid, unless the schema declares such a property.
 
         `fields` (names, dotted paths, `@self` or `@self.version`) limits the answer to those and `id`.
         """
         data = self.data
+        kept: dict[str, Any] = {}
+        if "id" in data and "id" not in definition.properties:  # earlier releases stored it
+            kept = {"dataId": data["id"]}
+            data = {name: value for name, value in data.items() if name != "id"}
         if fields is None:
-            return {"id": self.uuid, **data, "@self": self.metadata(definition, prune=prune)}
+            return {"id": self.uuid, **data, "@self": {**self.metadata(definition, prune=prune), **kept}}
         whole: dict[str, Any] = {**data}
         if any(name.startswith("@self") for name in fields):
             whole["@self"] = {
@@ -348,20 +356,25 @@ def _is_empty(value: Any) -> bool:
     return value is None or value in ([], "")
 
 
+Action = Literal["create", "update", "patch", "json_patch", "upsert", "delete"]
+
+
 class Operation(msgspec.Struct, frozen=True):
     """One row of a bulk write or of a plan; one request may have thousands.
 
-    `ref` names the object, except for create and upsert; an upsert looks it up by the properties in `key`. `uuid` is
-    for a new object; `patch` holds the operations of a JSON Patch.
+    `ref` names the object, except for create and upsert; an upsert looks it up by the properties in `key`, or else by
+    `named`. A new object gets the `uuid`. `patch` holds the operations of a JSON Patch.
     """
 
-    action: Literal["create", "update", "patch", "json_patch", "upsert", "delete"]
+    action: Action
     data: dict[str, Any] | None = None
     ref: int | str | None = None
     key: tuple[str, ...] = ()
     if_version: int | None = None
     uuid: str | None = None
     patch: tuple[dict[str, Any], ...] = ()
+    named: str | None = None
+    """The `id` in the data: an existing object must have it."""
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):

@@ -11,9 +11,9 @@ Kind = Literal["registers", "schemas", "objects"]
 
 
 class Missing(NotFound):
-    """Its hint is for callers of the tools. `place` is the register and schema in which to look."""
+    """Its hint is for callers of the tools. `place` is the register and schema in which to look, by their slugs."""
 
-    def __init__(self, message: str, kind: Kind, place: tuple[int, int] | None = None) -> None:
+    def __init__(self, message: str, kind: Kind, place: tuple[str, str] | None = None) -> None:
         where = "" if place is None else f", register={place[0]}, schema={place[1]}"
         super().__init__(message, hint=f"Try {kind} with action=list{where}.")
         self.kind: Kind = kind
@@ -34,5 +34,5 @@ class Missing(NotFound):
 def missing_object(pair: Pair, ref: int | str) -> Missing:
     """An object of a pair, named as the caller named it: the same text whether it is absent or hidden."""
     return Missing(
-        f"Object {str(ref)[:80]!r} not found in {pair.label}.", "objects", (pair.register.id, pair.schema.id)
+        f"Object {str(ref)[:80]!r} not found in {pair.label}.", "objects", (pair.register.slug, pair.schema.slug)
     )

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.object_validation import json_text
-from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
+from pentad.rooms.registers.models import Action, Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.query.query_fields import QueryProperty, Relations
 
 _METADATA: Final = "@self"
@@ -88,37 +88,43 @@ def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: 
 # in: a caller that reads, changes and writes sends `@self` and `id` back
 
 
-def without_metadata(data: dict[str, Any]) -> dict[str, Any]:
-    """The data without `@self`, which no schema can declare, and without an `id` that only repeats it.
+def split_id(pair: Pair, data: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The properties in data that a caller sent, and the `id` in it, which names the object; None if there is none.
 
-    The same dict if there is nothing to remove.
+    `id` is data only if the schema declares such a property. `@self` is what the server keeps and is left out.
     """
-    if _METADATA not in data:
-        return data
-    about = data[_METADATA]
-    repeated = cast("dict[str, Any]", about).get("id") if isinstance(about, dict) else None
-    return {
-        name: value
-        for name, value in data.items()
-        if name != _METADATA and (name != "id" or repeated is None or value != repeated)
-    }
+    if _METADATA not in data and "id" not in data:
+        return data, None
+    rest = {name: value for name, value in data.items() if name != _METADATA}
+    if "id" not in pair.definition.properties:
+        return rest, rest.pop("id", None)
+    about = data.get(_METADATA)
+    if isinstance(about, dict) and cast("dict[str, Any]", about).get("id") == rest.get("id"):
+        rest.pop("id", None)  # an object without a value there shows its uuid instead
+    return rest, None
 
 
-def without_own_id(pair: Pair, ref: int | str | None, data: dict[str, Any]) -> dict[str, Any]:
-    """The data without an `id` that only repeats `ref`, unless the schema has a property `id`."""
-    if "id" not in data or data["id"] != ref or "id" in pair.definition.properties:
-        return data
-    return {name: value for name, value in data.items() if name != "id"}
+def operation_of(
+    pair: Pair, action: Action, data: dict[str, Any] | None, ref: int | str | None, **options: Any
+) -> Operation:  # fmt: skip
+    """One write as a caller asks for it. An `id` in the data names the object, as `ref` does."""
+    rest, named = (None, None) if data is None else split_id(pair, data)
+    if action in ("create", "upsert"):
+        uuid = None if (given := ref if named is None else named) is None else str(given)
+        return Operation(action, rest, uuid=uuid, named=uuid, **options)
+    return Operation(action, rest, ref, named=None if named is None or named == ref else str(named), **options)
 
 
-def refuse_metadata(operations: Sequence[Mapping[str, Any]]) -> None:
-    """InvalidInput for a JSON Patch that would write below `@self`."""
+def refuse_metadata(pair: Pair, operations: Sequence[Mapping[str, Any]]) -> None:
+    """InvalidInput for a JSON Patch that would write the object's `id` or below `@self`."""
+    kept = (_METADATA,) if "id" in pair.definition.properties else (_METADATA, "id")
     for number, operation in enumerate(operations):
-        if f"{operation.get('path')}/".startswith(f"/{_METADATA}/"):
-            raise InvalidInput(
-                f"Operation {number} of the JSON Patch is about {_METADATA}, which is metadata and kept by the server.",
-                hint="Patch the object's own properties.",
-            )
+        for name in kept:
+            if f"{operation.get('path')}/".startswith(f"/{name}/"):
+                raise InvalidInput(
+                    f"Operation {number} of the JSON Patch is about {name}, which is metadata and kept by the server.",
+                    hint="Patch the object's own properties.",
+                )
 
 
 # queries

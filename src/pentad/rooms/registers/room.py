@@ -11,6 +11,7 @@ from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_
 from pentad.rooms.registers.interface.tools import TOOLS
 from pentad.rooms.registers.query.search_words import SEARCHABLE
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.transfer.transfer_jobs import JOB as TRANSFERS
 from pentad.rooms.registers.verbs import FIRST_CONTENT, VERBS
 from pentad.rooms.registers.webhooks.targets import BODY as WEBHOOK_BODY
 from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
@@ -55,7 +56,14 @@ async def deliver_webhook(registers: Registers, run: JobRun) -> Again | None:
     return await registers.webhook_deliveries.run(run)
 
 
-JOBS = (Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),)
+async def carry_out_transfer(registers: Registers, run: JobRun) -> None:
+    await registers.transfers.run(run)
+
+
+JOBS = (
+    Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),
+    Job(TRANSFERS, carry_out_transfer, retry=Retries(attempts=5), concurrency=2, timeout=None),
+)
 
 ROOM = Room(
     name="registers",

@@ -12,6 +12,7 @@ from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.transfer.service import Transfer
+from pentad.rooms.registers.transfer.transfer_jobs import TransferJobs
 from pentad.rooms.registers.views.live import LiveViews
 from pentad.rooms.registers.views.service import Views
 from pentad.rooms.registers.webhooks.deliveries import MessageBuilder
@@ -34,6 +35,7 @@ class Registers:
         self.files = Files(database, clock, platform.limits.upload_bytes)
         self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)
+        self.transfers = TransferJobs(platform, self.catalogue, self.transfer)
         self.views = Views(database, clock, self.catalogue, self.objects, self.access, self.transfer)
         self._live = LiveViews(database, self.views, platform.owner_now)
         self.webhook_deliveries = WebhookDeliveries(platform, MessageBuilder(self.catalogue, self.access))

@@ -26,7 +26,7 @@ from tests.rooms.registers.definitions.making import compiled
         ({"type": "number", "computed": "pice * 2"}, "/computed", "Did you mean 'price'"),
         ({"type": "string", "computed": "{{ price }} {{ unit }}"}, "/computed", "'unit', which is no property"),
         ({"type": "string", "authorization": {"reed": ["admin"]}}, "/authorization", "Did you mean 'read'"),
-        ({"type": "string", "authorization": {"read": [{"match": {"a": {}}}]}}, "/authorization", "says nothing"),
+        ({"type": "string", "authorization": {"read": [{"match": {"a": {}}}]}}, "/authorization", "has no condition"),
         (
             {"type": "string", "format": "date-time", "authorization": {"read": [{"match": {"a": {"$gt": "soon"}}}]}},
             "/authorization",

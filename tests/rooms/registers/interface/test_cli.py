@@ -77,7 +77,7 @@ def test_partial_dry_run_and_key_do_what_they_say(home: Path) -> None:
 def test_an_export_goes_to_stdout_as_csv_unless_told_otherwise(home: Path) -> None:
     bring(home, "number,height\nT-1,4\nT-2,5\n")
     lines = take(home).stdout.lstrip("\ufeff").splitlines()
-    assert lines[0] == "'@self.id,'@self.version,number,height,note"
+    assert lines[0] == "_id,_version,number,height,note"
     assert len(lines) == 3
     rows = [json.loads(line) for line in take(home, "--format", "jsonl", "--fields", "number").stdout.splitlines()]
     assert [row["number"] for row in rows] == ["T-1", "T-2"]

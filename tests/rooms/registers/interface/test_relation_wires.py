@@ -119,7 +119,7 @@ async def test_the_tool_shows_related_objects_in_place(desk: Desk):
     assert one["applicant"]["city"] == "Leiden"
     assert "number" not in one
     text = await desk.call("list", fails=True, extend=["aplicant"])
-    assert text.startswith("extend: 'aplicant' is no relation.")
+    assert text.startswith("extend: 'aplicant' is not a relation.")
     assert (await desk.call("get", id="P-3", extend=["applicant"], max_tokens=400))["number"] == "P-3"
 
 

@@ -43,6 +43,7 @@ async def test_lists_pairs_and_views_are_listed(site: Site, client: MemoryClient
         "openregister://objects/{register}/{schema}/{id}",
         "openregister://views/{id}",
         "openregister://queries/{id}",
+        "openregister://transfers/{id}",
     ]
 
 

@@ -291,3 +291,56 @@ async def test_a_lesser_key_of_the_owner_hears_nothing_of_what_only_the_owner_se
         assert await next_update(all_news) == uri
         assert (await site.send("PUT", f"/api{place}/{shown['id']}", {"state": "open", "n": 1})).status == 200
         assert await next_update(few) == uri_of(place, shown)
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:follow-names")
+async def test_a_subscription_by_slug_is_notified_with_the_uri_it_used(site: Site, wire: Wire) -> None:
+    named = {"objectSlugField": "title"}
+    place = await site.pair({"title": {"type": "string"}, "n": {"type": "integer"}}, configuration=named)
+    made = await site.made(place, {"title": "First One", "n": 1})
+    _, _, register_id, schema_id = place.split("/")
+    register = (await site.send("GET", f"/api/registers/{register_id}")).json
+    schema = (await site.send("GET", f"/api/schemas/{schema_id}")).json
+    pair = f"openregister://objects/{register['slug']}/{schema['slug']}"
+    slug = made["@self"]["slug"]
+    by_name = {
+        f"{pair}/{slug}": f"openregister://objects/{register_id}/{schema_id}/{made['id']}",
+        pair: f"openregister://objects/{register_id}/{schema_id}",
+        f"openregister://schemas/{schema['uuid']}": f"openregister://schemas/{schema_id}",
+        f"openregister://registers/{register['slug']}": f"openregister://registers/{register_id}",
+    }
+    await site.settled()
+    uris = (*by_name, *by_name.values())
+    async with connected(site, wire, "reader") as client, client.following(uris=uris) as news:
+        await site.send("PATCH", f"/api{place}/{made['id']}", {"n": 2})
+        assert {await next_update(news) for _ in range(4)} == {
+            f"{pair}/{slug}",
+            pair,
+            uri_of(place, made),
+            uri_of(place),
+        }
+        await site.send("PUT", f"/api/schemas/{schema_id}", {"description": "Other"})
+        assert {await next_update(news) for _ in range(2)} == {
+            f"openregister://schemas/{schema['uuid']}",
+            f"openregister://schemas/{schema_id}",
+        }
+        await site.send("PUT", f"/api/registers/{register_id}", {"description": "Other"})
+        assert {await next_update(news) for _ in range(2)} == {
+            f"openregister://registers/{register['slug']}",
+            f"openregister://registers/{register_id}",
+        }
+
+
+@WIRES
+@pytest.mark.requirement("registers:resources:follow-names")
+async def test_a_subscription_by_slug_goes_on_with_the_object_when_its_slug_changes(site: Site, wire: Wire) -> None:
+    named = {"objectSlugField": "title"}
+    place = await site.pair({"title": {"type": "string"}}, configuration=named)
+    made = await site.made(place, {"title": "First One"})
+    by_slug = f"{uri_of(place)}/{made['@self']['slug']}"
+    await site.settled()
+    async with connected(site, wire, "reader") as client, client.following(uris=(by_slug,)) as news:
+        for title in ("Second One", "Third One"):
+            await site.send("PATCH", f"/api{place}/{made['id']}", {"title": title})
+            assert await next_update(news) == by_slug

@@ -92,7 +92,7 @@ async def test_a_hidden_property_is_no_key_of_an_upsert(registers: Registers, gu
     )
     assert outcome.error is not None
     assert (outcome.error["message"], outcome.error["hint"]) == (
-        "'salary' is no key.", "Name properties of the schema: name, note.",
+        "'salary' is not a key of the schema.", "Name properties of the schema: name, note.",
     )  # fmt: skip
 
 

@@ -71,6 +71,7 @@ async def test_a_uuid_comes_first_and_is_never_ambiguous(registers: Registers):
     foreign = "00000000-0000-7000-8000-00000000dead"
     other = await objects.create(ADMIN, pair, {"number": foreign})
     assert (await objects.get(ADMIN, pair, foreign)).uuid == other.uuid
+    assert (await objects.merge_patch(ADMIN, pair, foreign, {"title": "two"})).uuid == other.uuid
 
 
 async def test_a_hidden_unique_value_names_nothing(registers: Registers):

@@ -232,7 +232,7 @@ async def test_deleting_follows_the_rule_of_the_property_that_points_back(regist
     assert (await data_of(registers, books, book))["author"] == author.uuid
     await registers.objects.delete(ADMIN, authors, author.uuid)
     await registers.objects.delete(ADMIN, books, book)
-    with pytest.raises(InvalidInput, match="there is none such"):
+    with pytest.raises(InvalidInput, match="no such object exists"):
         await registers.objects.restore(ADMIN, authors, author.uuid)
 
 

@@ -72,7 +72,7 @@ async def test_an_object_that_was_deleted_does_not_come_back_by_an_import(regist
 
 async def test_a_csv_has_a_mark_a_header_and_no_formulas(registers: Registers, trees: Pair):
     text = (await exported(registers, trees, "csv")).decode("utf-8")
-    assert text.startswith("\ufeff'@self.id,'@self.version,number,kind,height,count,tags,place.street,place.house,note")
+    assert text.startswith("\ufeff_id,_version,number,kind,height,count,tags,place.street,place.house,note")
     assert ",'=1+1\r\n" in text
 
 
@@ -82,13 +82,13 @@ async def test_filter_sort_and_fields_choose_what_is_exported(registers: Registe
     rows = [json.loads(line) for line in (await exported(registers, trees, "jsonl", **asked)).splitlines()]
     assert [(row["number"], row["height"]) for row in rows] == [("T-2", 0), ("T-1", 4.5)]
     table = (await exported(registers, trees, "csv", **asked)).decode("utf-8-sig").splitlines()
-    assert table[0] == "'@self.id,'@self.version,number,height"
+    assert table[0] == "_id,_version,number,height"
     assert len(table) == 3
 
 
 async def test_a_member_of_an_object_can_be_a_field(registers: Registers, trees: Pair):
     table = (await exported(registers, trees, "csv", fields=["place.street"], sort="number")).decode("utf-8-sig")
-    assert table.splitlines()[0] == "'@self.id,'@self.version,place.street"
+    assert table.splitlines()[0] == "_id,_version,place.street"
     assert table.splitlines()[1].endswith(",Mill")
 
 

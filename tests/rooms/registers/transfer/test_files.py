@@ -308,12 +308,16 @@ def test_an_object_with_its_metadata_keeps_its_identity():
     text = b'{"id": "u-1", "name": "Oak", "@self": {"id": "u-1", "version": "4"}}\n{"id": "mine", "name": "Elm"}\n'
     first, second = read_jsonl(io.BytesIO(text), SCHEMA, None)
     assert (first.uuid, first.version, first.data) == ("u-1", 4, {"name": "Oak"})
-    assert (second.uuid, second.data) == (None, {"id": "mine", "name": "Elm"})
+    assert (second.uuid, second.data) == ("mine", {"name": "Elm"})
 
 
-def test_a_part_of_an_object_does_not_become_the_object():
-    (row,) = read_jsonl(io.BytesIO(b'{"id": "01890000-0000-7000-8000-000000000001", "name": "Oak"}'), SCHEMA, None)
-    assert row.problems[0].column == "id"
+def test_only_an_object_with_its_metadata_replaces_the_whole_object():
+    part, whole, new = read_jsonl(
+        io.BytesIO(b'{"id": "u-1", "name": "Oak"}\n{"name": "Elm", "@self": {"id": "u-2"}}\n{"name": "Ash"}\n'),
+        SCHEMA,
+        None,
+    )
+    assert [(row.uuid, row.whole) for row in (part, whole, new)] == [("u-1", False), ("u-2", True), (None, True)]
 
 
 def test_a_format_is_known_by_name_or_ending_and_misspelt_ones_are_guessed():

@@ -221,4 +221,3 @@ async def test_a_changed_view_is_told(registers: Registers, trees: Pair):
     heard = Heard(registers)
     await registers.views.update(WRITER, view.id, {"query": {"columns": ["height"]}})
     await heard.until(view.uri)
-    await heard.until(view.uris[1])

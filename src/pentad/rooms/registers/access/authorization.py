@@ -204,7 +204,9 @@ class _Reader:
         if not isinstance(expected, dict):
             return [self._condition(at, "in" if isinstance(expected, list) else "eq", expected)]
         if not expected:
-            raise InvalidInput(f"{self.where}: match.{name} says nothing.", hint='Write {"status": {"$eq": "open"}}.')
+            raise InvalidInput(
+                f"{self.where}: match.{name} has no condition.", hint='Write {"status": {"$eq": "open"}}.'
+            )
         found: list[Condition] = []
         for written, value in cast("dict[str, Any]", expected).items():
             comparison = written.removeprefix("$")

@@ -596,6 +596,15 @@ class Catalogue:
             raise entity_not_found("register", register, view.registers())
         return Pair(container, kind, self.definitions.of(rows, kind))
 
+    def pairs_of_schema(self, rows: Rows, caller: Caller, schema: Schema) -> list[Pair]:
+        """The registers the caller may see that have a schema, each as a pair with it."""
+        definition = self.definitions.of(rows, schema)
+        return [
+            Pair(register, schema, definition)
+            for register in self._view(rows, caller).registers()
+            if schema.id in register.schemas and self._access.sees_both(caller, register, schema)
+        ]
+
     def pairs_in(self, rows: Rows, before: Schema | None = None) -> Callable[[int, int], Pair]:
         """A function that finds the pairs of stored objects within one unit of work, each read once. Checks no access.
 
@@ -668,8 +677,7 @@ class Catalogue:
 
     def _changed(self, tx: Transaction, entity: E, before: E | None = None) -> E:
         self.announce(tx, entity, before or entity)
-        uri = f"openregister://{type(entity).__name__.lower()}s/{entity.id}"
-        resource_updated(tx, uri, self._audience(tx, entity))
+        resource_updated(tx, entity.uri, self._audience(tx, entity))
         return entity
 
 

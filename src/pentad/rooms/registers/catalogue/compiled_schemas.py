@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pentad.kernel.ports import Rows
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import is_public
-from pentad.rooms.registers.definitions.references import composed_reference, stored_reference
+from pentad.rooms.registers.definitions.json_schema import embeds_objects
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.references import EACH, composed_reference, stored_reference
 from pentad.rooms.registers.models import Schema
 from pentad.rooms.registers.objects.indexes import IndexPlan, index_plan
 
@@ -33,6 +35,8 @@ class SchemaFacts:
     inverse: tuple[str, ...]
     fills: bool
     transient: tuple[str, ...] = ()
+    references_by_key: tuple[str, ...] = ()
+    """References that take no embedded object, so that an object there can only be a natural key."""
 
 
 class Definitions:
@@ -97,7 +101,18 @@ def _facts(definition: "CompiledSchema") -> SchemaFacts:
     inverse = tuple(one.path[0] for one in definition.references if one.filled)
     transient = tuple(one.path[0] for one in definition.written_back if one.filled)
     shows = any(one.computed is not None and one.computed.on == "read" for one in definition.properties.values())
-    return SchemaFacts(index_plan(definition), inverse, shows or bool(inverse), transient)
+    return SchemaFacts(
+        index_plan(definition), inverse, shows or bool(inverse), transient, tuple(_references_by_key(definition))
+    )
+
+
+def _references_by_key(definition: "CompiledSchema") -> Iterator[str]:
+    for one in definition.references:
+        name, rest = one.path[0], one.path[1:]
+        if not one.filled and rest in ((), (EACH,)) and name in definition.properties:
+            node = definition.properties[name].definition
+            if not embeds_objects(as_mapping(node.get("items")) if rest else node):
+                yield name
 
 
 def target(rows: Rows, ref: int | str, organisation: str) -> Schema | None:

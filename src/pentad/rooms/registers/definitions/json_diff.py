@@ -4,9 +4,11 @@ The patch is exact: applied to the first document it gives the second. It is sma
 removed at one place; it does not look for moved members.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
+
+import msgspec
 
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.schema import Path, pointer
@@ -42,6 +44,25 @@ class Difference:
 def differences(old: Any, new: Any) -> list[Difference]:
     """Every place that differs, in an order in which the operations can be applied one after another."""
     return list(_walk(old, new, ()))
+
+
+_MOST_SHOWN: Final = 20
+_LONGEST_SHOWN: Final = 200
+LEFT_OUT: Final = "..."
+"""Stands for the changes that `old_and_new` leaves out."""
+
+
+def old_and_new(found: Sequence[Difference]) -> dict[str, Any]:
+    """The old and the new value by dotted path. Long values are shortened to text, and so is a long list of changes."""
+    shown: dict[str, Any] = {
+        ".".join(str(part) for part in one.path): {"old": _short(one.old), "new": _short(one.new)}
+        for one in found[:_MOST_SHOWN]
+    }
+    return {**shown, LEFT_OUT: f"{len(found) - _MOST_SHOWN} more changes; see diff"} if found[_MOST_SHOWN:] else shown
+
+
+def _short(value: Any) -> Any:
+    return value if len(msgspec.json.encode(value)) <= _LONGEST_SHOWN else quoted(value)
 
 
 def as_patch(old: Any, new: Any) -> list[dict[str, Any]]:

@@ -60,6 +60,13 @@ def is_link(node: Mapping[str, Any]) -> bool:
     return not LINK_TYPES.isdisjoint(types_of(node))
 
 
+def embeds_objects(reference: Mapping[str, Any]) -> bool:
+    """Whether a reference may hold the other object itself instead of its uuid."""
+    declared = types_of(reference)
+    settings = as_mapping(reference.get("objectConfiguration"))
+    return "object" in declared or (not declared and settings.get("handling") in ("nested", "nested-object", "cascade"))
+
+
 def _translate(node: Any) -> Any:
     if not isinstance(node, Mapping):
         return node
@@ -108,11 +115,9 @@ def _exclusive(schema: dict[str, Any], limit: str, exclusive: str) -> None:
 def _relate(schema: dict[str, Any], node: Mapping[str, Any]) -> None:
     """A reference holds the id of the other object, or the whole object if it is nested."""
     del schema["$ref"]
-    settings = as_mapping(node.get("objectConfiguration"))
     declared = types_of(node)
     if not declared or declared == ("object",):
-        inside = settings.get("handling") in ("nested", "nested-object", "cascade")
-        schema["type"] = ["object", "string"] if inside or declared else ["string"]
+        schema["type"] = ["object", "string"] if embeds_objects(node) else ["string"]
     if node.get("onDelete") == "SET_NULL" and "type" in schema:
         current = schema["type"]
         kinds = cast("list[str]", current) if isinstance(current, list) else [str(current)]

@@ -55,10 +55,10 @@ _MESSAGES: Final[dict[str, str]] = {
     "format": "must be a valid {}",
     "pattern": "must match the pattern {}",
     "uniqueItems": "must not have equal members",
-    "contains": "has no member of the kind wanted",
-    "minContains": "has too few members of the kind wanted",
-    "maxContains": "has too many members of the kind wanted",
-    "not": "must not be of the excluded kind",
+    "contains": "has no member that fits `contains`",
+    "minContains": "has too few members that fit `contains`",
+    "maxContains": "has too many members that fit `contains`",
+    "not": "must not fit the schema under `not`",
     "falseSchema": "is not allowed here",
     "anyOf": "matches none of the alternatives",
     "oneOf": "must match exactly one of the alternatives",
@@ -86,7 +86,7 @@ class Problem(Finding, frozen=True, kw_only=True):
 
     def redacted(self) -> "Problem":
         """The same problem for a caller who may not know the value."""
-        return problem(self.where[:1], "hidden", "does not fit the schema, and is not yours to read")
+        return problem(self.where[:1], "hidden", "does not fit the schema, and you may not read it")
 
     def sentence(self) -> str:
         place = self.pointer or "the object"
@@ -214,6 +214,8 @@ def _single_problem(failure: Failure) -> Problem:
         return problem(failure.path, rule, f"must be one of {listed}", failure.received, values)
     if rule == "const":
         return problem(failure.path, rule, f"must be {quoted(expected)}", failure.received, expected)
+    if rule == "pattern" and expected is None:  # the library gave up; then it does not name the pattern
+        return problem(failure.path, rule, "cannot be compared with its pattern in reasonable time", failure.received)
     if rule in _MESSAGES:
         message = _MESSAGES[rule].format(quoted(expected))
         return problem(failure.path, rule, message, failure.received, None if rule == "not" else expected)

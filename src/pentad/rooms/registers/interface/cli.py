@@ -61,6 +61,7 @@ def list_registers(as_json: bool, target: "Target") -> None:
 @click.option("--encoding", metavar="NAME", help="The encoding of a CSV file that is not Unicode.")
 @click.option("--partial", is_flag=True, help="Keep the good rows even if others are bad.")
 @click.option("--dry-run", is_flag=True, help="Check everything, write nothing.")
+@click.option("--new-ids", is_flag=True, help="Make new objects, e.g. copies of another register's.")
 @json_option
 @server_options()
 def import_file(
@@ -72,15 +73,16 @@ def import_file(
     encoding: str | None,
     partial: bool,
     dry_run: bool,
+    new_ids: bool,
     as_json: bool,
     target: "Target",
 ) -> int:
     """Import the objects of FILE (CSV, Excel, JSON or JSON Lines).
 
     Either every row is imported or none, unless --partial is given. Rows of a table change only the properties the
-    file has columns for.
+    file has columns for. A column such as applicant.bsn finds the object to refer to by a unique property of it.
     """
-    options: dict[str, Any] = {"key": keys, "partial": partial, "dry_run": dry_run}
+    options: dict[str, Any] = {"key": keys, "partial": partial, "dry_run": dry_run, "new_ids": new_ids}
     if target.server is not None:
         if encoding is not None:
             raise click.UsageError("A server reads Unicode only. Convert the file to UTF-8 and leave out --encoding.")
@@ -595,7 +597,7 @@ async def _all_registers(client: "Client") -> AsyncGenerator[dict[str, Any]]:
 async def _upload(client: "Client", content: bytes, register: str, query: dict[str, Any]) -> dict[str, Any]:
     """Import over HTTP. The error for bad rows is a report too."""
     keys = ",".join(query.pop("key")) or None
-    flags = {name: str(query.pop(name)).lower() for name in ("partial", "dry_run")}
+    flags = {name: str(query.pop(name)).lower() for name in ("partial", "dry_run", "new_ids")}
     path = f"/api/registers/{quote(register, safe='')}/import"
     status, body = await client.send_file("POST", path, {**query, **flags, "key": keys}, content)
     report = parse_answer(status, body)

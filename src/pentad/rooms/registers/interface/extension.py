@@ -65,7 +65,7 @@ class Extension:
             guess = did_you_mean(name, relations)
             there = ", ".join(before + one for one in sorted(relations))
             raise InvalidInput(
-                f"{self.argument}: {(before + name)[:80]!r} is no relation.{' ' + guess if guess else ''}",
+                f"{self.argument}: {(before + name)[:80]!r} is not a relation.{' ' + guess if guess else ''}",
                 hint=f"There is {there}." if relations else f"The schema {pair.schema.slug!r} has no relation.",
             )
         for path, below in selected.items():
@@ -79,7 +79,7 @@ class Extension:
 
     async def _check_any(self, pairs: Collection[Pair], name: str, before: str, step: int) -> None:
         """A relation may lead to one of several schemas; it is enough that one of them has the name."""
-        refused = InvalidInput(f"{self.argument}: {(before + name)[:80]!r} is no relation.", hint="Leave it out.")
+        refused = InvalidInput(f"{self.argument}: {(before + name)[:80]!r} is not a relation.", hint="Leave it out.")
         for pair in pairs:
             try:
                 return await self._check(pair, (name,), before, step)

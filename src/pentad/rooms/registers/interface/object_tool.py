@@ -18,18 +18,19 @@ from pentad.rooms.registers.interface.response_budget import (
     fit_facets,
     fit_lists,
     fit_one,
+    more_to_read,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
+    operation_of,
     present,
     present_outcomes,
     refuse_metadata,
     visible_schema,
     with_warnings,
-    without_metadata,
-    without_own_id,
 )
 from pentad.rooms.registers.query.datetimes import parse_as_of
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, Query, QueryResult
@@ -41,7 +42,7 @@ _QUERY: Final = ("filter", "search", "sort", "cursor", "page", "facets", "as_of"
 _HISTORY_LIMIT: Final = 20
 _IN_PLANS: Final = ("create", "update", "patch", "upsert", "delete")
 Action = Literal[
-    "list", "get", "create", "update", "delete", "patch", "bulk", "plan", "commit", "undo", "history", "diff",
+    "list", "get", "create", "update", "delete", "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff",
     "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 ]  # fmt: skip
 
@@ -56,8 +57,7 @@ class Row(Arguments):
     if_version: int | None = None
 
     def operation(self, pair: Pair) -> Operation:
-        data = None if self.data is None else without_own_id(pair, self.id, without_metadata(self.data))
-        return Operation(self.action, data, self.id, tuple(self.key), self.if_version)
+        return operation_of(pair, self.action, self.data, self.id, key=tuple(self.key), if_version=self.if_version)
 
 
 class ObjectsArguments(Arguments):
@@ -82,6 +82,7 @@ class ObjectsArguments(Arguments):
     json_patch: list[dict[str, Any]] | None = None
     operations: Annotated[list[Row] | None, Field(min_length=1, max_length=10_000)] = None
     atomic: bool = True
+    key: list[str] | None = None
     plan: Annotated[str | None, Field(max_length=100)] = None
     version: int | None = None
     to_version: int | None = None
@@ -109,10 +110,12 @@ class ObjectsArguments(Arguments):
             raise InvalidInput("Missing required parameter: id", hint="Give the object's uuid, slug or unique value.")
         return self.id
 
-    def content(self, pair: Pair) -> dict[str, Any]:
+    def operation(self, pair: Pair, action: Literal["create", "update", "patch", "upsert"]) -> Operation:
+        """The write of one object."""
         if self.data is None:
             raise InvalidInput("Missing required parameter: data", hint='Give data {"property": value, ...}.')
-        return without_own_id(pair, self.id, without_metadata(self.data))
+        key = tuple(self.key or ())
+        return operation_of(pair, action, self.data, self.id, key=key, if_version=self.if_version)
 
     def patch(self) -> list[dict[str, Any]] | None:
         """The JSON Patch; None for a merge patch, which is the data."""
@@ -146,6 +149,7 @@ class ObjectActions:
             "create": self._create,
             "update": self._update,
             "patch": self._patch,
+            "upsert": self._upsert,
             "delete": self._delete,
             "bulk": self._bulk,
             "plan": self._plan,
@@ -201,7 +205,7 @@ class ObjectActions:
             if fitted.rows_cut and found.cursor_after is not None:
                 cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
-                body["cursor"] = cursor
+                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), found.total, "this cursor")}
             if facets:
                 body["facets"] = facets
             if left_out:
@@ -224,7 +228,12 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if found.more or fitted.rows_cut:
-                body |= {"more": True, "cursor": str(query.offset + len(fitted.rows))}
+                cursor = str(query.offset + len(fitted.rows))
+                body |= {
+                    "more": True,
+                    "cursor": cursor,
+                    **more_to_read(len(fitted.rows), None, "this cursor", "groups"),
+                }
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
         return await build_response(found.groups, given.max_tokens, build)
@@ -278,10 +287,11 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                body["cursor"] = str(fitted.rows[-1]["id"])
+                cursor = str(fitted.rows[-1]["id"])
+                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "changes")}
             return body
 
-        return await build_response([change.wire() for change in changes], given.max_tokens, build)
+        return await build_response([_change_row(change) for change in changes], given.max_tokens, build)
 
     async def _diff(self, pair: Pair) -> Answer:
         given = self._given
@@ -300,11 +310,14 @@ class ObjectActions:
         changes, cursor = await self._registers.history.feed(
             self._caller, given.cursor, register=pair.register.id, schema=pair.schema.id, limit=limit
         )
-        rows = [change.wire() for change in changes]
+        rows = [_change_row(change) for change in changes]
 
         async def build(fitted: Fitted) -> Answer:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
-            return {"results": fitted.rows, "cursor": ends_at}
+            body: Answer = {"results": fitted.rows, "cursor": ends_at}
+            if fitted.rows and (fitted.rows_cut or len(changes) == limit):
+                body |= more_to_read(len(fitted.rows), None, "this cursor", "changes")
+            return body
 
         return await build_response(rows, given.max_tokens, build)
 
@@ -316,32 +329,28 @@ class ObjectActions:
     # writing
 
     async def _create(self, pair: Pair) -> Answer:
-        stored = await self._registers.objects.create(
-            self._caller, pair, self._given.content(pair), idempotency_key=self._given.idempotency_key
-        )
-        return await self._one(pair, stored, written=True)
+        return await self._write(pair, self._given.operation(pair, "create"))
 
     async def _update(self, pair: Pair) -> Answer:
-        given = self._given
-        stored = await self._registers.objects.replace(
-            self._caller,
-            pair,
-            given.ref(),
-            given.content(pair),
-            if_version=given.if_version,
-            idempotency_key=given.idempotency_key,
-        )
+        self._given.ref()
+        return await self._write(pair, self._given.operation(pair, "update"))
+
+    async def _upsert(self, pair: Pair) -> Answer:
+        return await self._write(pair, self._given.operation(pair, "upsert"))
+
+    async def _write(self, pair: Pair, operation: Operation) -> Answer:
+        key = self._given.idempotency_key
+        stored = await self._registers.objects.write(self._caller, pair, operation, key)
         return await self._one(pair, stored, written=True)
 
     async def _patch(self, pair: Pair) -> Answer:
-        given, objects = self._given, self._registers.objects
-        options: dict[str, Any] = {"if_version": given.if_version, "idempotency_key": given.idempotency_key}
-        if (patch := given.patch()) is not None:
-            refuse_metadata(patch)
-            stored = await objects.json_patch(self._caller, pair, given.ref(), patch, **options)
-        else:
-            stored = await objects.merge_patch(self._caller, pair, given.ref(), given.content(pair), **options)
-        return await self._one(pair, stored, written=True)
+        given = self._given
+        ref = given.ref()
+        if (patch := given.patch()) is None:
+            return await self._write(pair, given.operation(pair, "patch"))
+        refuse_metadata(pair, patch)
+        operation = Operation("json_patch", None, ref, if_version=given.if_version, patch=tuple(patch))
+        return await self._write(pair, operation)
 
     async def _delete(self, pair: Pair) -> Answer:
         given = self._given
@@ -360,7 +369,8 @@ class ObjectActions:
             return body
 
         async def build(fitted: Fitted) -> Answer:
-            return {**body, "results": fitted.rows}
+            said = {"note": "Rows that succeeded are left out first."} if fitted.rows_cut else {}
+            return {**body, "results": fitted.rows, **said}
 
         failed_first = sorted(body["results"], key=lambda row: row["status"] != "failed")
         return await build_response(failed_first, given.max_tokens, build)
@@ -472,7 +482,14 @@ def _explain(rows: list[Answer], found: QueryResult) -> None:
         row["@why"] = why.wire()
 
 
+def _change_row(change: Change) -> Answer:
+    """A change without its hash, which `verify` checks and few read."""
+    row = change.wire()
+    row.pop("hash", None)
+    return row
+
+
 def _number(cursor: str) -> int:
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
     return int(cursor)

@@ -14,8 +14,9 @@ from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.catalogue.catalogue import Entities
+from pentad.rooms.registers.interface.response_budget import more_to_read
 from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.presentation import present, without_metadata, without_own_id
+from pentad.rooms.registers.presentation import present, split_id
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
 
 if TYPE_CHECKING:
@@ -91,11 +92,16 @@ async def call_tool(registers: "Registers", caller: Caller, params: Mapping[str,
         raise
     except Exception as error:  # noqa: BLE001  a failure inside a tool is a result that names only an incident number
         return _failure(internal_error(error, f"tool {name!r}"))
-    answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
+    notes: list[str] = []
+    if meta:
+        shown = more_to_read(len(result), meta["pentad/total"], f"offset={meta['pentad/next_offset']}")
+        notes.append(shown["note"])
     if ignored := [one[:80] for one in arguments if one not in _KINDS][:_MOST_IGNORED]:
-        # a second block, so that clients of OpenRegister still find the bare result in the first
-        answer["content"].append({"type": "text", "text": _ignored_note(name, ignored)})
+        notes.append(_ignored_note(name, ignored))
         meta = {**(meta or {}), "pentad/ignored": ignored}
+    answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
+    if notes:  # a second block, so that clients of OpenRegister still find the bare result in the first
+        answer["content"].append({"type": "text", "text": " ".join(notes)})
     return {**answer, "_meta": meta} if meta else answer
 
 
@@ -204,7 +210,8 @@ class _Tools:
         if action == "list":
             return await self._list_objects(pair)
         if action == "create":
-            stored = await objects.create(caller, pair, without_metadata(self._required("data")))
+            data, named = split_id(pair, self._required("data"))
+            stored = await objects.create(caller, pair, data, uuid=None if named is None else str(named))
             return present(self._registers.access, caller, pair, stored), None
         ref = self._required("id")
         if action == "delete":
@@ -213,9 +220,7 @@ class _Tools:
         if action == "get":
             stored = await objects.get(caller, pair, ref)
         else:
-            stored = await objects.replace(
-                caller, pair, ref, without_own_id(pair, ref, without_metadata(self._required("data")))
-            )
+            stored = await objects.replace(caller, pair, ref, split_id(pair, self._required("data"))[0])
         return present(self._registers.access, caller, pair, stored), None
 
     async def _list_objects(self, pair: Any) -> Answered:

@@ -10,9 +10,12 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.default_limits import MIB
+from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.mcp.call import Call
+from pentad.mcp.content import Contents
 from pentad.mcp.declarations import ResourcePage, resource
+from pentad.rooms.registers.interface.response_budget import more_to_read
 from pentad.rooms.registers.models import Caller, Page, StoredObject, prune
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.datetimes import parse_as_of
@@ -25,6 +28,7 @@ SCHEME: Final = "openregister://"
 _JSON: Final = "application/json"
 _PAGE_SIZE: Final = 100
 _MOST_LISTED: Final = 10_000
+_LARGEST_FILE: Final = 16 * MIB
 
 
 async def _all_pages(read: Callable[[Caller, int, int], Awaitable[Page[E]]], caller: Caller) -> list[E]:
@@ -74,7 +78,7 @@ def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isdigit() or len(cursor) > 9:
-        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+        raise InvalidInput("This cursor is not from an answer of this call.", hint="Leave it out to start again.")
     return int(cursor)
 
 
@@ -113,7 +117,9 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
     found = await registers.objects.find(caller, pair, Query(limit=_PAGE_SIZE, as_of=as_of))
     rows = [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
     body: dict[str, Any] = {"results": rows, "total": found.total}
-    return _text({**body, "cursor": found.cursor} if found.cursor else body)
+    if found.cursor:
+        body |= {"cursor": found.cursor, **more_to_read(len(rows), found.total, "the tool objects and this cursor")}
+    return _text(body)
 
 
 @resource(f"{SCHEME}objects/{{register}}/{{schema}}/{{id}}", name="Object", mime_type=_JSON)
@@ -138,9 +144,30 @@ async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the
     return _text((await call.service.views.run(Caller.of(call), id)).wire())
 
 
+@resource(f"{SCHEME}transfers/{{id}}", name="Exported file")
+async def exported_file(id: str, call: Call[Registers]) -> Contents:  # noqa: A002  the address says so
+    """The file of one of your finished exports."""
+    state, pieces = await call.service.transfers.content(Caller.of(call), id)
+    if state.size > _LARGEST_FILE:
+        raise LimitExceeded(
+            f"The file has {state.size:,} bytes; a resource has at most {_LARGEST_FILE:,}.",
+            hint=f"GET /api/transfers/{state.id}/content, or export less.",
+        )
+    content = b"".join([piece async for piece in pieces])
+    is_text = state.request.format != "xlsx"
+    return Contents.of(state.uri, content.decode("utf-8-sig") if is_text else content, state.media_type)
+
+
 RESOURCES: Final = (
-    *(all_registers, all_schemas, one_register, one_schema, pair_objects, one_object),
-    *(one_view, saved_query),
+    all_registers,
+    all_schemas,
+    one_register,
+    one_schema,
+    pair_objects,
+    one_object,
+    one_view,
+    saved_query,
+    exported_file,
 )
 
 

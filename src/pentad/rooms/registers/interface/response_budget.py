@@ -17,6 +17,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 FEWEST_TOKENS: Final = 60
 _FRAME: Final = 120
 """Characters that the rest of the answer usually takes: totals, the cursor, the note of what was left out."""
+_RAISE: Final = "Raise max_tokens to see the rest."
 _SMALL_STEP: Final = 16
 _MOST_NAMED: Final = 20
 _NEVER_CUT: Final = frozenset({"id", "uuid"})
@@ -71,6 +72,12 @@ def check_budget(max_tokens: int) -> None:
         )
 
 
+def more_to_read(shown: int, total: int | None, how: str, what: str = "rows") -> dict[str, str]:
+    """The sentence that tells a model that a list goes on, and how to get the rest."""
+    of = "" if total is None else f" of {total:,}"
+    return {"note": f"{shown:,}{of} {what}. Repeat the call with {how} for more."}
+
+
 def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FRAME) -> Fitted:
     """As many rows from the front as fit; `spent` characters of the budget are used for the rest of the answer."""
     if max_tokens is None:
@@ -120,6 +127,9 @@ async def build_response(
         if (note := fitted.note(max_tokens)) is not None:
             body["cut"] = {**note, **body.get("cut", {})}
         over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
+        if over > 0 and len(fitted.rows) == 1 and "note" in body:  # the only row needs the room more
+            del body["note"]
+            over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
         if over <= 0:
             return body
         if spent > max_tokens * CHARACTERS_PER_TOKEN:
@@ -153,7 +163,8 @@ def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None
     kept = {name: _entries(body[name]) for name in lists if name in body}
     while True:
         missing = {f"{name}_left_out": len(body[name]) - len(kept[name]) for name in kept}
-        cut = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
+        cut: dict[str, Any] = {"max_tokens": max_tokens, **{name: count for name, count in missing.items() if count}}
+        cut["hint"] = _RAISE
         shortened = {name: dict(one) if isinstance(body[name], dict) else one for name, one in kept.items()}
         answer = {**body, **shortened, "cut": cut}
         over = json_size(answer) - max_tokens * CHARACTERS_PER_TOKEN

@@ -1,5 +1,7 @@
 """Who may subscribe to a resource: callers who may read it. Checked on subscribing and before each notification.
 
+A resource may be named by id, uuid or slug; changes are announced under its URI by id, which the check returns.
+
 The check looks at the current state, so losing the right ends the notifications. If something is gone, or a list
 changed, the signal carries its audience. A change among the objects of a pair is for callers who may see one of the
 changed objects: if no rule hides anything from a caller, it is notified at once; otherwise the objects are looked up.
@@ -14,6 +16,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.interface.resources import (
+    exported_file,
     one_object,
     one_register,
     one_schema,
@@ -30,35 +33,37 @@ from pentad.rooms.registers.service import Registers
 Variables = Mapping[str, str]
 
 
-async def _register(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
-    await registers.catalogue.get_register(Caller(principal), at["id"])
+async def _register(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
+    return (await registers.catalogue.get_register(Caller(principal), at["id"])).uri
 
 
-async def _schema(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
-    await registers.catalogue.get_schema(Caller(principal), at["id"])
+async def _schema(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
+    return (await registers.catalogue.get_schema(Caller(principal), at["id"])).uri
 
 
-async def _pair(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
-    schema, _ = split_moment(at["schema"])
-    await registers.catalogue.pair(Caller(principal), at["register"], schema)
+async def _pair(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:
+    schema, moment = split_moment(at["schema"])
+    pair = await registers.catalogue.pair(Caller(principal), at["register"], schema)
+    return pair.uri if moment is None else None  # the past does not change
 
 
-async def _object(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
+async def _object(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:
     caller = Caller(principal)
-    ref, _ = split_moment(at["id"])
+    ref, moment = split_moment(at["id"])
     pair = await registers.catalogue.pair(caller, at["register"], at["schema"])
 
-    def look(rows: Rows) -> bool:
-        """Whether it may be followed: it exists, or was deleted after the subscription."""
+    def look(rows: Rows) -> str | None:
+        """Its URI, if it may be followed: it exists, or was deleted after the subscription."""
         dialect = registers.platform.database.dialect
         held = find_object(rows, dialect, registers.access, caller, pair, ref, deleted=notifying)
-        return held is not None and (notifying or not held.stored.is_deleted)
+        return held.stored.uri if held is not None and (notifying or not held.stored.is_deleted) else None
 
-    if not await registers.platform.database.read(look):
+    if (uri := await registers.platform.database.read(look)) is None:
         raise object_not_found(pair, ref)
+    return uri if moment is None else None
 
 
-async def _view(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> None:
+async def _view(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
     caller = Caller(principal)
     view = await registers.views.get(caller, at["id"])
     pair = await registers.catalogue.pair(caller, view.register, view.schema)
@@ -67,11 +72,12 @@ async def _view(registers: Registers, principal: Principal, at: Variables, notif
             lambda rows: registers.platform.owner_now(rows, view.saved_owner)
         )
         if owner is None:
-            return
+            return view.uri
         other = Caller(owner)
         here = _sees_as_much(registers.access, caller, other, pair)
         if not here or not await registers.objects.sees_as_much(caller, other, view.uses):
-            raise NotFound("The answer that changed is not the one you see.")
+            raise NotFound("What changed in this view is not visible to you.")
+    return view.uri
 
 
 def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair) -> bool:
@@ -94,6 +100,10 @@ async def may_be_notified(registers: Registers, principal: Principal, audience: 
     return await registers.history.sees_changes(caller, pair, ChangeSpan(change.xact, change.after, change.last))
 
 
+async def _exported_file(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
+    return (await registers.transfers.get(Caller(principal), at["id"])).uri
+
+
 GUARDS: Final[Mapping[str, Guard]] = {
     one_register.uri: _register,
     one_schema.uri: _schema,
@@ -101,4 +111,5 @@ GUARDS: Final[Mapping[str, Guard]] = {
     one_object.uri: _object,
     one_view.uri: _view,
     saved_query.uri: _view,
+    exported_file.uri: _exported_file,
 }

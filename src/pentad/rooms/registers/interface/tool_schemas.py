@@ -32,15 +32,15 @@ RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of"
 """Arguments of `registers` and `schemas` that few conversations need. An answer that needs `confirm` says so."""
 RARE: Final = frozenset({
     "page", "count", "facets", "json_patch", "idempotency_key", "atomic", "to_version", "seconds", "reason", "as_of",
-    "deleted", "confirm", "extend",
+    "deleted", "confirm", "key", "extend",
 })  # fmt: skip
 """Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight", "patch", "plan", "history", "diff", "undo")
 OBJECT_ACTIONS: Final = (
-    *ACTIONS, "patch", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes", "lock",
-    "unlock", "restore", "purge", "can_delete", "uses", "used",
+    *ACTIONS, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
+    "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ READING_ACTIONS: Final = frozenset({
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason", "confirm",
+    "reason", "confirm", "key",
 })  # fmt: skip
 
 
@@ -123,6 +123,7 @@ OBJECTS: Final = _schema(
         _OBJECTS, "with bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key: [names], if_version}]"
     ),
     atomic=_about({"type": "boolean"}, "all or nothing (default)"),
+    key=_about(_NAMES, "with upsert: properties that find the object; else its unique one"),
     plan=_about(_TEXT, "plan id, with commit, undo"),
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
@@ -153,6 +154,6 @@ VIEWS: Final = _schema(
 
 LIST_ANSWER: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT},
+    "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT, "note": _TEXT},
 }
 """The output schema: a list has `results`, every other answer is an object."""

@@ -15,7 +15,15 @@ from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
 from pentad.rooms.registers.interface.object_tool import objects
-from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_lists, fit_one
+from pentad.rooms.registers.interface.response_budget import (
+    Fitted,
+    build_response,
+    check_budget,
+    fit_lists,
+    fit_one,
+    more_to_read,
+)
+from pentad.rooms.registers.interface.transfer_tool import transfer
 from pentad.rooms.registers.interface.view_tool import views
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.query.datetimes import parse_time
@@ -150,7 +158,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
 
 
-TOOLS: Final = (registers, schemas, objects, views)
+TOOLS: Final = (registers, schemas, objects, views, transfer)
 
 
 async def _act(
@@ -210,6 +218,9 @@ async def _rows(rows: list[dict[str, Any]], page: Page[Any], arguments: EntityAr
     async def build(fitted: Fitted) -> dict[str, Any]:
         body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
         following = page.offset + len(fitted.rows)
-        return {**body, "next_offset": following} if following < page.total and fitted.rows else body
+        if following >= page.total or not fitted.rows:
+            return body
+        said = more_to_read(len(fitted.rows), page.total, f"offset={following}")
+        return {**body, "next_offset": following, **said}
 
     return ToolResult(structured=await build_response(rows, arguments.max_tokens, build))

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, StrictBool, StrictInt, ValidationError
 
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.arguments import Arguments, argument_error
@@ -20,14 +20,14 @@ class ViewData(Arguments):
     """A query to save, with a title and columns."""
 
     title: Annotated[str, Field(min_length=1, max_length=200)]
-    register_: Annotated[int | str, Field(alias="register")]
-    schema_: Annotated[int | str, Field(alias="schema")]
+    register_: Annotated[StrictInt | str, Field(alias="register")]
+    schema_: Annotated[StrictInt | str, Field(alias="schema")]
     query: Annotated[
         dict[str, Any], Field(description="filter, search, sort, columns or fields, limit, facets; or aggregate.")
     ] = Field(default_factory=dict[str, Any])
     slug: Annotated[str | None, Field(description="A readable name for URLs; made from the title by default.")] = None
     description: Annotated[str, Field(max_length=2000)] = ""
-    shared: Annotated[bool, Field(description="Whether members of your organisation can use it.")] = False
+    shared: Annotated[StrictBool, Field(description="Whether members of your organisation can use it.")] = False
 
 
 async def save_view(registers: Registers, caller: Caller, given: ViewData) -> View:

@@ -6,7 +6,7 @@ transaction and stops before the oldest one still running: no change can appear 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,14 +43,16 @@ class Change:
     """Empty where the caller may not have it: it covers data that could be guessed with it."""
     after: str | None = None
     """The text of the data after the change, if it was read and has been replaced since."""
+    changed: Mapping[str, Any] | None = None
+    """What changed, as far as the caller may read it: the old and the new value by path."""
 
     def wire(self) -> dict[str, Any]:
-        """Who did what and when, without data and nulls."""
+        """Who did what and when, without nulls."""
         wire: dict[str, Any] = {
             "cursor": self.cursor, "id": self.seq, "uuid": self.uuid, "register": self.register, "schema": self.schema,
             "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
             "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, "plan": self.plan,
-            "hash": self.hash.hex() or None,
+            "changed": self.changed or None, "hash": self.hash.hex() or None,
         }  # fmt: skip
         return {name: value for name, value in wire.items() if value is not None}
 
@@ -71,11 +73,9 @@ _START: Final = "c0-0"
 _CURSOR: Final = re.compile(r"c(\d{1,19})-(\d{1,19})")
 
 
-def changes_of(
-    rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None, states: bool = False
-) -> list[Change]:
-    """The changes of an object, newest first; with the `states` they led to if requested."""
-    sql = f"{_select(dialect, states=states)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+def changes_of(rows: Rows, dialect: Dialect, uuid: str, *, limit: int, before: int | None = None) -> list[Change]:
+    """The changes of an object with the states they led to, newest first."""
+    sql = f"{_select(dialect, states=True)} WHERE uuid = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
     return [_change_from_row(row) for row in rows.all(sql, uuid, 2**62 if before is None else before, limit)]
 
 
@@ -103,15 +103,14 @@ def get_change(rows: Rows, dialect: Dialect, seq: int) -> Change | None:
 
 
 def feed(
-    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int,
-    states: bool = False,
+    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int
 ) -> tuple[list[Change], str]:  # fmt: skip
-    """The changes after a cursor, oldest first, and the next cursor; with the `states` they led to if requested."""
+    """The changes after a cursor with the states they led to, oldest first, and the next cursor."""
     xact, seq = _position(cursor)
     place = "".join(
         f" AND {name} = {int(key)}" for name, key in (("register", register), ("schema", schema)) if key is not None
     )
-    selected = _select(dialect, states=states)
+    selected = _select(dialect, states=True)
     if dialect == "sqlite":
         found = rows.all(f"{selected} WHERE seq > ?{place} ORDER BY seq LIMIT ?", seq, limit)
     else:
@@ -218,5 +217,5 @@ def _past_object(current: StoredObject, row: Row) -> StoredObject:
 def _position(cursor: str | None) -> tuple[int, int]:
     found = _CURSOR.fullmatch(cursor or _START)
     if found is None or int(found[1]) >= 2**63:
-        raise InvalidInput("This cursor is none of the changes feed.", hint="Leave it out to start at the beginning.")
+        raise InvalidInput("This cursor is not from the changes feed.", hint="Leave it out to start at the beginning.")
     return int(found[1]), int(found[2])

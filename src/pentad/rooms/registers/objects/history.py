@@ -158,8 +158,9 @@ class History:
 
         def read(rows: Rows) -> list[Change]:
             uuid, current = self._find_or_purged(rows, caller, pair, ref)
-            changes = islice(self._changes(rows, caller, pair, uuid, current, before, limit), limit)
-            return [self._history_access.redacted(caller, pair, change) for change in changes]
+            found = islice(self._changes(rows, caller, pair, uuid, current, before, limit), limit)
+            changes = [self._history_access.redacted(caller, pair, change) for change in found]
+            return self._history_access.with_values(rows, caller, changes)
 
         return await self._database.read(read)
 
@@ -179,9 +180,10 @@ class History:
 
         def read(rows: Rows) -> Change:
             found = change_log.get_change(rows, self._database.dialect, seq)
-            for change in self._history_access.readable_changes(rows, caller, [found] if found is not None else []):
+            changes = self._history_access.readable_changes(rows, caller, [found] if found is not None else [])
+            for change in self._history_access.with_values(rows, caller, changes):
                 return change
-            raise NotFound(f"There is no change {seq}.", hint="The feed of changes has those there are.")
+            raise NotFound(f"There is no change {seq}.", hint="The changes feed lists the changes you may read.")
 
         return await self._database.read(read)
 
@@ -198,15 +200,18 @@ class History:
         There may be more if the limit is reached. Hidden changes are skipped and do not count. They do not move the
         cursor either, which would reveal that something happened, unless very many are skipped.
         """
-        free = is_admin(caller.principal)
-        at_once = limit if free or not limit else max(limit, _PORTION)
+        at_once = limit if is_admin(caller.principal) or not limit else max(limit, _PORTION)
 
         def read(rows: Rows) -> tuple[list[Change], str]:
+            changes, following = find(rows)
+            return self._history_access.with_values(rows, caller, changes), following
+
+        def find(rows: Rows) -> tuple[list[Change], str]:
             seen: list[Change] = []
             at, looked_at = cursor, 0
             while True:
                 portion, at = change_log.feed(
-                    rows, self._database.dialect, at, register=register, schema=schema, limit=at_once, states=not free
+                    rows, self._database.dialect, at, register=register, schema=schema, limit=at_once
                 )
                 seen += self._history_access.readable_changes(rows, caller, portion)
                 looked_at += len(portion)
@@ -346,13 +351,11 @@ class History:
         at_once: int,
     ) -> Iterator[Change]:  # fmt: skip
         """The readable changes of an object, newest first, read in batches."""
-        states = self._access.judges_data(caller, pair)
+        judged = self._access.judges_data(caller, pair)
         known = self._history_access.may_read_change(caller, pair, current)
         while at_once:
-            portion = change_log.changes_of(
-                rows, self._database.dialect, uuid, limit=at_once, before=before, states=states
-            )
-            yield from (filter(known, portion) if states else portion)
+            portion = change_log.changes_of(rows, self._database.dialect, uuid, limit=at_once, before=before)
+            yield from (filter(known, portion) if judged else portion)
             if len(portion) < at_once:
                 return
             before = portion[-1].seq
@@ -364,8 +367,8 @@ class History:
         found = change_log.state_at_version(rows, current, version) if version < 2**62 else None
         if found is None or not self._access.sees_past(caller, pair, current, found[0]):
             raise NotFound(
-                f"Object {current.uuid} has no version {version}.",
-                hint=f"It has versions 1 to {current.version}, as far as you may read them.",
+                f"Object {current.uuid} has no version {version} that you may read.",
+                hint="Its history lists the versions you may read.",
             )
         stored, is_deleted = found
         if is_deleted:

@@ -12,6 +12,7 @@ from pentad.kernel.errors import NotFound
 from pentad.kernel.ports import Dialect, Rows
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.definitions.json_diff import differences, old_and_new
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, store
 from pentad.rooms.registers.objects.change_log import Change
@@ -20,6 +21,8 @@ from pentad.rooms.registers.query.conditions import condition
 from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.models import AsOf, Filter
 
+WITHOUT_VALUES: Final = frozenset({"lock", "unlock", "delete", "restore", "purge"})
+"""Changes that leave the data as it is, or erase it."""
 _MOST_EXAMINED: Final = 5_000
 _PORTION: Final = 500
 
@@ -39,7 +42,7 @@ class HistoryAccess:
         found = change_log.get_change(rows, self._dialect, as_of.change)
         if found is None or not self.readable_changes(rows, caller, [found]):
             raise NotFound(
-                f"There is no change {as_of.change}.", hint="Changes are numbered as the changes feed shows."
+                f"There is no change {as_of.change}.", hint="The changes feed lists the changes you may read."
             )
         return found.at
 
@@ -76,6 +79,36 @@ class HistoryAccess:
             if current is not None and pair is not None and self._sees(caller, pair, current, change):
                 found.append(self.redacted(caller, pair, change))
         return found
+
+    def with_values(self, rows: Rows, caller: Caller, changes: Sequence[Change]) -> list[Change]:
+        """Readable changes, read with the states they led to, with what they changed.
+
+        The state before a change may be hidden from a caller who sees the state after it; then nothing is compared.
+        """
+        pair_of = self._catalogue.pairs_in(rows)
+        existing = store.existing_by_uuid(rows, sorted({change.uuid for change in changes}))
+        return [
+            self._with_values(caller, pair_of, existing[change.uuid].stored, change)
+            if change.uuid in existing
+            else change
+            for change in changes
+        ]
+
+    def _with_values(
+        self, caller: Caller, pair_of: Callable[[int, int], Pair], current: StoredObject, change: Change
+    ) -> Change:
+        if change.action in WITHOUT_VALUES:
+            return change
+        pair = pair_of(change.register, change.schema)
+        after = change.after if change.version < current.version else current.text
+        new = current if after is None else current.altered(text=after)
+        old = None if change.before is None else current.altered(text=change.before)
+        if after is None or (old is not None and not self._access.sees_past(caller, pair, current, old)):
+            return change
+        states = (current, new) if old is None else (current, old, new)
+        hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
+        found = differences({} if old is None else old.data, new.data)
+        return replace(change, changed=old_and_new([one for one in found if one.path[0] not in hidden]))
 
     def sees_changes(self, rows: Rows, caller: Caller, pair: Pair, rule: Filter, span: store.ChangeSpan) -> bool:
         """Whether a transaction changed an object of the pair that the caller sees now or saw before.

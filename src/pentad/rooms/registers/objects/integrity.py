@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows
 from pentad.kernel.schema import pointer
+from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
 from pentad.rooms.registers.definitions.references import EACH, referenced_uuid
 from pentad.rooms.registers.objects import store
@@ -71,7 +72,7 @@ def broken_references(
         for position, references in enumerate(added):
             missing = [one for one in references if not _fits(one, expected, present)]
             if missing and position not in refused:
-                refused[position] = dangling_error(missing, expected, present)
+                refused[position] = dangling_error(rows, missing, expected, present)
                 if pending_changes[position].before is None:
                     present.pop(pending_changes[position].after.uuid, None)
     return refused
@@ -143,7 +144,7 @@ def _fits(reference: Reference, expected: Mapping[str, int | None], present: Map
 
 
 def dangling_error(
-    missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
+    rows: Rows, missing: Sequence[Reference], expected: Mapping[str, int | None], present: Mapping[str, int]
 ) -> InvalidInput:
     """How a reference to something that is not there, or is of another kind, is refused."""
     problems: list[dict[str, Any]] = []
@@ -152,9 +153,10 @@ def dangling_error(
         if schema is None:
             message = "names a schema that does not exist"
         elif reference.target in present:
-            message = f"must be an object of schema {schema}, and is one of schema {present[reference.target]}"
+            other = _slug_of(rows, present[reference.target])
+            message = f"must be an object of schema {_slug_of(rows, schema)}, but is one of schema {other}"
         else:
-            message = f"must be the uuid of an object of schema {schema}; there is none such"
+            message = f"must be the uuid of an object of schema {_slug_of(rows, schema)}, and no such object exists"
         problems.append({"path": reference.path, "rule": "$ref", "message": message, "received": reference.target})
     first = problems[0]
     return InvalidInput(
@@ -162,3 +164,8 @@ def dangling_error(
         hint="Create what it points at first, or leave the property out.",
         details={"problems": problems},
     )
+
+
+def _slug_of(rows: Rows, schema: int) -> str:
+    found = catalogue_store.find_schema(rows, schema)
+    return repr(found.slug) if found is not None else str(schema)

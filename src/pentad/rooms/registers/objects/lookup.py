@@ -3,8 +3,11 @@
 A hidden object is never found, even if it comes first among several with the same slug or key.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from pentad.kernel.errors import InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.ports import Dialect, Rows
@@ -155,15 +158,14 @@ def find_targets(
     for place, step in enumerate(steps):
         operation = step.operation
         if operation.action == "upsert":
-            if _has_key(pair, step, hidden):
-                by_key.setdefault(operation.key, []).append(place)
+            if not operation.key and operation.named is not None:
+                uuids[place] = as_uuid(operation.named)
+            elif _has_key(pair, step, hidden):
+                by_key.setdefault(step.operation.key, []).append(place)
         elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
             uuids[place] = uuid
         elif operation.ref is not None:
-            try:
-                found[place] = find_object(rows, dialect, access, caller, pair, operation.ref)
-            except InvalidInput as error:  # it means several objects
-                step.fail(error)
+            found[place] = _find_target(rows, dialect, access, context, step)
     for names, places in by_key.items():
         key, data = unique_key(pair.definition, names), [steps[place].operation.data or {} for place in places]
         holders = uniqueness.find_by_key(rows, dialect, access, caller, pair, key, data)
@@ -173,10 +175,22 @@ def find_targets(
     for place, uuid in enumerate(uuids):
         here = None if uuid is None else existing.get(uuid)
         if here is None or (here.stored.register, here.stored.schema) != (pair.register.id, pair.schema.id):
-            continue
-        if access.sees_object(caller, pair, here.stored):
+            if uuid is not None and steps[place].operation.ref is not None and has_unique_values(pair):
+                found[place] = _find_target(rows, dialect, access, context, steps[place])
+        elif access.sees_object(caller, pair, here.stored):
             found[place] = here
     return [found.get(place) for place in range(len(steps))]
+
+
+def _find_target(
+    rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, step: WriteStep
+) -> ExistingObject | None:
+    """The object that a step names; the step fails if that means several."""
+    try:
+        return find_object(rows, dialect, access, context.caller, context.pair, step.operation.ref or "")
+    except InvalidInput as error:
+        step.fail(error)
+        return None
 
 
 def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:
@@ -188,7 +202,7 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
             mark = existing.stored.uuid
         elif step.operation.action == "upsert":
             data = step.operation.data or {}
-            mark = tuple(repr(data.get(name)) for name in step.operation.key)
+            mark = tuple(repr(data.get(name)) for name in step.operation.key) or step.operation.named
         if mark is not None:
             if mark in seen:
                 return place
@@ -196,15 +210,26 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
     return len(steps)
 
 
+def _default_key(pair: Pair, data: Mapping[str, Any], hidden: Collection[str]) -> tuple[str, ...]:
+    """The unique properties that the data fills; none if there are several such keys, or a hidden one."""
+    keys = [tuple(".".join(path) for path in one.paths) for one in pair.definition.unique]
+    filled = [key for key in keys if all(data.get(name) is not None and name not in hidden for name in key)]
+    return filled[0] if len(filled) == 1 else ()
+
+
 def _has_key(pair: Pair, step: WriteStep, hidden: Collection[str]) -> bool:
-    names, data = step.operation.key, step.operation.data or {}
-    declared = pair.definition.properties
+    data = step.operation.data or {}
+    if not step.operation.key:
+        step.operation = msgspec.structs.replace(step.operation, key=_default_key(pair, data, hidden))
+    names, declared = step.operation.key, pair.definition.properties
     if not names or any(name not in declared or name in hidden for name in names):
         known = [name for name in declared if name not in hidden]
-        what = f"{', '.join(names)[:80]!r} is no key" if names else "An upsert needs a key"
+        what = f"{', '.join(names)[:80]!r} is not a key of the schema" if names else "An upsert needs a key"
         step.fail(InvalidInput(f"{what}.", hint=f"Name properties of the schema: {', '.join(known[:20])}."))
         return False
     if any(data.get(name) is None for name in names):
-        step.fail(InvalidInput(f"The key ({', '.join(names)}) is not filled.", hint="Give every part of it."))
+        step.fail(
+            InvalidInput(f"The data has no value for the key ({', '.join(names)}).", hint="Give every part of it.")
+        )
         return False
     return True

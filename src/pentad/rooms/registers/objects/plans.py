@@ -340,6 +340,7 @@ class Plans:
             try:
                 pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
                 context = self._objects.write_context(caller, pair, plan)
+                self._objects.writer.natural_keys.resolve(tx, caller, pair, [step])
                 self._objects.writer.prepare_creates(context, [step])
                 self._objects.writer.write(tx, context, [step], notifications)
             except PentadError as error:
@@ -460,7 +461,7 @@ def _with_fixed_uuid(operation: Operation) -> Operation:
 def _row(rows: Rows, caller: Caller, plan_id: str) -> Row:
     row = rows.one(f"SELECT {_COLUMNS} FROM plans WHERE id = ?", plan_id.replace("\0", ""))  # noqa: S608  own columns
     if row is None or row[1] != caller.principal.id:
-        raise NotFound(f"There is no plan {plan_id[:80]!r} of yours.", hint="Make one first; open ones last a week.")
+        raise NotFound(f"You have no plan {plan_id[:80]!r}.", hint="Make one first; an open plan is kept for a week.")
     return row
 
 

@@ -256,8 +256,20 @@ def uuid_taken(uuid: str) -> Conflict:
 def parse_uuid(uuid: str) -> str:
     """The canonical form of a uuid a caller chose."""
     if (canonical := as_uuid(uuid)) is None:
-        raise InvalidInput(f"{uuid[:80]!r} is not a uuid.", hint="Leave it out to get one.")
+        raise InvalidInput(
+            f"{uuid[:80]!r} is not a uuid, and the id of an object is one.",
+            hint="Leave id out to get one. To store ids of your own, declare a property id in the schema.",
+        )
     return canonical
+
+
+def check_same_id(named: str | None, uuid: str) -> None:
+    """Raise InvalidInput if the data names another object than the one it is for."""
+    if named is not None and as_uuid(named) != uuid:
+        raise InvalidInput(
+            f"The data has the id {named[:80]!r}, but this is object {uuid}.",
+            hint="Leave id out of the data, or name the object you mean.",
+        )
 
 
 def may_exceed_index(text: str) -> bool:

@@ -90,6 +90,12 @@ class Objects(ObjectReader):
         """Soft-delete the object, with cascades; it can be restored."""
         return await self._update(caller, pair, Operation("delete", None, ref), options)
 
+    async def write(
+        self, caller: Caller, pair: Pair, operation: Operation, idempotency_key: str | None = None
+    ) -> StoredObject:
+        """Carry out one operation."""
+        return await self._write_one(caller, pair, operation, idempotency_key)
+
     async def _update(
         self, caller: Caller, pair: Pair, operation: Operation, options: WriteOptions
     ) -> StoredObject:  # fmt: skip
@@ -283,10 +289,11 @@ class Objects(ObjectReader):
         again: Callable[[Rows, T], T] | None = None,
     ) -> T:
         request = idempotency.fingerprint(pair.register.id, pair.schema.id, atomic, operations) if key else b""
+        resolved = await self._resolve_natural_keys(caller, pair, operations)
 
         def attempt(pair: Pair) -> Callable[[Transaction], T]:
             context = self.write_context(caller, pair)
-            ready = write_steps(operations)
+            ready = [WriteStep(step.index, step.operation, error=step.error) for step in resolved]
             self.writer.prepare_creates(context, ready)
             # if one row is bad already, an atomic write needs no transaction; a known key may still have an answer
             if atomic and key is None and (error := atomic_failure(ready)) is not None:
@@ -309,6 +316,16 @@ class Objects(ObjectReader):
             return write
 
         return await self.write_with_retry(caller, pair, attempt)
+
+    async def _resolve_natural_keys(
+        self, caller: Caller, pair: Pair, operations: Sequence[Operation]
+    ) -> list[WriteStep]:  # fmt: skip
+        """The steps of a write, with uuids in the place of natural keys; if one is not found, the step has failed."""
+        steps = write_steps(operations)
+        names = self._catalogue.definitions.facts(pair.definition).references_by_key
+        if names and self.writer.natural_keys.occur_in(pair, operations):
+            await self._database.read(lambda rows: self.writer.natural_keys.resolve(rows, caller, pair, steps))
+        return steps
 
     async def _with_existing(
         self, caller: Caller, pair: Pair, ref: int | str, work: Callable[[Transaction, WriteContext, ExistingObject], T]
@@ -337,7 +354,7 @@ class Objects(ObjectReader):
 
 def _stored(step: WriteStep) -> StoredObject:
     if step.stored is None:
-        raise InvalidInput("The operation did nothing.")
+        raise InvalidInput("The operation wrote nothing.")
     return step.stored
 
 

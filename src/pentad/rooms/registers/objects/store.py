@@ -321,6 +321,15 @@ def live_objects(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
     return found
 
 
+def places_of(rows: Rows, uuids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Which of these objects live, with their registers and schemas."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in chunks(uuids):
+        sql = f"SELECT uuid, register, schema FROM objects WHERE deleted IS NULL AND uuid IN ({marks(len(part))})"  # noqa: S608  only marks
+        found.update((uuid, (register, schema)) for uuid, register, schema in rows.all(sql, *part))
+    return found
+
+
 def used_uuids(rows: Rows, uuids: Sequence[str]) -> set[str]:
     """Which of these uuids are in use, by living or deleted objects, or were by purged ones."""
     found: set[str] = set()

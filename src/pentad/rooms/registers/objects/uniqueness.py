@@ -50,7 +50,7 @@ def conflicts(
     mates = {pending.after.uuid for pending in pending_changes}
     refused: dict[int, Conflict] = {}
     for key in keys:
-        needed = [_claim(key, pending.after.organisation, pending.after.data) for pending in pending_changes]
+        needed = [claim_of(key, pending.after.organisation, pending.after.data) for pending in pending_changes]
         holders = _holders(rows, dialect, pair, key, {claim for claim in needed if claim is not None})
         for position, (pending, claim) in enumerate(zip(pending_changes, needed, strict=True)):
             if claim is None:
@@ -72,7 +72,7 @@ def find_by_key(
 ) -> list[str | None]:  # fmt: skip
     """For each of some data, the object the caller may see that has the same values in the properties of a key."""
     organisation = access.organisation(caller)
-    claims = [_claim(key, organisation, one) for one in data]
+    claims = [claim_of(key, organisation, one) for one in data]
     rule = access.row_filter(caller, pair)
     seen = None if rule is None else condition(sql_dialect(dialect), rule)
     needed = {claim for claim in claims if claim is not None}
@@ -84,20 +84,21 @@ def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) 
     """A value that an earlier row of the batch gave up is free for a later one."""
     if pending.before is None:
         return
-    old = _claim(key, pending.before.stored.organisation, pending.before.stored.data)
+    old = claim_of(key, pending.before.stored.organisation, pending.before.stored.data)
     if old is not None and holders.get(old) == pending.after.uuid:
         del holders[old]
 
 
 def claim_digest(key: UniqueKey, scope: tuple[int, str], data: Mapping[str, Any]) -> bytes | None:
     """A digest of the unique values of some data within a register and an organisation; None if it claims none."""
-    claim = _claim(key, scope[1], data)
+    claim = claim_of(key, scope[1], data)
     if claim is None:
         return None
     return hashlib.blake2b(repr((key.names, scope[0], claim)).encode(), digest_size=16).digest()
 
 
-def _claim(key: UniqueKey, organisation: str, data: Mapping[str, Any]) -> Claim | None:
+def claim_of(key: UniqueKey, organisation: str, data: Mapping[str, Any]) -> Claim | None:
+    """The values of a key in some data, made comparable; None if one of them is missing."""
     values = [_value(data, path, kind) for path, kind in zip(key.paths, key.kinds, strict=True)]
     return None if None in values else (organisation, *values)
 

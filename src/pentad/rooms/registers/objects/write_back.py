@@ -165,7 +165,7 @@ class WriteBacks:
             return None
         path = pointer(change.facts.path)
         present = {} if target is None else {change.target: target.stored.schema}
-        raise integrity.dangling_error([Reference(path, change.target)], {path: schema}, present)
+        raise integrity.dangling_error(self._rows, [Reference(path, change.target)], {path: schema}, present)
 
     def _property(self, change: _Change, target: _Target) -> Property | None:
         """The property to write into; None if it is filled on reading."""

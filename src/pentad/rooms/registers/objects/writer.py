@@ -23,6 +23,7 @@ from pentad.rooms.registers.models import Operation, PairChange, StoredObject
 from pentad.rooms.registers.objects import integrity, store, uniqueness
 from pentad.rooms.registers.objects.deletion import Deletion
 from pentad.rooms.registers.objects.lookup import Visibility, count_distinct, find_targets, visibility_of
+from pentad.rooms.registers.objects.natural_keys import NaturalKeys
 from pentad.rooms.registers.objects.pending_changes import (
     ExistingObject,
     PendingChange,
@@ -33,6 +34,7 @@ from pentad.rooms.registers.objects.pending_changes import (
 from pentad.rooms.registers.objects.prepare import (
     CreatePreparer,
     UpdatePreparer,
+    check_same_id,
     current_transient_values,
     split_transient_values,
     uuid_taken,
@@ -54,12 +56,13 @@ class ObjectWriter(UpdatePreparer):
         self._dialect: Dialect = dialect
         self._vectors = catalogue.vectors
         self.deletion = Deletion(dialect, catalogue, access)
+        self.natural_keys = NaturalKeys(dialect, catalogue, access)
 
     def prepare_creates(self, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         """Before the transaction: prepare the new objects, or record why that fails."""
         new = self._create_preparer(context)
         for step, uuid in zip(steps, new_uuids(context.now, len(steps)), strict=True):
-            if step.operation.action == "create":
+            if step.operation.action == "create" and step.error is None:
                 try:
                     step.pending = new.prepare(step.operation, uuid)
                 except PentadError as error:
@@ -151,6 +154,7 @@ class ObjectWriter(UpdatePreparer):
             step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
             return
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
+        check_same_id(operation.named, existing.stored.uuid)
         if self._definitions.facts(context.pair.definition).transient:
             self._update_with_transients(rows, context, step, existing)
             return
@@ -336,7 +340,7 @@ def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]
     if operation.action == "json_patch":
         requested = json_patch(old, operation.patch)
         if not isinstance(requested, dict):
-            raise InvalidInput("The patch leaves something that is not an object.")
+            raise InvalidInput("The result of the patch is not an object.")
         return cast("dict[str, Any]", requested)
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')

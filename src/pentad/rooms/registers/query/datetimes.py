@@ -14,10 +14,11 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, cast
 
-from pentad.kernel.clock import parse_iso
+from pentad.kernel.clock import SystemClock, parse_iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
 from pentad.rooms.registers.query.models import AsOf, Instant
+from pentad.rooms.registers.query.relative_times import is_relative, resolve_relative
 
 _OFFSET: Final = 1_062_200_000_000
 """Added to seconds: more than the seconds from the year 0 to 1970, so that every key has the same number of digits."""
@@ -117,12 +118,17 @@ def _postgres(text: str) -> str:
     )
 
 
-_TIME_HINT = "Write 2026-05-17, 2026-05-17T09:30:00Z, or seconds since 1970."
+_TIME_HINT: Final = (
+    "Write 2026-05-17, 2026-05-17T09:30:00Z, seconds since 1970, or relative: now, today, -30d, -1month."
+)
+_CLOCK: Final = SystemClock()
 
 
 def parse_time(value: Any, where: str) -> float:
-    """Seconds since the epoch, from ISO 8601 (UTC unless it has an offset) or from seconds."""
+    """Seconds since the epoch, from ISO 8601 (UTC unless it has an offset), from seconds, or from a relative time."""
     if isinstance(value, str):
+        if (moment := parse_relative(value)) is not None:
+            return moment.timestamp()
         try:
             if value.replace(".", "", 1).isdecimal():
                 return _bounded(float(value), where)
@@ -134,8 +140,18 @@ def parse_time(value: Any, where: str) -> float:
     return _bounded(value, where)
 
 
-def parse_instant(value: Any, where: str) -> Instant:
-    """The value to compare date-times with: exact as written, and in as many spellings as any time."""
+def parse_relative(value: Any) -> datetime | None:
+    """The moment a relative time means now; None for anything else."""
+    return resolve_relative(value, _CLOCK.now()) if isinstance(value, str) else None
+
+
+def parse_instant(value: Any, where: str, *, relative: bool = False) -> Instant:
+    """The value to compare date-times with: exact as written, and in as many spellings as any time.
+
+    Only a query may be `relative`: it is read anew every time.
+    """
+    if not relative and is_relative(value):
+        raise InvalidInput(f"{where}: {value!r} is not a fixed time.", hint="Write 2026-05-17T09:30:00Z.")
     key = datetime_key(value) if isinstance(value, str) else None
     if key is None:
         try:

@@ -30,7 +30,7 @@ from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
-from pentad.rooms.registers.query.datetimes import parse_instant, parse_time
+from pentad.rooms.registers.query.datetimes import parse_instant, parse_relative, parse_time
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     And,
@@ -123,7 +123,7 @@ def _single(at: QueryField, op: Comparison, value: Any, *, text: bool) -> Filter
     if op in _ORDERED:
         if read is None or isinstance(read, bool) or at.many:
             raise InvalidInput(
-                f"{at.name}.{op} cannot be asked: {at.name} is {at.described} and the value {_described(value)}.",
+                f"{at.name}.{op} is not possible: {at.name} is {at.described} and the value {_described(value)}.",
                 hint="Only numbers, texts and times have an order.",
             )
         return Compare(at.path, op, read)
@@ -174,7 +174,9 @@ def read_scalar(at: QueryField, value: Any, *, text: bool = False) -> Scalar:
     if at.time:
         return parse_time(value, at.name)
     if at.kind == "moment":
-        return parse_instant(value, at.name)
+        return parse_instant(value, at.name, relative=True)
+    if at.date and (moment := parse_relative(value)) is not None:
+        return moment.date().isoformat()
     if text and isinstance(value, str):
         return _from_text(at, value)
     fits: dict[str | None, Callable[[Any], bool]] = {
@@ -295,7 +297,7 @@ def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) ->
     if not (at.many or at.holds_object or at.kind is None):
         raise type_mismatch(at, criteria)
     if not criteria:
-        raise InvalidInput(f"{at.name}.contains: an empty object says nothing.", hint="Use exists, or eq.")
+        raise InvalidInput(f"{at.name}.contains: an empty object is not a condition.", hint="Use exists, or eq.")
     if depth > _DEEPEST_PART or len(criteria) > MOST_VALUES:
         raise LimitExceeded(f"{at.name}.contains is too large.", hint=f"At most {_DEEPEST_PART} levels.")
     both = And(tuple(_member(resolve_member(at, name), value, depth + 1) for name, value in criteria.items()))
@@ -392,7 +394,9 @@ class _Reader:
         if found or not members or not (at.holds_object or at.kind is None) or at.many:
             stray = next((key for key in members if key not in found), None)
             if stray is None:
-                raise InvalidInput(f"{at.name}: an empty object says nothing.", hint=f"Use {', '.join(OPERATORS)}.")
+                raise InvalidInput(
+                    f"{at.name}: an empty object is not a condition.", hint=f"Use {', '.join(OPERATORS)}."
+                )
             raise unknown_operator(at.name, stray)
         return self.object(members, f"{prefix}{name}.", depth + 1)
 

@@ -241,6 +241,9 @@ class Query:
     as_of: AsOf | None = None
     include_deleted: bool = False
     ignored: tuple[str, ...] = ()
+    as_written: str | None = None
+    """The filter and `as_of` as they were written, if they have relative times: a cursor belongs to what was asked, not
+    to the moment it was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,4 +144,5 @@ def _checked_position(values: list[Any], kinds: Sequence[Kind]) -> Position:
 
 
 def _cursor_scope(scope: Scope, query: Query) -> tuple[object, ...]:
-    return (scope.register, scope.schemas, query.filter, query.search, query.sort, query.as_of, query.include_deleted)
+    asked = (query.filter, query.as_of) if query.as_written is None else (query.as_written, None)
+    return (scope.register, scope.schemas, asked[0], query.search, query.sort, asked[1], query.include_deleted)

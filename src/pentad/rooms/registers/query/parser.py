@@ -42,6 +42,7 @@ from pentad.rooms.registers.query.query_fields import (
     is_metadata,
     resolve_field,
 )
+from pentad.rooms.registers.query.relative_times import has_relative
 from pentad.rooms.registers.query.search_words import words
 
 BUCKETS: Final[tuple[Bucket, ...]] = ("day", "week", "month", "quarter", "year")
@@ -69,10 +70,11 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
     page = read_integer(raw.get("page"), "page", 0, FURTHEST)
     cursor = raw.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or offset or page):
-        raise InvalidInput("A cursor is a text, and says by itself where to go on.", hint="Leave out offset and page.")
+        raise InvalidInput("A cursor is a text and already says where to go on.", hint="Leave out offset and page.")
     search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
+    written = [raw.get("filter"), raw.get("as_of")]
     deleted = _read_deleted(raw)
     criteria = parse_filter(schema, raw.get("filter"))
     if deleted == "only":
@@ -89,6 +91,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         facets=parse_facets(schema, raw.get("facets")),
         as_of=as_of,
         include_deleted=deleted is not None,
+        as_written=repr(written) if has_relative(written) else None,
     )
 
 
@@ -162,7 +165,7 @@ def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
 
 def _descends(name: str, way: Any) -> bool:
     if not isinstance(way, str) or way.lower() not in ("asc", "desc"):
-        raise InvalidInput(f"sort: the way of {name[:60]!r} must be asc or desc.")
+        raise InvalidInput(f"sort: the direction of {name[:60]!r} must be asc or desc.")
     return way.lower() == "desc"
 
 
@@ -297,7 +300,7 @@ def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQue
     metrics = _metrics(schema, raw.get("metrics"))
     names = [*(key.name for key in keys), *(metric.name for metric in metrics)]
     if len(set(names)) < len(names):
-        raise InvalidInput("Two figures or groups have one name.", hint="Give each metric a name of its own.")
+        raise InvalidInput("Two metrics or groups have the same name.", hint="Give each metric a name of its own.")
     if any(_is_to_many(key) for key in keys) and any(_is_to_many(metric) for metric in metrics):
         raise InvalidInput(
             "A group and a figure both ask for several related objects, and need not mean the same ones.",
@@ -379,7 +382,7 @@ def _having(metrics: tuple[Metric, ...], raw: Any) -> tuple[Having, ...]:
     for name, how in cast("dict[str, Any]", raw).items() if isinstance(raw, dict) else [("", None)]:
         if name not in numbers or not isinstance(how, dict):
             raise InvalidInput(
-                f"having bounds the figures {', '.join(numbers)}; it says {name[:60]!r}.",
+                f"having takes the numeric metrics {', '.join(numbers)}, not {name[:60]!r}.",
                 hint='Write {"n": {"gte": 2}}.',
             )
         for sign, value in cast("dict[str, Any]", how).items():

@@ -144,6 +144,8 @@ class QueryField:
     holds_object: bool = False
     lists: tuple[Path, ...] = ()
     members: Mapping[str, QueryProperty] | None = field(default=None, compare=False, repr=False)
+    date: bool = False
+    """Whether its texts are dates."""
     hops: Hops = ()
     is_relation: bool = False
     is_reference: bool = False
@@ -285,9 +287,7 @@ def _metadata(schema: QuerySchema, name: str, before: str) -> QueryField:
         names = [f"{SELF}.{one}" for one in (*COLUMNS, *HEADINGS) if one not in schema.concealed]
         close = nearest(name, names)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidInput(
-            f"There is no metadata {name[:80]!r} to ask for.{guess}", hint=f"There is {', '.join(names)}."
-        )
+        raise InvalidInput(f"There is no metadata {name[:80]!r}.{guess}", hint=f"There is {', '.join(names)}.")
     return QueryField(before + name, (SELF, asked), column.kind, time=column.time)
 
 
@@ -299,7 +299,7 @@ def _heading(schema: QuerySchema, name: str, asked: str) -> QueryField:
     found = None if source is None else _below(name, (), schema.properties, source.split("."))
     if not isinstance(found, QueryField):
         why = "is made from a template" if asked in schema.headings else "is not taken from any property"
-        raise InvalidInput(f"{name} {why}, so it cannot be asked for.", hint="Ask for the properties themselves.")
+        raise InvalidInput(f"{name} {why}, so it cannot be queried.", hint="Query the properties themselves.")
     return found
 
 
@@ -320,11 +320,11 @@ def _inside(name: str, path: Path, facts: QueryProperty, steps: Sequence[str]) -
     if not steps:
         if reference is not None and reference.filled:
             return _Crossing(path, reference, (), reference.many)
-        kind = _kind(facts.item_kind if many else facts.kind)
+        declared = facts.item_kind if many else facts.kind
         members = facts.elements if many else facts.children
         return QueryField(
-            name, path, kind, many=many, holds_object="object" in facts.types, members=members or None,
-            is_reference=reference is not None,
+            name, path, _kind(declared), many=many, holds_object="object" in facts.types, members=members or None,
+            date=declared == "date", is_reference=reference is not None,
         )  # fmt: skip
     if many:
         found = _in_list(name, path, facts, steps)

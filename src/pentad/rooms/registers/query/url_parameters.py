@@ -18,6 +18,7 @@ from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
 from pentad.rooms.registers.query.models import And, Filter, Query
 from pentad.rooms.registers.query.parser import parse_query
 from pentad.rooms.registers.query.query_fields import QueryField, QuerySchema, resolve_field
+from pentad.rooms.registers.query.relative_times import has_relative
 
 _CONTROLS: Final = {
     "_limit": "limit",
@@ -71,7 +72,11 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
     if query.filter is not None:
         conditions.append(query.filter)
     criteria = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
-    return replace(query, filter=criteria, ignored=tuple(ignored))
+    written = [*filters.items(), controls.get("filter"), controls.get("as_of")]
+    is_relative = query.as_written is not None or any(map(has_relative, filters.values()))
+    return replace(
+        query, filter=criteria, ignored=tuple(ignored), as_written=repr(written) if is_relative else None
+    )  # fmt: skip
 
 
 def _expand_short_name(schema: QuerySchema, name: str) -> str:

@@ -46,7 +46,8 @@ def _cells(source: BinaryIO, encoding: str | None) -> Iterator[NumberedCells]:
     except csv.Error as error:
         raise _unreadable(error) from None
     finally:
-        text.detach()  # the caller closes the stream
+        if not source.closed:
+            text.detach()  # the caller closes the stream
 
 
 def _unreadable(error: csv.Error) -> InvalidInput:

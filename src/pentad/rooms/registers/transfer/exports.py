@@ -5,16 +5,16 @@ has the objects as every other interface presents them.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
-from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
 from pentad.rooms.registers.transfer.cells import write_cell
 from pentad.rooms.registers.transfer.formats import Format
-from pentad.rooms.registers.transfer.tables import IDENTITY, VERSION, Column, columns_of
+from pentad.rooms.registers.transfer.tables import Column, columns_of, identity_headers
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -43,19 +43,30 @@ class Exporter:
         self._objects = objects
         self._access = access
 
-    async def stream(
-        self, caller: Caller, pair: Pair, kind: Format, selection: Mapping[str, Any]
-    ) -> AsyncIterator[bytes]:
-        """The bytes of the file; `selection` may hold the filter, search, sort, fields and as_of of a query."""
+    async def check(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> Query:
+        """The query of a selection, which may hold filter, search, sort, fields and as_of."""
         if unknown := set(selection) - set(_QUERY_PARTS):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_QUERY_PARTS)}.")
+        return await self._objects.query_of(caller, pair, selection)
+
+    async def stream(
+        self,
+        caller: Caller,
+        pair: Pair,
+        kind: Format,
+        selection: Mapping[str, Any],
+        counted: Callable[[int], None] | None = None,
+    ) -> AsyncIterator[bytes]:
+        """The bytes of the file."""
+        fields = (await self.check(caller, pair, selection)).fields
         query = {**selection, "limit": LARGEST_LIMIT, "count": False}
-        fields = (await self._objects.query_of(caller, pair, query)).fields
         sheet = _Sheet(kind, pair, fields, self._access.hidden(caller, pair))
         while True:
             found = await self._objects.find(caller, pair, await self._objects.query_of(caller, pair, query))
             rows = [StoredObject(*row) for row in found.rows]
             yield await asyncio.to_thread(self._written, caller, pair, sheet, rows)
+            if counted is not None:
+                counted(len(rows))
             if found.cursor is None:
                 break
             query["cursor"] = found.cursor
@@ -97,7 +108,7 @@ class _Sheet:
         if kind in ("csv", "xlsx"):
             known = [column for column in columns_of(pair.definition.body) if column.path[0] not in hidden]
             self._columns = [column for column in known if _is_selected(column, fields)]
-            headers = [IDENTITY, VERSION, *(column.header for column in self._columns)]
+            headers = [*identity_headers(pair.definition.body), *(column.header for column in self._columns)]
         else:
             headers = []
         self.writer: Writer = _writer(kind, headers, pair.schema.slug)

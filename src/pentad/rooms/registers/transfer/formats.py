@@ -40,13 +40,17 @@ class Problem:
 
 @dataclass(slots=True)
 class RawRow:
-    """One object in a file. `number` is the row or line a person sees; the file may name `uuid` and `version`."""
+    """One object in a file. `number` is the row or line a person sees; the file may name `uuid` and `version`.
+
+    A `whole` row replaces all data of an existing object, others only the properties they have.
+    """
 
     number: int
     data: dict[str, Any]
     uuid: str | None = None
     version: int | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
+    whole: bool = False
 
 
 Reader = Callable[[BinaryIO, Schema, str | None], Iterator[RawRow]]

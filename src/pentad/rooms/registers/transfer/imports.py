@@ -1,5 +1,7 @@
 """Import: read the whole file, check every row, then write all rows in one transaction, or none.
 
+Rows that mean the same object, by id or by key, are refused: which of them should win is not for the importer to say.
+
 Reading and checking happen before the transaction and off the event loop, with the rows on disk rather than in memory.
 What only the store can check (unique values, references, versions) is checked while writing; a row that fails then
 rolls everything back. `partial` writes the good rows, some at a time.
@@ -8,8 +10,9 @@ rolls everything back. `partial` writes the good rows, some at a time.
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from types import TracebackType
@@ -19,8 +22,12 @@ import msgspec
 
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.ids import uuid7
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.rooms.registers.catalogue.compiled_schemas import target as find_target
+from pentad.rooms.registers.definitions.json_diff import quoted
+from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import unique_key
@@ -28,7 +35,9 @@ from pentad.rooms.registers.objects.lookup import visibility_of
 from pentad.rooms.registers.objects.pending_changes import WriteContext, write_steps
 from pentad.rooms.registers.objects.writer import ChangeNotifications
 from pentad.rooms.registers.presentation import undeclared_in
+from pentad.rooms.registers.transfer.cells import Schema
 from pentad.rooms.registers.transfer.formats import Format, Problem, RawRow, reader_of
+from pentad.rooms.registers.transfer.tables import with_natural_keys
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
@@ -43,15 +52,20 @@ MOST_PROBLEMS: Final = 200
 MOST_BYTES: Final = 2048 * MIB
 _IN_MEMORY: Final = 8 * MIB
 _CHUNK_ROWS: Final = 500
+_NEW_IDS: Final = "To copy it here, import with new ids (--new-ids, or new_ids=true)."
 _STILL_CHECKED: Final = 20_000
 """A file with bad rows is still tried against the store up to this many rows, so that the report is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """`key` names the properties that identify the existing object of a row."""
+    """`key` names the properties that identify the existing object of a row.
+
+    With `new_ids` the ids in the file count only for references between its rows: every object gets a new one.
+    """
 
     key: tuple[str, ...] = ()
+    new_ids: bool = False
     partial: bool = False
     dry_run: bool = False
     encoding: str | None = None
@@ -88,6 +102,18 @@ class Tally:
         """Only the failures: the rest was rolled back."""
         return Tally(failed=self.failed, problems=self.problems)
 
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> "Tally":
+        """A tally that was stored as JSON."""
+        problems = [Problem(**one) for one in raw["problems"]]
+        undeclared: Counter[str] = Counter(raw["undeclared"])
+        return cls(raw["created"], raw["updated"], raw["unchanged"], raw["failed"], problems, undeclared)
+
+    def __copy__(self) -> "Tally":
+        return Tally(
+            self.created, self.updated, self.unchanged, self.failed, list(self.problems), Counter(self.undeclared)
+        )
+
     def add(self, other: "Tally") -> None:
         self.created += other.created
         self.updated += other.updated
@@ -95,6 +121,23 @@ class Tally:
         self.failed += other.failed
         self.problems.extend(other.problems[: MOST_PROBLEMS - len(self.problems)])
         self.undeclared.update(other.undeclared)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How an import that may be interrupted keeps what it did: in the transactions that do it.
+
+    `rows` of the file, with the results in `tally`, were committed by an earlier attempt.
+    """
+
+    rows: int
+    tally: Tally
+    save: Callable[[Transaction, int, Tally], None]
+    """Stores the rows done and their results; raises if this attempt does not count any more."""
+    refuse_cancelled: Callable[[], None]
+
+
+NO_CHECKPOINT: Final = Checkpoint(0, Tally(), lambda _tx, _rows, _tally: None, lambda: None)
 
 
 @dataclass(slots=True)
@@ -140,22 +183,22 @@ class Spool:
         self._file.close()
 
     def add(self, row: RawRow) -> None:
-        line = msgspec.json.encode((row.number, row.uuid, row.version, row.data)) + b"\n"
+        line = msgspec.json.encode((row.number, row.uuid, row.version, row.whole, row.data)) + b"\n"
         self._bytes += len(line)
         self.rows += 1
         if self._bytes > MOST_BYTES:
             raise LimitExceeded(f"The file holds more than {MOST_BYTES // MIB:,} MiB of data.", hint="Split it.")
         self._file.write(line)
 
-    def chunks(self, size: int) -> Iterator[list[RawRow]]:
-        """All rows, some at a time."""
+    def chunks(self, size: int, start: int = 0) -> Iterator[list[RawRow]]:
+        """All rows from a place on, some at a time."""
         self._file.seek(0)
         chunk: list[RawRow] = []
-        for line in self._file:
-            number, uuid, version, data = msgspec.json.decode(
-                line, type=tuple[int, str | None, int | None, dict[str, Any]]
+        for line in islice(self._file, start, None):
+            number, uuid, version, whole, data = msgspec.json.decode(
+                line, type=tuple[int, str | None, int | None, bool, dict[str, Any]]
             )
-            chunk.append(RawRow(number, data, uuid, version))
+            chunk.append(RawRow(number, data, uuid, version, whole=whole))
             if len(chunk) == size:
                 yield chunk
                 chunk = []
@@ -180,15 +223,25 @@ class Importer:
         self.objects = objects
 
     async def run(
-        self, caller: Caller, pair: Pair, source: BinaryIO, kind: Format, options: ImportOptions, progress: Progress
+        self,
+        caller: Caller,
+        pair: Pair,
+        source: BinaryIO,
+        kind: Format,
+        options: ImportOptions,
+        progress: Progress,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> ImportReport:
         """Import a seekable stream from its beginning."""
         self._access.check(caller, pair, "create")
         _check_key(pair, options.key, self._access.hidden(caller, pair))
         report = ImportReport(mode="dry run" if options.dry_run else "partial" if options.partial else "all or nothing")
+        keys = self.objects.writer.natural_keys
+        available = await self._database.read(lambda rows: keys.available(rows, caller, pair))
+        own = await self._database.read(lambda rows: self_references(rows, pair))
         with Spool() as spool:
-            run = _Run(self, caller, pair, kind, options, report, spool, progress)
-            await run.read(source)
+            run = _Run(self, caller, pair, kind, options, report, spool, progress, checkpoint, own)
+            await run.read(source, with_natural_keys(pair.definition.body, available))
             if spool.rows and (options.partial or not report.failed or spool.rows <= _STILL_CHECKED):
                 await run.write()
         report.problems.sort(key=lambda problem: problem.row)
@@ -200,13 +253,20 @@ class Importer:
     ) -> list[str | None]:
         """The uuid of the existing object of each row: the one it names, else the one with the same key.
 
-        Objects that the caller may not see do not count.
+        Objects that the caller may not see do not count. A row that names an object elsewhere gets a problem.
         """
         named_uuids = [row.uuid for row in found if row.uuid is not None]
-        named = set(store.live_objects(rows, named_uuids))
+        named = store.places_of(rows, named_uuids)
         visible = visibility_of(rows, self._access, write_context.caller, self.objects.pairs_in(rows))
         if visible is not None:
-            named.intersection_update(visible.objects(named_uuids))
+            seen = visible.objects(named_uuids)
+            named = {uuid: place for uuid, place in named.items() if uuid in seen}
+        here = (write_context.pair.register.id, write_context.pair.schema.id)
+        pair_of = self.objects.pairs_in(rows)
+        for row in found:
+            if row.uuid is not None and named.get(row.uuid, here) != here:
+                other = pair_of(*named[row.uuid]).label
+                row.problems.append(Problem(row.number, "id", f"The object {row.uuid} is in {other}. {_NEW_IDS}"))
         by_key: Sequence[str | None] = [None] * len(found)
         if key:
             by_key = uniqueness.find_by_key(
@@ -228,11 +288,18 @@ class _Run:
     report: ImportReport
     spool: Spool
     progress: Progress
+    checkpoint: Checkpoint
+    own: Sequence[tuple[str, ...]]
+    """The paths of references to objects of the same schema."""
+    first_rows: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """The first row with each id and key."""
+    new_ids: dict[str, str] = field(default_factory=dict[str, str])
 
-    async def read(self, source: BinaryIO) -> None:
+    async def read(self, source: BinaryIO, schema: Schema) -> None:
         """Put good rows into the spool and the problems of the others into the report."""
-        rows = reader_of(self.kind)(source, self.pair.definition.body, self.options.encoding)
+        rows = reader_of(self.kind)(source, schema, self.options.encoding)
         while await asyncio.to_thread(self._read_some, rows):
+            self.checkpoint.refuse_cancelled()
             self.progress("reading", self.report.rows, None)
 
     def _read_some(self, rows: Iterator[RawRow]) -> bool:
@@ -242,14 +309,47 @@ class _Run:
         for row in found:
             if row.problems:
                 self.report.fail(row.problems)
-        fresh = [row for row in sound if not self.options.key and row.uuid is None]
-        refused = self._refused(fresh)
+        refused = self._refused([row for row in sound if self._is_complete(row)])
         for row in sound:
             if row.number in refused:
                 self.report.fail(refused[row.number])
+            elif (problem := self._repetition(row)) is not None:
+                self.report.fail([problem])
             else:
-                self.spool.add(row)
+                self.spool.add(self._with_new_id(row) if self.options.new_ids else row)
         return bool(found)
+
+    def _is_complete(self, row: RawRow) -> bool:
+        """Whether a row is a new object that can be checked without the store."""
+        new = not self.options.key and (row.uuid is None or self.options.new_ids)
+        natural_keys = self.importer.objects.writer.natural_keys
+        return new and not natural_keys.occur_in(self.pair, [Operation("create", row.data)])
+
+    def _repetition(self, row: RawRow) -> Problem | None:
+        """The problem of a row that means the same object as an earlier one."""
+        names = self.options.key
+        if names and (claim := uniqueness.claim_of(unique_key(self.pair.definition, names), "", row.data)) is not None:
+            said = ", ".join(f"{name} = {quoted(row.data[name])}" for name in names)
+            if (first := self.first_rows.setdefault(claim, row.number)) != row.number:
+                return Problem(row.number, names[0], f"Row {first} has {said} too.{self._kept(first)}")
+        if row.uuid is not None and (first := self.first_rows.setdefault(row.uuid, row.number)) != row.number:
+            return Problem(row.number, "id", f"Row {first} has the id {row.uuid[:80]} too.{self._kept(first)}")
+        return None
+
+    def _kept(self, first: int) -> str:
+        return f" Only row {first} is imported." if self.options.partial else ""
+
+    def _with_new_id(self, row: RawRow) -> RawRow:
+        """The row as a new object. Its uuid has to be known early only if other rows may refer to it."""
+        uuid = None
+        if self.own and row.uuid is not None:
+            uuid = self.new_ids[row.uuid] = str(uuid7())
+        return replace(row, uuid=uuid, version=None, whole=True)
+
+    @property
+    def _chunk_rows(self) -> int:
+        """Rows that refer to one another are written together, as far as memory allows."""
+        return max(_CHUNK_ROWS, min(self.spool.rows, _STILL_CHECKED)) if self.own else _CHUNK_ROWS
 
     def _refused(self, fresh: Sequence[RawRow]) -> dict[int, list[Problem]]:
         """The schema's problems with new objects. Rows of existing objects are complete only in the store."""
@@ -263,11 +363,22 @@ class _Run:
 
     async def write(self) -> None:
         objects, report = self.importer.objects, self.report
+        report.add(self.checkpoint.tally)
+        report.written = bool(report.created or report.updated)
         if self.options.partial and not self.options.dry_run:
-            for rows in self.spool.chunks(_CHUNK_ROWS):
-                report.add(await objects.write_with_retry(self.caller, self.pair, partial(self._some, rows)))
+            written = copy(self.checkpoint.tally)
+            done = self.checkpoint.rows
+            for rows in self.spool.chunks(self._chunk_rows, done):
+                self.checkpoint.refuse_cancelled()
+                done += len(rows)
+                write = partial(self._some, rows, done, written)
+                tally = await objects.write_with_retry(self.caller, self.pair, write)
+                written.add(tally)
+                report.add(tally)
                 report.written = bool(report.created or report.updated)
                 self.progress("writing", report.done, report.rows)
+            return
+        if self.checkpoint.rows:  # all rows were written, and the report was not
             return
         try:
             report.add(
@@ -277,8 +388,17 @@ class _Run:
         except _RolledBack as error:
             report.add(error.tally if self.options.dry_run else error.tally.failures())
 
-    def _some(self, rows: Sequence[RawRow], pair: Pair) -> Callable[[Transaction], Tally]:
-        return lambda tx: self._write_some(tx, pair, rows, None)
+    def _some(
+        self, rows: Sequence[RawRow], done: int, before: Tally, pair: Pair
+    ) -> Callable[[Transaction], Tally]:  # fmt: skip
+        def write(tx: Transaction) -> Tally:
+            tally = self._write_some(tx, pair, rows, None)
+            whole = copy(before)
+            whole.add(tally)
+            self.checkpoint.save(tx, done, whole)
+            return tally
+
+        return write
 
     def _all(self, loop: asyncio.AbstractEventLoop, pair: Pair) -> Callable[[Transaction], Tally]:
         return lambda tx: self._write_all(tx, pair, loop)
@@ -288,13 +408,15 @@ class _Run:
         whole = Tally()
         news = ChangeNotifications()
         done = 0
-        for chunk in self.spool.chunks(_CHUNK_ROWS):
+        for chunk in self.spool.chunks(self._chunk_rows):
+            self.checkpoint.refuse_cancelled()
             whole.add(self._write_some(tx, pair, chunk, news))
             done += len(chunk)
             loop.call_soon_threadsafe(self.progress, "writing", done, self.spool.rows)
         if self.options.dry_run or self.report.failed or whole.failed:
             raise _RolledBack(whole)
         self.importer.objects.writer.send(tx, news)
+        self.checkpoint.save(tx, done, whole)
         return whole
 
     def _write_some(
@@ -303,25 +425,68 @@ class _Run:
         objects = self.importer.objects
         write_context = objects.write_context(self.caller, pair)
         holders = self.importer.holders(tx, write_context, self.options.key, rows)
-        steps = write_steps([self._operation(row, holder) for row, holder in zip(rows, holders, strict=True)])
+        ids = self._ids(rows, holders)
+        steps = write_steps([self._operation(row, holder, ids) for row, holder in zip(rows, holders, strict=True)])
+        for row, step in zip(rows, steps, strict=True):
+            if row.problems:
+                step.fail(InvalidInput(row.problems[0].problem))
+        objects.writer.natural_keys.resolve(tx, self.caller, pair, steps)
         objects.writer.prepare_creates(write_context, steps)
         objects.writer.write(tx, write_context, steps, news)
         tally = Tally()
+        made = {step.stored.uuid: row.number for row, step in zip(rows, steps, strict=True) if step.stored is not None}
         for row, step in zip(rows, steps, strict=True):
+            taken_by = None if step.error is None else made.get(step.error.details.get("existing", ""))
+            if step.error is not None and taken_by is not None:
+                names: list[str] = step.error.details["properties"]
+                problem = f"Row {taken_by} has the same {' + '.join(names)}.{self._kept(taken_by)}"
+                tally.fail([Problem(row.number, names[0], problem)])
+                continue
             tally.count(row.number, step.status, step.error)
             if step.error is None and step.stored is not None:
                 tally.undeclared.update(pair.definition.undeclared(step.stored.data))
         return tally
 
-    def _operation(self, row: RawRow, holder: str | None) -> Operation:
-        """The row of a table changes only the columns that the file has; JSON replaces the whole object."""
+    def _ids(self, rows: Sequence[RawRow], holders: Sequence[str | None]) -> Mapping[str, str]:
+        """The ids that take the place of those in the file: new ones, or those of objects with the same key."""
+        known = {row.uuid: holder for row, holder in zip(rows, holders, strict=True) if holder is not None}
+        if not self.new_ids or not known:
+            return self.new_ids
+        return {old: known.get(new, new) for old, new in self.new_ids.items()}
+
+    def _operation(self, row: RawRow, holder: str | None, ids: Mapping[str, str]) -> Operation:
+        data = row.data
+        for path in self.own if ids else ():
+            data = _replaced(data, path, ids)
         if holder is not None:
             version = row.version if holder == row.uuid else None
-            whole = self.kind in ("json", "jsonl")
-            return Operation("update" if whole else "patch", row.data, holder, if_version=version)
+            whole = row.whole and self.kind in ("json", "jsonl")
+            return Operation("update" if whole else "patch", data, holder, if_version=version)
         if self.options.key:
-            return Operation("upsert", row.data, key=self.options.key, uuid=row.uuid)
-        return Operation("create", row.data, uuid=row.uuid)
+            return Operation("upsert", data, key=self.options.key, uuid=row.uuid)
+        return Operation("create", data, uuid=row.uuid)
+
+
+def self_references(rows: Rows, pair: Pair) -> list[tuple[str, ...]]:
+    """The paths of the references of a schema to objects of the same schema."""
+    found: list[tuple[str, ...]] = []
+    for facts in pair.definition.references:
+        schema = find_target(rows, facts.target, pair.definition.organisation)
+        if schema is not None and schema.id == pair.schema.id:
+            found.append(facts.path)
+    return found
+
+
+def _replaced(value: Any, path: Sequence[str], uuids: Mapping[str, str]) -> Any:
+    """A value in which the uuids at a path are replaced; `*` stands for every element of a list."""
+    if not path:
+        return uuids.get(value, value) if isinstance(value, str) else value
+    if path[0] == EACH and isinstance(value, list):
+        return [_replaced(one, path[1:], uuids) for one in cast("list[Any]", value)]
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if path[0] not in members:
+        return cast("Any", value)
+    return {**members, path[0]: _replaced(members[path[0]], path[1:], uuids)}
 
 
 def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:

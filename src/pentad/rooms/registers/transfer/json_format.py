@@ -1,12 +1,13 @@
 """JSON (one array of objects) and JSON Lines, read object by object however large the file is.
 
-An object may be plain data, or have `id` and `@self` as in an export; then it keeps its identity.
+An object may have an `id`, and `@self` as in an export: then it keeps its identity. An object with `@self` is complete
+and replaces all data. With an `id` alone it may be a part, such as an export of some fields, and changes only what it
+has.
 """
 
 import codecs
 import io
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, cast
 
@@ -19,8 +20,6 @@ from pentad.rooms.registers.transfer.formats import MOST_ROW_BYTES, Problem, Raw
 _CHUNK: Final = 1 << 16
 _BLANKS: Final = " \t\r\n"
 _SCANNER: Final = json.JSONDecoder()
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ONLY_AN_ID: Final = "This may be only a part of an object, and would replace all of it. Export it without fields."
 _EXPECTED: Final = "Write the file as one array of objects, or as JSON Lines with one object a line."
 
 
@@ -55,18 +54,17 @@ def _row(number: int, text: str | bytes, schema: Schema) -> RawRow:
 
 def _identified(number: int, data: dict[str, Any], schema: Schema) -> RawRow:
     declared: Any = schema.get("properties") or {}
+    named = None if "id" in declared else data.pop("id", None)
     if "@self" not in data or "@self" in declared:
-        if "id" not in declared and _UUID.fullmatch(str(data.get("id"))):
-            return RawRow(number, data, problems=[Problem(number, "id", _ONLY_AN_ID)])
-        return RawRow(number, data)
+        return RawRow(number, data, None if named is None else str(named), whole=named is None)
     about: Any = data.pop("@self")
     if not isinstance(about, dict):
         return RawRow(number, data, problems=[Problem(number, "@self", "This is not an object.")])
     facts = cast("dict[str, Any]", about)
-    uuid, version = facts.get("id"), str(facts.get("version", ""))
-    if "id" not in declared and data.get("id") == uuid:
-        data.pop("id", None)
-    return RawRow(number, data, uuid if isinstance(uuid, str) else None, int(version) if version.isdecimal() else None)
+    uuid, version = facts.get("id") if named is None else named, str(facts.get("version", ""))
+    return RawRow(
+        number, data, None if uuid is None else str(uuid), int(version) if version.isdecimal() else None, whole=True
+    )
 
 
 def _elements(source: BinaryIO, encoding: str) -> Iterator[str]:

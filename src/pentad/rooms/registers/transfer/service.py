@@ -1,6 +1,6 @@
 """Imports and exports of the room. Formats and their libraries are imported on demand."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pentad.kernel.ports import Database
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.objects.service import Objects
     from pentad.rooms.registers.transfer.formats import Format
-    from pentad.rooms.registers.transfer.imports import ImportOptions, ImportReport, Progress
+    from pentad.rooms.registers.transfer.imports import Checkpoint, ImportOptions, ImportReport, Progress
 
 
 class Transfer:
@@ -29,20 +29,40 @@ class Transfer:
         kind: "Format",
         options: "ImportOptions | None" = None,
         progress: "Progress | None" = None,
+        checkpoint: "Checkpoint | None" = None,
     ) -> "ImportReport":
         """Import a seekable stream. The report lists bad rows; they raise no error."""
-        from pentad.rooms.registers.transfer.imports import Importer, ImportOptions
+        from pentad.rooms.registers.transfer.imports import NO_CHECKPOINT, Importer, ImportOptions
 
         importer = Importer(self._database, self._objects, self._access)
-        return await importer.run(caller, pair, source, kind, options or ImportOptions(), progress or _ignore_progress)
+        return await importer.run(
+            caller,
+            pair,
+            source,
+            kind,
+            options or ImportOptions(),
+            progress or _ignore_progress,
+            checkpoint or NO_CHECKPOINT,
+        )
 
     def export(
-        self, caller: Caller, pair: Pair, kind: "Format", selection: Mapping[str, Any] | None = None
+        self,
+        caller: Caller,
+        pair: Pair,
+        kind: "Format",
+        selection: Mapping[str, Any] | None = None,
+        counted: Callable[[int], None] | None = None,
     ) -> AsyncIterator[bytes]:
-        """The bytes of a file with everything that a query finds."""
+        """The bytes of a file with everything that a query finds. `counted` is told of the objects of each part."""
         from pentad.rooms.registers.transfer.exports import Exporter
 
-        return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {})
+        return Exporter(self._objects, self._access).stream(caller, pair, kind, selection or {}, counted)
+
+    async def check_selection(self, caller: Caller, pair: Pair, selection: Mapping[str, Any]) -> None:
+        """Raise InvalidInput for a selection that cannot be exported."""
+        from pentad.rooms.registers.transfer.exports import Exporter
+
+        await Exporter(self._objects, self._access).check(caller, pair, selection)
 
 
 def _ignore_progress(phase: str, done: int, total: int | None) -> None:

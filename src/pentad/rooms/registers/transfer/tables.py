@@ -1,7 +1,9 @@
 """Tables of objects, as in CSV and Excel: one column for each property, nested ones by dotted names.
 
-`@self.id` and `@self.version` identify an object, so that a table that was exported, edited and imported again changes
-the same objects and cannot overwrite what others changed meanwhile.
+`_id` and `_version` identify an object, so that a table that was exported, edited and imported again changes the same
+objects and cannot overwrite what others changed meanwhile. They are short for `@self.id` and `@self.version`, which
+spreadsheet programs would take for formulas. `applicant.bsn` is a column too: the reference `applicant` by a unique
+property of its target.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +17,7 @@ from pentad.rooms.registers.transfer.formats import Problem, RawRow
 
 IDENTITY: Final = "@self.id"
 VERSION: Final = "@self.version"
+_SHORT: Final = {IDENTITY: "_id", VERSION: "_version"}
 MOST_COLUMNS: Final = 2_000
 _DEEPEST: Final = 5
 
@@ -57,6 +60,25 @@ def _spread(schema: Schema, path: tuple[str, ...], depth: int) -> Iterator[Colum
             yield Column(".".join(here), here, inner)
 
 
+def identity_headers(schema: Schema) -> list[str]:
+    """The headers of an object's id and version; the long names if the schema has properties with the short ones."""
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    return [name if short in properties else short for name, short in _SHORT.items()]
+
+
+def with_natural_keys(schema: Schema, keys: Mapping[str, Mapping[str, Schema]]) -> Schema:
+    """The schema in which references have the unique properties of their targets as members."""
+    if not keys:
+        return schema
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    references = {
+        name: {**properties[name], "properties": dict(parts), "additionalProperties": False}
+        for name, parts in keys.items()
+        if "array" not in types_of(properties[name])
+    }
+    return {**schema, "properties": {**properties, **references}}
+
+
 def match_headers(headers: Sequence[str], schema: Schema) -> list[Column | None]:
     """The column of each header; None for headers to ignore (`@self...` and empty ones)."""
     if len(headers) > MOST_COLUMNS:
@@ -95,12 +117,12 @@ def _match(header: str, schema: Schema) -> Column | str | None:
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     if header in properties:
         return Column(header, (header,), properties[header])
-    if header in (IDENTITY, VERSION):
-        return Column(header, (header,), {"type": "string" if header == IDENTITY else "integer"})
+    if header in (IDENTITY, _SHORT[IDENTITY], "id"):
+        return Column(header, (IDENTITY,), {"type": "string"})
+    if header in (VERSION, _SHORT[VERSION]):
+        return Column(header, (VERSION,), {"type": "integer"})
     if not header or header.startswith("@self"):
         return None
-    if header == "id":
-        return Column(header, (IDENTITY,), {"type": "string"})
     return _nested(header, schema) or _undeclared(header, schema)
 
 
@@ -121,7 +143,9 @@ def _undeclared(header: str, schema: Schema) -> Column | str:
     extra = schema.get("additionalProperties")
     if extra is True or (isinstance(extra, Mapping) and extra):
         return Column(header, (header,), {} if extra is True else cast("Schema", extra))
-    known = [column.header for column in columns_of(schema)]
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    below = [f"{name}.{part}" for name, inner in properties.items() for part in inner.get("properties") or ()]
+    known = [*(column.header for column in columns_of(schema)), *below]
     similar = nearest(header, known)
     return f"the schema has no such property{f'; did you mean {similar[0]!r}?' if similar else '.'}"
 

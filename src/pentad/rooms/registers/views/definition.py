@@ -59,11 +59,6 @@ class View:
         return f"openregister://views/{self.id}"
 
     @property
-    def uris(self) -> tuple[str, str]:
-        """Its URI, and the one it had as a saved query."""
-        return self.uri, f"openregister://queries/{self.id}"
-
-    @property
     def saved_owner(self) -> Principal:
         """The owner with the rights it had when saving the view; of a shared view, without those of an administrator.
 

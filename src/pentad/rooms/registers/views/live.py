@@ -164,6 +164,5 @@ def _replace(transaction: Transaction, old: bytes, seen: View) -> tuple[bool, by
     uses = msgspec.json.encode(sorted(seen.uses)).decode()
     transaction.run("UPDATE views SET digest = ?, uses = ? WHERE id = ?", seen.digest, uses, seen.id)
     if seen.digest != old:
-        for uri in seen.uris:
-            resource_updated(transaction, uri)
+        resource_updated(transaction, seen.uri)
     return True, seen.digest

@@ -153,8 +153,7 @@ class Views:
             if transaction.value("DELETE FROM views WHERE id = ? RETURNING 1", known.id) is None:
                 raise _not_found(ref)
             self._announce(transaction, known)
-            for uri in known.uris:
-                resource_updated(transaction, uri, self._audience(transaction, known))
+            resource_updated(transaction, known.uri, self._audience(transaction, known))
             return known
 
         return await self._database.write(work)

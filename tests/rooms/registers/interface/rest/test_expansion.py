@@ -81,7 +81,7 @@ async def test_each_step_is_taken_with_the_readers_own_rights(fresh_site: Site) 
     assert "hidden" not in found["maker"]
     assert "secret" not in found["maker"]["home"]
     guessed = await site.send("GET", f"{item}?_extend=maker.hidden", who="reader")
-    assert (guessed.status, "is no relation" in guessed.json["message"]) == (400, True)
+    assert (guessed.status, "is not a relation" in guessed.json["message"]) == (400, True)
     assert "hidden" not in guessed.json["hint"]
     country, maker = (f"/api/schemas/{paths[name].rpartition('/')[2]}" for name in ("country", "maker"))
     assert (await site.send("PUT", country, {"authorization": {"read": ["admin"]}})).status == 200

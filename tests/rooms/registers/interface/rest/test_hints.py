@@ -10,10 +10,14 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.requirement("registers:errors:hints")
 async def test_what_is_missing_is_looked_for_over_rest_by_rest_and_with_tools_by_tools(site: Site) -> None:
     place = await site.pair({"name": {"type": "string"}})
+    _, _, register, schema = place.split("/")
+    slugs = [
+        (await site.send("GET", f"/api/{path}")).json["slug"] for path in (f"registers/{register}", f"schemas/{schema}")
+    ]
     for target, way in (
         ("/api/registers/none-such", "GET /api/registers lists"),
         ("/api/schemas/none-such", "GET /api/schemas lists"),
-        (f"/api{place}/none-such", f"GET /api{place} lists"),
+        (f"/api{place}/none-such", f"GET /api/objects/{'/'.join(slugs)} lists"),
     ):
         reply = await site.send("GET", target)
         assert (reply.status, reply.json["hint"].startswith(way)) == (404, True), reply.body

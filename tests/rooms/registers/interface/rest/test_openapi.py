@@ -107,6 +107,7 @@ async def test_the_limits_of_parameters_are_those_the_server_enforces(site: Site
         if one["in"] == "query" and one["schema"]["type"] == "integer"
     ]
     assert len(numbers) > 15
+    assert (await site.send("GET", "/api/registers?_page=1&_offset=-1")).status == 400, "also if it is not used"
     for base, schema in numbers:
         for good in (schema["minimum"], schema["maximum"]):
             assert (await site.send("GET", f"{base}{good}")).status in (200, 404), (base, good)
@@ -203,7 +204,7 @@ async def test_a_register_describes_its_objects_as_they_are(site: Site) -> None:
         "size": {"$ref": "#/$defs/size"},
         "state": {"type": "string", "default": "new"},
     }
-    extra = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "required": ["title", "state"]}
+    extra: Object = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "required": ["title", "state"]}
     place = await site.pair(properties, additionalProperties=False, **extra)
     register = place.split("/")[2]
     document = (await site.send("GET", f"/api/registers/{register}/oas")).json
@@ -329,6 +330,7 @@ async def walk(site: Site) -> None:
         await go("GET", path)
     await go("PUT", f"/webhooks/{hook['id']}", {"enabled": True})
     await go("POST", pair, {"name": "Ida"})
+    log: Object = {"results": []}
     for _ in range(100):
         log = await go("GET", f"/webhooks/{hook['id']}/logs?_limit=5")
         if log["results"]:

@@ -55,3 +55,32 @@ async def test_the_feed_of_changes_is_gone_on_with(shelf: Shelf) -> None:
     assert (await shelf.objects("changes", cursor=first["cursor"]))["results"] == []
     await shelf.book("Two")
     assert len((await shelf.objects("changes", cursor=first["cursor"]))["results"]) == 1
+
+
+@pytest.mark.requirement("registers:history:changed")
+async def test_the_history_says_what_changed_and_leaves_the_hash_to_verify(shelf: Shelf):
+    made = await shelf.objects("create", data={"title": "One", "pages": 1})
+    await shelf.objects("patch", id=made["id"], data={"pages": 2, "author": "Ada"})
+    await shelf.objects("patch", id=made["id"], data={"author": None, "title": "x" * 500})
+    await shelf.objects("lock", id=made["id"])
+    lock, third, second, first = (await shelf.objects("history", id=made["id"]))["results"]
+    assert "changed" not in lock
+    assert second["changed"] == {"pages": {"old": 1, "new": 2}, "author": {"old": None, "new": "Ada"}}
+    assert first["changed"] == {"title": {"old": None, "new": "One"}, "pages": {"old": None, "new": 1}}
+    assert third["changed"]["author"] == {"old": "Ada", "new": None}
+    assert len(third["changed"]["title"]["new"]) < 120
+    feed = (await shelf.objects("changes"))["results"]
+    assert [row.get("changed") for row in feed] == [first["changed"], second["changed"], third["changed"], None]
+    assert not any("hash" in row for row in (lock, third, second, first, *feed))
+    await shelf.objects("revert", id=made["id"], version=1)
+    [newest] = (await shelf.objects("history", id=made["id"], limit=1))["results"]
+    assert newest["changed"]["pages"] == {"old": 2, "new": 1}
+
+
+@pytest.mark.requirement("registers:history:changed")
+async def test_a_large_change_is_shown_in_part_and_says_so(shelf: Shelf):
+    made = await shelf.objects("create", data={"title": "One"})
+    await shelf.objects("patch", id=made["id"], data={f"n{number}": number for number in range(30)})
+    [newest] = (await shelf.objects("history", id=made["id"], limit=1))["results"]
+    assert len(newest["changed"]) == 21
+    assert newest["changed"]["..."] == "10 more changes; see diff"

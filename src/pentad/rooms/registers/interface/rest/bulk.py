@@ -23,16 +23,15 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
-from pentad.rooms.registers.presentation import present_outcomes, without_metadata
+from pentad.rooms.registers.presentation import operation_of, present_outcomes
 from pentad.rooms.registers.query.models import Query
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
 
-def _operations(rows: Sequence[OperationData]) -> list[Operation]:
+def _operations(pair: Pair, rows: Sequence[OperationData]) -> list[Operation]:
     return [
-        Operation(row.action, row.data and without_metadata(row.data), row.id, tuple(row.key), row.if_version)
-        for row in rows
+        operation_of(pair, row.action, row.data, row.id, key=tuple(row.key), if_version=row.if_version) for row in rows
     ]
 
 
@@ -47,7 +46,7 @@ async def bulk(request: RestRequest) -> Response:
     """Create, update, patch, upsert and delete in one request, all or nothing or row by row."""
     pair = await request.pair("update")
     given = body_as(BulkData, await request.object())
-    return await _run(request, pair, _operations(given.operations), given.atomic)
+    return await _run(request, pair, _operations(pair, given.operations), given.atomic)
 
 
 async def save(request: RestRequest) -> Response:
@@ -115,9 +114,8 @@ async def make_plan(request: RestRequest) -> Response:
     """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
     given = body_as(PlanData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
-    return json_response(
-        (await request.registers.plans.make(request.caller, pair, _operations(given.operations))).wire(), 201
-    )
+    operations = _operations(pair, given.operations)
+    return json_response((await request.registers.plans.make(request.caller, pair, operations)).wire(), 201)
 
 
 async def get_plan(request: RestRequest) -> Response:

@@ -95,6 +95,8 @@ ROUTES: Final = (
         uploads=["multipart/form-data"],
     ),
     RestRoute("GET", _PATH + "/{name}", "files", download_file, produces=["*/*"], public=True),
-    RestRoute("PUT", _PATH + "/{name}", "files", put_file, answer=FileAnswer, status=201, uploads=["*/*"]),
+    RestRoute(
+        "PUT", _PATH + "/{name}", "files", put_file, answer=FileAnswer, status=201, uploads=["*/*"], body_required=False
+    ),
     RestRoute("DELETE", _PATH + "/{name}", "files", delete_file, status=204),
 )

@@ -7,10 +7,22 @@ allow extra fields.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, StrictBool, StrictInt
 
 AsGiven = InstanceOf[dict[str, Any]]
 """A dict that pydantic does not copy: one body may have thousands, and nothing changes them."""
+Name = StrictInt | str
+"""How callers name a register or schema: by id, uuid or slug."""
+
+
+def _refuse_other_types(value: Any) -> Any:
+    if isinstance(value, bool | str):
+        raise ValueError("must be a number")  # noqa: TRY004  pydantic reports a ValueError
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_refuse_other_types)]
+"""A whole number. Pydantic alone would take `true` and `"1"` for 1."""
 
 
 NOTHING = Annotated[list[Any], Field(max_length=0)]
@@ -81,19 +93,22 @@ class CapabilityDetailsAnswer(BaseModel):
     endpoints: list[dict[str, Any]]
 
 
-class RegisterChange(Open):
+class RegisterFields(Open):
+    slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
+    description: str | None = None
+    schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
+    authorization: dict[str, Any] | None = None
+
+
+class RegisterChange(RegisterFields):
     """The fields of a register to change."""
 
     title: str | None = Field(None, description="A name for people.")
-    slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
-    description: str | None = None
-    schemas: list[int | str] | None = Field(None, description="Schemas by id, uuid or slug.")
-    detach: list[int | str] | None = Field(None, description="Schemas to take out.")
-    authorization: dict[str, Any] | None = None
+    detach: list[Name] | None = Field(None, description="Schemas to take out.")
     confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
-class RegisterData(RegisterChange):
+class RegisterData(RegisterFields):
     """A register as a caller writes it."""
 
     title: str = Field(description="A name for people.")
@@ -119,32 +134,29 @@ class RegisterAnswer(EntityAnswer):
     schemas: list[int] = Field(default_factory=list[int])
 
 
-class SchemaChange(Open):
-    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
-
-    title: str | None = None
+class SchemaFields(Open):
     slug: str | None = None
     description: str | None = None
     properties: dict[str, Any] | None = None
     required: list[str] | None = None
     configuration: dict[str, Any] | None = None
     authorization: dict[str, Any] | None = None
+
+
+class SchemaChange(SchemaFields):
+    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str | None = None
     migration: list[dict[str, Any]] | None = Field(
         None, description="Steps that make the stored objects fit, as the preflight suggests them."
     )
     confirm: str | None = Field(None, description="The token of an answer that asked for it.")
 
 
-class SchemaData(Open):
+class SchemaData(SchemaFields):
     """A schema as a caller writes it: properties in JSON Schema 2020-12, with the room's additions."""
 
     title: str
-    slug: str | None = None
-    description: str | None = None
-    properties: dict[str, Any] | None = None
-    required: list[str] | None = None
-    configuration: dict[str, Any] | None = None
-    authorization: dict[str, Any] | None = None
 
 
 class JsonSchemaData(Open):
@@ -440,16 +452,16 @@ class VerificationAnswer(BaseModel):
 class LockData(BaseModel):
     """Duration and purpose of a lock."""
 
-    duration: int = Field(3600, ge=1, le=86_400, description="Seconds until the lock runs out.")
+    duration: Whole = Field(3600, ge=1, le=86_400, description="Seconds until the lock runs out.")
     process: str | None = Field(None, max_length=200)
 
 
 class RevertData(BaseModel):
     """The earlier state to restore: exactly one of the three."""
 
-    version: int | None = None
+    version: Whole | None = None
     datetime: str | None = None
-    audit_trail_id: int | None = Field(None, alias="auditTrailId")
+    audit_trail_id: Whole | None = Field(None, alias="auditTrailId")
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -463,14 +475,14 @@ class OperationData(BaseModel):
     id: str | None = None
     data: AsGiven | None = None
     key: list[str] = Field(default_factory=list[str], description="The properties an upsert looks the object up by.")
-    if_version: int | None = None
+    if_version: Whole | None = None
 
 
 class BulkData(BaseModel):
     """Rows to write, all or nothing or row by row."""
 
     operations: list[OperationData] = Field(min_length=1, max_length=10_000)
-    atomic: bool = True
+    atomic: StrictBool = True
 
 
 class ObjectsData(BaseModel):
@@ -478,14 +490,14 @@ class ObjectsData(BaseModel):
 
     objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
     key: list[str] = Field(default_factory=list[str])
-    atomic: bool = True
+    atomic: StrictBool = True
 
 
 class UuidsData(BaseModel):
     """Objects by uuid."""
 
     uuids: list[str] = Field(min_length=1, max_length=10_000)
-    atomic: bool = True
+    atomic: StrictBool = True
 
 
 class RestoreData(BaseModel):
@@ -567,8 +579,8 @@ class PatchStep(BaseModel):
 class PlanData(BaseModel):
     """Rows to preview before they are written."""
 
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     operations: list[OperationData] = Field(min_length=1, max_length=10_000)
 
     model_config = ConfigDict(populate_by_name=True)
@@ -579,15 +591,15 @@ class SearchData(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     filter: dict[str, Any] | None = None
     search: str | None = None
     sort: Any = None
     fields: list[str] | None = None
     facets: Any = None
-    limit: int | None = Field(None, ge=0)
-    offset: int | None = Field(None, ge=0)
+    limit: Whole | None = Field(None, ge=0)
+    offset: Whole | None = Field(None, ge=0)
     cursor: str | None = None
     as_of: str | float | None = None
 
@@ -597,8 +609,8 @@ class AggregateData(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    register_: int | str = Field(alias="register")
-    schema_: int | str = Field(alias="schema")
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
     aggregate: dict[str, Any]
     filter: dict[str, Any] | None = None
     search: str | None = None
@@ -611,9 +623,9 @@ class QuestionData(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     question: str = Field(min_length=1, max_length=2000)
-    register_: int | str | None = Field(None, alias="register")
-    schema_: int | str | None = Field(None, alias="schema")
-    limit: int = Field(5, ge=1, le=50)
+    register_: Name | None = Field(None, alias="register")
+    schema_: Name | None = Field(None, alias="schema")
+    limit: Whole = Field(5, ge=1, le=50)
 
 
 class ViewChanges(BaseModel):
@@ -625,7 +637,7 @@ class ViewChanges(BaseModel):
     slug: str = ""
     description: str = Field("", max_length=2000)
     query: dict[str, Any] = Field(default_factory=dict[str, Any])
-    shared: bool = False
+    shared: StrictBool = False
 
 
 class ViewAnswer(BaseModel):
@@ -648,6 +660,12 @@ class ViewAnswer(BaseModel):
     )
 
 
+class ViewsAnswer(WindowAnswer):
+    """Your views and those shared with you."""
+
+    results: list[ViewAnswer]
+
+
 class ViewResultsAnswer(BaseModel):
     """What a view finds now."""
 
@@ -660,12 +678,6 @@ class ViewResultsAnswer(BaseModel):
     cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
     facets: dict[str, Any] | None = None
     problems: list[dict[str, Any]] | None = Field(None, description="The columns that are left out, and why.")
-
-
-class ViewsAnswer(WindowAnswer):
-    """Your views and those shared with you."""
-
-    results: list[ViewAnswer]
 
 
 class FileData(BaseModel):
@@ -716,8 +728,8 @@ class ImportAnswer(BaseModel):
 class WebhookChange(Open):
     """The fields of a webhook to change."""
 
-    register_: int | str | None = Field(None, alias="register")
-    schema_: int | str | None = Field(None, alias="schema")
+    register_: Name | None = Field(None, alias="register")
+    schema_: Name | None = Field(None, alias="schema")
     events: list[str] | None = None
     secret: str | None = None
 
@@ -772,6 +784,23 @@ class DeliveriesAnswer(BaseModel):
     """Deliveries, newest first."""
 
     results: list[DeliveryAnswer]
+
+
+class TransferAnswer(Open):
+    """An import or export that runs as a job; at its end, with its report."""
+
+    id: str
+    kind: Literal["import", "export"]
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    format: str
+
+
+class TransfersAnswer(BaseModel):
+    """Your imports and exports, newest first."""
+
+    results: list[TransferAnswer]
 
 
 class OrganisationData(BaseModel):

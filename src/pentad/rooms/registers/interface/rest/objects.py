@@ -24,7 +24,7 @@ from pentad.rooms.registers.interface.rest.models import (
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
-from pentad.rooms.registers.models import Pair, StoredObject
+from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
@@ -37,6 +37,9 @@ KEY: Final = Parameter(
     "Idempotency-Key",
     "Requests with the same key and body are carried out once and get the same answer.",
     place="header",
+)
+UPSERT_KEY: Final = Parameter(
+    "_key", "The properties that find the object, separated by commas; by default the schema's unique property."
 )
 _AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
@@ -135,7 +138,7 @@ async def patch_object(request: RestRequest) -> Response:
         steps = await request.json()
         if not isinstance(steps, list) or not all(isinstance(one, dict) for one in cast("list[Any]", steps)):
             raise InvalidInput("A JSON Patch is a list of operations.")
-        refuse_metadata(cast("list[dict[str, Any]]", steps))
+        refuse_metadata(pair, cast("list[dict[str, Any]]", steps))
         stored = await objects.json_patch(
             request.caller,
             pair,
@@ -149,6 +152,17 @@ async def patch_object(request: RestRequest) -> Response:
         stored = await objects.merge_patch(
             request.caller, pair, ref, data, if_version=version, idempotency_key=request.idempotency_key
         )
+    return respond(request, pair, stored, written=True)
+
+
+async def upsert_object(request: RestRequest) -> Response:
+    """Create an object, or replace the data of the one with the same key."""
+    pair = await request.pair("update")
+    body = await request.object()
+    key = tuple(name.strip() for name in (request.text("_key") or "").split(",") if name.strip())
+    named = named_uuid(pair, body)
+    operation = Operation("upsert", business(pair, body), key=key, uuid=named, named=named)
+    stored = await request.registers.objects.write(request.caller, pair, operation, request.idempotency_key)
     return respond(request, pair, stored, written=True)
 
 
@@ -255,6 +269,17 @@ _WRITE: Final = (IF_MATCH, KEY)
 ROUTES: Final = (
     RestRoute(
         "POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True
+    ),
+    RestRoute(
+        "PUT",
+        PAIR,
+        "objects",
+        upsert_object,
+        [UPSERT_KEY, KEY],
+        body=ObjectData,
+        answer=ObjectAnswer,
+        etag=True,
+        own=True,
     ),
     RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, etag=True, public=True),
     RestRoute("PUT", ITEM, "objects", replace_object, _WRITE, body=ObjectData, answer=ObjectAnswer, etag=True),

@@ -128,7 +128,7 @@ def _as_written(pair: Pair, component: str) -> dict[str, Any]:
     declared = as_mapping(definition.body.get("properties"))
     for name, facts in document.get("properties", {}).items():
         if isinstance(facts, dict):
-            facts.update(_texts(as_mapping(declared.get(name))))
+            cast("dict[str, Any]", facts).update(_texts(as_mapping(declared.get(name))))
     filled = {name for name, facts in declared.items() if {"default", "computed"} & as_mapping(facts).keys()}
     document["required"] = [name for name in document.get("required", ()) if name not in filled]
     return {name: value for name, value in document.items() if value != []} | _texts({"title": pair.schema.title})

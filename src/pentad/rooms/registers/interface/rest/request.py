@@ -82,8 +82,9 @@ class RestRequest:
         def either(name: str, default: int, most: int) -> int:
             return self.integer(f"_{name}", self.integer(name, default, most), most)
 
-        limit, page = either("limit", DEFAULT_LIMIT, LARGEST_LIMIT), either("page", 0, FURTHEST)
-        return limit, (page - 1) * limit if page > 0 else either("offset", 0, FURTHEST)
+        limit = either("limit", DEFAULT_LIMIT, LARGEST_LIMIT)
+        page, offset = either("page", 0, FURTHEST), either("offset", 0, FURTHEST)
+        return limit, (page - 1) * limit if page > 0 else offset
 
     async def json(self) -> Any:
         """The body as JSON."""
@@ -123,8 +124,8 @@ class RestRequest:
         """
         if self._header("if-none-match") is not None and self.has_version(etag(now := await current())):
             raise VersionMismatch(
-                "If-None-Match names what is there already.",
-                hint="Leave it out, or change what you have read with If-Match.",
+                "If-None-Match names the current version, so nothing was changed.",
+                hint="Leave it out, or send If-Match with the version you have read.",
                 details={"current": now},
             )
         tags = self._tags("if-match")

@@ -1,4 +1,4 @@
-"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines."""
+"""Export and import over REST: objects as CSV, Excel, JSON or JSON Lines; and those that run as jobs."""
 
 import io
 from collections.abc import AsyncIterator, Mapping
@@ -10,7 +10,12 @@ from starlette.responses import Response, StreamingResponse
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.access.authorization import Right
-from pentad.rooms.registers.interface.rest.models import ImportAnswer, OpenRegisterError
+from pentad.rooms.registers.interface.rest.models import (
+    ImportAnswer,
+    OpenRegisterError,
+    TransferAnswer,
+    TransfersAnswer,
+)
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -97,8 +102,8 @@ async def _import(
     pair = await _pair(request, "create", option("schema") or None)
     kind = format_named(option("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in option("key").split(",") if part.strip())
-    partial, dry_run = (read_bool(option(name) or "false", name) for name in ("partial", "dry_run"))
-    options = ImportOptions(key=key, partial=partial, dry_run=dry_run)
+    flags = {name: read_bool(option(name) or "false", name) for name in ("partial", "dry_run", "new_ids")}
+    options = ImportOptions(key=key, **flags)
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)
@@ -111,6 +116,32 @@ def _kind_of(media_type: str, name: str) -> str:
         if plain == known.partition(";")[0] or name.lower().endswith(f".{kind}"):
             return kind
     raise InvalidInput("The format of the file is unknown.", hint="Add ?format=csv, xlsx, json or jsonl.")
+
+
+async def list_transfers(request: RestRequest) -> Response:
+    """List your imports and exports that run, or ended within a day."""
+    found = await request.registers.transfers.list(request.caller)
+    return json_response({"results": [one.wire() for one in found]})
+
+
+async def get_transfer(request: RestRequest) -> Response:
+    """Get the state of one of your imports or exports."""
+    return json_response((await request.registers.transfers.get(request.caller, request.path("id"))).wire())
+
+
+async def cancel_transfer(request: RestRequest) -> Response:
+    """Cancel one of your imports or exports."""
+    return json_response((await request.registers.transfers.cancel(request.caller, request.path("id"))).wire())
+
+
+async def transfer_content(request: RestRequest) -> Response:
+    """Download the file of a finished export."""
+    state, pieces = await request.registers.transfers.content(request.caller, request.path("id"))
+    headers = {
+        "content-disposition": f'attachment; filename="{state.id}.{state.request.format}"',
+        "x-content-type-options": "nosniff",
+    }
+    return StreamingResponse(pieces, headers=headers, media_type=state.media_type)
 
 
 FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
@@ -146,9 +177,22 @@ ROUTES: Final = (
             Parameter("key", "Properties that identify the existing object of a row."),
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
+            Parameter("new_ids", "true: ignore the ids in the file, and map references between its rows.", "boolean"),
         ),
         answer=ImportAnswer,
         errors={400: OpenRegisterError | ImportAnswer},
         uploads=("multipart/form-data", "application/octet-stream", "application/json", *FILE_TYPES),
+    ),
+    RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
+    RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
+    RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer, own=True),
+    RestRoute(
+        "GET",
+        "/transfers/{id}/content",
+        "registers",
+        transfer_content,
+        answer=list[dict[str, Any]],
+        produces=FILE_TYPES,
+        own=True,
     ),
 )
