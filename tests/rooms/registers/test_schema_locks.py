@@ -27,7 +27,7 @@ PERMIT: dict[str, Any] = {
     "fee": {"type": "number", "x-index": True},
     "state": {"type": "string", "default": "open"},
 }
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 
 
 @asynccontextmanager
@@ -71,10 +71,10 @@ async def test_a_schema_is_changed_and_migrated_while_processes_write(stores: St
 
 async def change_while_writing(registers: Registers, other: Registers) -> None:
     pair = await pair_of(registers, "permit", PERMIT)
-    rows = [{"number": -number, "fee": number} for number in range(1, 301)]
+    rows = [{"number": -number, "fee": number} for number in range(1, 101)]
     await registers.objects.bulk(WRITER, pair, [Operation("create", row) for row in rows], atomic=True)
     catalogue = registers.catalogue
-    async with writing([registers, other], pair, writers=6) as done:
+    async with writing([registers, other], pair, writers=4) as done:
         for text in ("first", "second", "third"):
             await catalogue.update_schema(ADMIN, "permit", {"description": text})
         before = len(done)
