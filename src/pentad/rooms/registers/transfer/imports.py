@@ -106,7 +106,8 @@ class Tally:
     def from_json(cls, raw: Mapping[str, Any]) -> "Tally":
         """A tally that was stored as JSON."""
         problems = [Problem(**one) for one in raw["problems"]]
-        return cls(**{**raw, "problems": problems, "undeclared": Counter(raw["undeclared"])})
+        undeclared: Counter[str] = Counter(raw["undeclared"])
+        return cls(raw["created"], raw["updated"], raw["unchanged"], raw["failed"], problems, undeclared)
 
     def __copy__(self) -> "Tally":
         return Tally(
