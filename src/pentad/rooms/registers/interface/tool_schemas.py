@@ -101,7 +101,7 @@ OBJECTS: Final = _schema(
     ["action", "register", "schema"],
     register=_ID,
     schema=_ID,
-    id=_about(_REF, "uuid, slug or unique value"),
+    id=_about(_REF, "uuid, slug, unique value"),
     data=_about(_OBJECT, "properties; with patch: a merge patch"),
     filter=_about(
         _OBJECT,
@@ -130,7 +130,7 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
-    extend=_about(_NAMES, "show these references as objects: author, author.country, all"),
+    extend=_about(_NAMES, "references to show as objects, or all"),
     deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
     confirm=_TEXT,
     **_PAGING,
