@@ -34,7 +34,7 @@ READING_ACTIONS = {
     "used", "status", "export", "cancel",
 }  # fmt: skip
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
-OWN_BOOKS = re.compile(r"^(audit|call_totals|jobs|search_|signals|sqlite_)")
+OWN_BOOKS = re.compile(r"^(audit|call_totals|job|search_|signals|sqlite_)")
 """Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed."""
 
 
