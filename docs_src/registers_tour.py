@@ -192,6 +192,65 @@ TOUR: dict[str, Ask | Command] = {
             "text": "# Survey\n\nHoney fungus.",
         },
     ),
+    "inspection-schema": Ask(
+        "schemas",
+        {
+            "action": "create",
+            "data": {
+                "title": "Inspection",
+                "slug": "inspection",
+                "properties": {
+                    "tree": {"type": "string", "$ref": "tree"},
+                    "on": {"type": "string", "format": "date"},
+                    "state": {"type": "string"},
+                    "cost": {"type": "number"},
+                },
+            },
+        },
+        shown=False,
+    ),
+    "inspections": Ask(
+        "registers", {"action": "update", "id": "city", "data": {"schemas": ["tree", "inspection"]}}, shown=False
+    ),
+    "inspected": Ask(
+        "objects",
+        {
+            "action": "bulk",
+            "register": "city",
+            "schema": "inspection",
+            "operations": [
+                {"data": {"tree": "$tree", "on": "2026-03-01", "state": "sick", "cost": 80}},
+                {"data": {"tree": "$tree", "on": "2026-05-01", "state": "healthy", "cost": 45}},
+            ],
+        },
+        shown=False,
+    ),
+    "view": Ask(
+        "views",
+        {
+            "action": "create",
+            "data": {
+                "title": "Trees and their care",
+                "slug": "care",
+                **PLACE,
+                "query": {
+                    "filter": {"height": {"gte": 8}},
+                    "sort": ["number"],
+                    "columns": [
+                        "number",
+                        {"name": "Inspections", "count": "inspections"},
+                        {"name": "Cost", "sum": "inspections.cost"},
+                        {"name": "State", "latest": "inspections.state", "by": "on"},
+                        {"name": "Cost per metre", "expression": "round(Cost / height, 1)"},
+                    ],
+                },
+            },
+            "max_tokens": 100,
+        },
+        shown=False,
+    ),
+    "run": Ask("views", {"action": "run", "id": "care"}),
+    "run-command": Command("pentad registers views run care"),
 }
 
 BY_MEANING = Ask(

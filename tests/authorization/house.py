@@ -127,7 +127,7 @@ async def _view(house: House, owner: Principal, other: Other) -> str:
     schema, register = await other("schema"), await other("register")
     caller = RegistersCaller(owner)
     pair = await service.catalogue.pair(caller, int(register), int(schema))
-    return str((await service.saved.create(caller, pair, f"View {next(_SLUGS)}", {})).id)
+    return str((await service.views.create(caller, pair, f"View {next(_SLUGS)}", {})).id)
 
 
 async def _task(house: House, owner: Principal, _other: Other) -> str:

@@ -176,6 +176,37 @@ def test_registers(place: Place) -> None:
     assert "UTF-8" in place.remote("registers", "import", str(trees), *where, "--encoding", "latin-1", code=2)
 
 
+@pytest.mark.requirement("registers:views:verbs")
+def test_views(place: Place) -> None:
+    def call(tool: str, **data: Any) -> Any:
+        arguments = json.dumps({"action": "create", "data": data})
+        return json.loads(place.remote("call", tool, "--args", "-", "--json", stdin=arguments))["structuredContent"]
+
+    schema = call("schemas", **{**SCHEMA, "slug": "shrub"})
+    call("registers", title="Garden", slug="garden", schemas=[schema["id"]])
+    shrubs = place.home / "shrubs.csv"
+    shrubs.write_text("name,height\nbox,2\nyew,3\n", encoding="utf-8")
+    where = ("-r", "garden", "-s", "shrub")
+    place.remote("registers", "import", str(shrubs), *where)
+    query = json.dumps({"sort": ["-height"], "columns": ["name", {"name": "Double", "expression": "height * 2"}]})
+    made = json.loads(place.remote("registers", "views", "create", "High shrubs", *where, "--query", query, "--json"))
+    assert made["slug"] == "high-shrubs"
+    assert [one["slug"] for one in place.same("registers", "views", "list")] == ["high-shrubs"]
+    assert [row["Double"] for row in place.same("registers", "views", "run", "high-shrubs")["results"]] == [6, 4]
+    printed = place.remote("registers", "views", "run", "high-shrubs").splitlines()
+    assert printed == ["name  Double", "yew   6", "box   4"]
+    assert json.loads(place.remote("registers", "views", "show", "high-shrubs"))["title"] == "High shrubs"
+    exported = ("registers", "views", "export", "high-shrubs", "--filter", '{"height": 2}', "--format", "jsonl")
+    assert json.loads(place.remote(*exported)) == {"name": "box", "Double": 4}
+    assert place.remote(*exported) == place.local(*exported)
+    place.local("registers", "views", "create", "Names", *where, "--columns", "name", "--shared")
+    assert "shared" in place.remote("registers", "views", "list")
+    for view in ("high-shrubs", "names"):
+        place.remote("registers", "views", "delete", view)
+    assert "There is no view" in place.remote("registers", "views", "run", "names", code=3)
+    assert place.same("registers", "views", "list") == []
+
+
 @pytest.mark.requirement("cli:url:every-verb")
 def test_avatars(place: Place) -> None:
     assert [one["id"] for one in place.same("avatars", "list")] == ["ida-brandt"]

@@ -1,4 +1,4 @@
-"""What an owner may do now, for work that runs without its owner calling: a webhook, a saved query, a resumed turn.
+"""What an owner may do now, for work that runs without its owner calling: a webhook, a view, a resumed turn.
 
 Such things store the rights they were created with. They never have more than those, and at each use only what is left
 of them. Ask inside the unit of work that uses them, so that nothing has to be cached.

@@ -118,7 +118,7 @@ async def test_who_may_not_know_of_a_register_of_its_own_organisation_hears_noth
 
 @WIRES
 @pytest.mark.requirement("registers:resources:audiences")
-async def test_a_saved_query_changes_the_list_of_its_owner_alone(sides: Sides, wire: Wire) -> None:
+async def test_a_view_changes_the_list_of_its_owner_alone(sides: Sides, wire: Wire) -> None:
     place = await sides.site.pair({"n": {"type": "integer"}}, who=sides.here)
     _, _, register, schema = place.split("/")
     view: Object = {"title": "All", "register": register, "schema": schema, "query": {}}

@@ -140,6 +140,9 @@ REST: list[tuple[str, str, str, Any]] = [
     ("plan", "POST", "/plans/{}/undo", None),
     ("view", "GET", "/views/{}", None),
     ("view", "GET", "/views/{}/results", None),
+    ("view", "GET", "/views/{}/export", None),
+    ("view", "PUT", "/views/{}", {"title": "T"}),
+    ("view", "PATCH", "/views/{}", {"title": "T"}),
     ("view", "DELETE", "/views/{}", None),
     ("webhook", "GET", "/webhooks/{}", None),
     ("webhook", "PUT", "/webhooks/{}", {"url": "https://a.example/"}),
@@ -299,6 +302,10 @@ MCP: list[tuple[str, str, Object]] = [
     ("schema", "schemas", {"action": "diff", "id": "{}", "version": 1}),
     ("schema", "schemas", {"action": "undo", "id": "{}"}),
     ("schema", "registers", {"action": "update", "id": "cases", "data": {"detach": ["{}"]}}),
+    *(("view", "views", {"action": action, "id": "{}"}) for action in ("get", "run", "delete")),
+    ("view", "views", {"action": "update", "id": "{}", "data": {"title": "T"}}),
+    ("register", "views", {"action": "create", "data": {"title": "V", "register": "{}", "schema": "case"}}),
+    ("schema", "views", {"action": "create", "data": {"title": "V", "register": "cases", "schema": "{}"}}),
 ]
 WIRES = pytest.mark.parametrize("wire", [SESSION, HTTP_MODERN], ids=wire_name)
 
@@ -341,6 +348,7 @@ ADDRESSES: list[tuple[str, str]] = [
     ("change", "openregister://objects/cases/case?asOf=change:{}"),
     ("object", "openregister://objects/cases/case/{}/attachments/a.txt"),
     ("object", "openregister://objects/cases/case/{}/attachments/a.txt/text"),
+    ("view", "openregister://views/{}"),
     ("view", "openregister://queries/{}"),
     ("transfer", "openregister://transfers/{}"),
 ]
@@ -383,7 +391,7 @@ COMPATIBLE = [
 def _compatible() -> Iterator[tuple[str, str, Object]]:
     for kind, tool, arguments in COMPATIBLE:
         known = {"action", "id", "register", "schema", "data"}
-        if set(arguments) <= known:
+        if set(arguments) <= known and tool != "views":
             yield kind, tool, arguments
 
 

@@ -1,4 +1,4 @@
-"""Webhooks and saved queries act with what their owner may do now, and end when the owner is gone."""
+"""Webhooks and views act with what their owner may do now, and end when the owner is gone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -145,7 +145,7 @@ async def test_a_demoted_owner_may_delete_a_webhook_and_do_nothing_else_with_it(
 
 
 async def times_told(site: Site, place: str, made: Object, watched: Object, changes: list[Object]) -> int:
-    """How often followers of a saved query are told while an object changes.
+    """How often followers of a view are told while an object changes.
 
     A look at all queries of a pair is over when the next one has reached the marker, so the last change may be missed.
     """
@@ -158,11 +158,11 @@ async def times_told(site: Site, place: str, made: Object, watched: Object, chan
         for change in changes:
             await site.send("PUT", f"/api{place}/{made['id']}", change)
             async with asyncio.timeout(60):
-                while not (payload := await heard.get()).startswith(f"resource openregister://queries/{marker['id']}"):
+                while not (payload := await heard.get()).startswith(f"resource openregister://views/{marker['id']}"):
                     told.append(payload)
     finally:
         end()
-    return sum(payload.startswith(f"resource openregister://queries/{watched['id']}") for payload in told)
+    return sum(payload.startswith(f"resource openregister://views/{watched['id']}") for payload in told)
 
 
 async def saved(site: Site, place: str, who: str) -> Object:
@@ -171,7 +171,7 @@ async def saved(site: Site, place: str, who: str) -> Object:
 
 
 @pytest.mark.requirement("registers:live:owners-now")
-async def test_a_saved_query_is_compared_with_what_its_owner_may_read_now(sending: Site) -> None:
+async def test_a_view_is_compared_with_what_its_owner_may_read_now(sending: Site) -> None:
     eva = await user(sending, "eva", "admin")
     rule = {"group": "authenticated", "match": {"name": "open"}}
     place = await sending.pair(CASE, authorization={"read": [rule]})
@@ -183,7 +183,7 @@ async def test_a_saved_query_is_compared_with_what_its_owner_may_read_now(sendin
 
 
 @pytest.mark.requirement("registers:live:owners-now")
-async def test_of_a_saved_query_whose_owner_is_gone_is_told_once_more(sending: Site) -> None:
+async def test_of_a_view_whose_owner_is_gone_is_told_once_more(sending: Site) -> None:
     leo = await user(sending, "leo", "reader")
     place = await sending.pair({"name": {"type": "string"}})
     made = await sending.made(place, {"name": "one"})

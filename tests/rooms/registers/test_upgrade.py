@@ -1,14 +1,16 @@
-"""A store from before registers and schemas belonged to organisations."""
+"""Stores of earlier releases: before definitions belonged to organisations, and with saved queries."""
 
 import sqlite3
 from importlib.resources import files
 
 import pytest
 
+from pentad.rooms.registers.views.store import view_of
 from pentad.storage.sql_text import split_statements
 
 
 def statements(title: str) -> list[str]:
+    """The statements of a migration for SQLite."""
     found = files("pentad.rooms.registers.schema").joinpath(f"{title}.sqlite.sql")
     return [one for one in split_statements(found.read_text(encoding="utf-8"), "sqlite") if "object_text" not in one]
 
@@ -34,4 +36,25 @@ def test_what_named_no_organisation_belongs_to_the_default_one(table: str) -> No
     )
     with pytest.raises(sqlite3.IntegrityError):
         store.execute(insert, ("d", "One", "{}"))
+    store.close()
+
+
+@pytest.mark.requirement("registers:views:old-stores")
+def test_saved_queries_become_views_with_their_ids_and_owners() -> None:
+    store = sqlite3.connect(":memory:")
+    for statement in statements("0001_registers"):
+        store.execute(statement)
+    text = '{"query": {"filter": {"a": 1}, "fields": ["a"]}, "scopes": ["*:*"], "user": "ada"}'
+    insert = "INSERT INTO saved_queries (id, principal, title, register, schema, query, digest, created_at)"
+    store.execute(f"{insert} VALUES ('Ab_1-', 'user:ada', 'Mine', 3, 5, ?, x'00ff', 12.5)", (text,))
+    for statement in statements("0010_views"):
+        store.execute(statement)
+    rows = store.execute(
+        "SELECT id, slug, principal, organisation, title, description, register, schema, query, uses, digest,"
+        " created_at, updated_at FROM views"
+    ).fetchall()
+    assert rows == [
+        ("Ab_1-", "Ab_1-", "user:ada", None, "Mine", "", 3, 5, text, "[]", b"\x00\xff", 12.5, 12.5)
+    ]  # fmt: skip
+    assert view_of(rows[0]).query == {"filter": {"a": 1}, "fields": ["a"]}
     store.close()

@@ -14,16 +14,17 @@ from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.objects.service import Objects
-from pentad.rooms.registers.saved_queries import LiveQueries, SavedQueries
 from pentad.rooms.registers.transfer.service import Transfer
 from pentad.rooms.registers.transfer.transfer_jobs import TransferJobs
+from pentad.rooms.registers.views.live import LiveViews
+from pentad.rooms.registers.views.service import Views
 from pentad.rooms.registers.webhooks.deliveries import MessageBuilder
 from pentad.rooms.registers.webhooks.delivery_job import WebhookDeliveries, WebhookWatcher
 from pentad.rooms.registers.webhooks.webhooks import Webhooks
 
 
 class Registers:
-    """Everything the room can do, on one store. Between `start` and `stop` it also watches queries and changes."""
+    """Everything the room can do, on one store. Between `start` and `stop` it also watches views and changes."""
 
     def __init__(self, platform: Platform) -> None:
         database, clock = platform.database, platform.clock
@@ -34,7 +35,6 @@ class Registers:
         self.objects = Objects(database, clock, self.catalogue, self.access, platform.search)
         self.history = History(database, self.catalogue, self.access, self.objects)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
-        self.saved = SavedQueries(database, clock, self.catalogue, self.objects, self.access)
         self.files = Files(database, clock, platform.jobs, platform.limits.upload_bytes)
         self.attachments = Attachments(self.access, self.objects, self.files)
         self.attachment_texts = AttachmentTexts(database, self.files)
@@ -42,7 +42,8 @@ class Registers:
         self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)
         self.transfers = TransferJobs(platform, self.catalogue, self.transfer)
-        self._live = LiveQueries(database, self.saved, platform.owner_now)
+        self.views = Views(database, clock, self.catalogue, self.objects, self.access, self.transfer)
+        self._live = LiveViews(database, self.views, platform.owner_now)
         self.webhook_deliveries = WebhookDeliveries(platform, MessageBuilder(self.catalogue, self.access))
         self._webhook_watcher = WebhookWatcher(platform)
 

@@ -102,8 +102,8 @@ def lock_registers(tx: Transaction, dialect: Dialect) -> None:
 
 
 def delete_entity(tx: Transaction, kind: Kind, key: int) -> None:
-    """Delete a register or schema and its saved queries; its objects must be gone already."""
-    tx.run(f"DELETE FROM saved_queries WHERE {kind} = ?", key)  # noqa: S608  one of two names
+    """Delete a register or schema and its views; its objects must be gone already."""
+    tx.run(f"DELETE FROM views WHERE {kind} = ?", key)  # noqa: S608  one of two names
     tx.run(f"DELETE FROM {_TABLES[kind]} WHERE id = ?", key)  # noqa: S608  one of two names
 
 

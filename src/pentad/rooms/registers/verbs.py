@@ -6,7 +6,8 @@ from pentad.terminal.verbs import Verb, Verbs
 
 VERBS: Final[Verbs] = {
     "registers": Verb(
-        "pentad.rooms.registers.interface.cli:registers", "List registers; change schemas; import and export objects."
+        "pentad.rooms.registers.interface.cli:registers",
+        "List registers; change schemas; import and export objects; save and run views.",
     ),
 }
 FIRST_CONTENT: Final = """pentad call registers action=create data='{"slug": "books", "title": "Books"}'"""

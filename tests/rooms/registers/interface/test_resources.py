@@ -1,4 +1,4 @@
-"""Resources of the room on modern MCP: lists, templates, the past, saved queries, and who hears of changes."""
+"""Resources of the room on modern MCP: lists, templates, the past, views, and who hears of changes."""
 
 import json
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ async def read(client: MemoryClient, uri: str) -> Any:
     return json.loads(contents["text"])
 
 
-async def test_lists_pairs_and_saved_queries_are_listed(site: Site, client: MemoryClient) -> None:
+async def test_lists_pairs_and_views_are_listed(site: Site, client: MemoryClient) -> None:
     place = await site.pair({"name": {"type": "string"}})
     _, _, register, schema = place.split("/")
     view = {"title": "Everything", "register": int(register), "schema": int(schema), "query": {}}
@@ -34,7 +34,7 @@ async def test_lists_pairs_and_saved_queries_are_listed(site: Site, client: Memo
     listed = {entry["uri"]: entry for entry in await client.list_all("resources/list", "resources")}
     assert {"openregister://registers", "openregister://schemas"} <= listed.keys()
     assert listed[f"openregister://objects/{register}/{schema}"]["name"] == "Things — Thing"
-    assert listed[f"openregister://queries/{saved['id']}"]["name"] == "Everything"
+    assert listed[f"openregister://views/{saved['id']}"]["name"] == "Everything"
     templates = (await client.request("resources/templates/list"))["resourceTemplates"]
     assert [entry["uriTemplate"] for entry in templates] == [
         "openregister://registers/{id}",
@@ -43,6 +43,7 @@ async def test_lists_pairs_and_saved_queries_are_listed(site: Site, client: Memo
         "openregister://objects/{register}/{schema}/{id}",
         "openregister://objects/{register}/{schema}/{id}/attachments/{name}",
         "openregister://objects/{register}/{schema}/{id}/attachments/{name}/text",
+        "openregister://views/{id}",
         "openregister://queries/{id}",
         "openregister://transfers/{id}",
     ]
@@ -75,26 +76,35 @@ async def test_an_address_can_name_the_past(site: Site, client: MemoryClient) ->
 
 
 async def test_what_is_not_there_is_not_found(site: Site, client: MemoryClient) -> None:
-    for uri in ("openregister://registers/999999", "openregister://queries/none", "openregister://nonsense"):
+    for uri in (
+        "openregister://registers/999999",
+        "openregister://queries/none",
+        "openregister://views/none",
+        "openregister://x",
+    ):
         with pytest.raises(RemoteError) as refused:
             await read(client, uri)
         assert refused.value.code == -32002
 
 
-async def test_a_saved_query_reads_as_what_it_finds_now(site: Site, client: MemoryClient) -> None:
+@pytest.mark.requirement("registers:views:addresses")
+async def test_a_view_reads_as_what_it_finds_now_by_id_slug_and_its_old_address(
+    site: Site, client: MemoryClient
+) -> None:
     place = await site.pair({"level": {"type": "number"}})
     _, _, register, schema = place.split("/")
     query = {"filter": {"level": {"gt": 1}}}
     saved = await site.made("/views", {"title": "High", "register": register, "schema": schema, "query": query})
-    uri = f"openregister://queries/{saved['id']}"
+    uri = f"openregister://views/{saved['id']}"
     assert (await read(client, uri))["results"] == []
     await site.made(place, {"level": 5})
-    assert [row["level"] for row in (await read(client, uri))["results"]] == [5]
+    for address in (uri, f"openregister://views/{saved['slug']}", f"openregister://queries/{saved['id']}"):
+        assert [row["level"] for row in (await read(client, address))["results"]] == [5]
 
 
 @pytest.mark.parametrize("wire", [MEMORY, MEMORY_MODERN], ids=wire_name)
 @pytest.mark.requirement("registers:resources:subscriptions")
-async def test_subscribers_hear_of_an_object_its_pair_and_a_query(site: Site, wire: Wire) -> None:
+async def test_subscribers_hear_of_an_object_its_pair_and_a_view(site: Site, wire: Wire) -> None:
     place = await site.pair({"level": {"type": "number"}})
     _, _, register, schema = place.split("/")
     made = await site.made(place, {"level": 1})
@@ -103,6 +113,7 @@ async def test_subscribers_hear_of_an_object_its_pair_and_a_query(site: Site, wi
     uris = (
         f"openregister:/{place}/{made['id']}",
         f"openregister:/{place}",
+        f"openregister://views/{saved['id']}",
         f"openregister://queries/{saved['id']}",
     )
     await site.settled()

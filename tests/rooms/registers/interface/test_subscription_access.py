@@ -269,7 +269,7 @@ async def test_a_plan_and_its_undoing_are_told_once_and_only_for_objects_in_sigh
 
 @WIRES
 @pytest.mark.requirement("registers:resources:hidden-changes")
-async def test_a_lesser_key_of_the_owner_hears_nothing_of_what_only_the_owner_sees_in_a_saved_query(
+async def test_a_lesser_key_of_the_owner_hears_nothing_of_what_only_the_owner_sees_in_a_view(
     site: Site, wire: Wire
 ) -> None:
     place = await site.pair({"state": {"type": "string"}}, authorization=OPEN_ONLY)

@@ -20,7 +20,7 @@ from tests.rooms.registers.opening import SETS, TurnedClock
 from tests.stores import PostgresServer, Stores
 
 TABLES = (
-    "idempotency_keys", "plans", "saved_queries", "webhooks", "object_references", "object_changes", "object_text",
+    "idempotency_keys", "plans", "views", "webhooks", "object_references", "object_changes", "object_text",
     "objects", "schemas", "registers", "organisation_members", "organisations",
 )  # fmt: skip
 

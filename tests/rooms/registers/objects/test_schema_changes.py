@@ -202,8 +202,8 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
     more = {"properties": {"holder": {**reference("holder")}}}
     await registers.catalogue.update_schema(ADMIN, "permit", more, merge=True)
     pair = await registers.catalogue.pair(ADMIN, "library", "permit")
-    saved = await registers.saved.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
-    await registers.saved.create(ADMIN, pair, "Noted", {"filter": {"note": "a"}})
+    saved = await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
+    await registers.views.create(ADMIN, pair, "Noted", {"filter": {"note": "a"}})
     hook = await registers.webhooks.create(ADMIN, {"url": "https://example.org/x", "schema": "permit"})
     operations = [
         {"op": "rename", "property": "fee", "to": "amount"},
@@ -217,7 +217,7 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
     assert any(line.startswith("properties.amount: added") for line in plan["changes"])
     broken = {(one["kind"], one["id"]) for one in plan["breaks"]}
     holder = await registers.catalogue.get_schema(ADMIN, "holder")
-    assert broken == {("saved query", saved.id), ("webhook", hook.id), ("schema", holder.id)}
+    assert broken == {("view", saved.id), ("webhook", hook.id), ("schema", holder.id)}
     assert (await registers.catalogue.get_schema(ADMIN, "permit")).body["properties"]["fee"] == PERMIT["fee"]
     assert await data_of(registers, uuids[0]) == {"number": "P-1", "fee": 10, "note": "a"}
 
@@ -459,11 +459,11 @@ async def test_the_past_of_a_schema_is_for_those_who_define_it(registers: Regist
 @pytest.mark.requirement("registers:schema-change:discreet")
 async def test_a_plan_names_only_the_queries_and_webhooks_of_its_author(registers: Registers):
     pair, _ = await permits(registers, authorization={"define": ["writer"]})
-    await registers.saved.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
+    await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
     await registers.webhooks.create(ADMIN, {"url": "https://example.org/x", "schema": "permit"})
     rename = [{"op": "rename", "property": "fee", "to": "amount"}]
     assert "breaks" not in (await registers.catalogue.plan_schema(WRITER, "permit", rename)).as_json()
-    own = await registers.saved.create(WRITER, pair, "Mine", {"filter": {"fee": {"gt": 5}}})
+    own = await registers.views.create(WRITER, pair, "Mine", {"filter": {"fee": {"gt": 5}}})
     plan = (await registers.catalogue.plan_schema(WRITER, "permit", rename)).as_json()
     assert [one["id"] for one in plan["breaks"]] == [own.id]
 

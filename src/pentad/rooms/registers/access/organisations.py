@@ -148,7 +148,7 @@ class Organisations:
         return made
 
     async def delete(self, caller: Caller, ref: str) -> None:
-        """Delete an organisation that owns nothing."""
+        """Delete an organisation that owns nothing. Views shared with it become private."""
         require_admin(caller)
 
         def delete(transaction: Transaction) -> None:
@@ -156,6 +156,7 @@ class Organisations:
             for table in ("objects", "registers", "schemas"):
                 if transaction.value(f"SELECT 1 FROM {table} WHERE organisation = ? LIMIT 1", found.id):  # noqa: S608  own names
                     raise Conflict(f"Organisation {found.slug!r} still has {table}.", hint=_HINTS[table])
+            transaction.run("UPDATE views SET organisation = NULL WHERE organisation = ?", found.id)
             transaction.run("DELETE FROM organisations WHERE id = ?", found.id)
             transaction.signal(_CHANNEL)
 

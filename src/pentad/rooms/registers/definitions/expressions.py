@@ -87,6 +87,10 @@ class Expression:
         """The top-level properties it reads."""
         return frozenset(str(node.path[0]) for node in _nodes(self.tree) if isinstance(node, Lookup) and not node.fact)
 
+    def facts(self) -> frozenset[str]:
+        """The facts of the call it reads, without the `@`."""
+        return frozenset(str(node.path[0]) for node in _nodes(self.tree) if isinstance(node, Lookup) and node.fact)
+
 
 @dataclass(frozen=True, slots=True)
 class Template:

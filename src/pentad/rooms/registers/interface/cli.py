@@ -31,7 +31,7 @@ _FIRST_ERROR: Final = 400
 
 @click.group()
 def registers() -> None:
-    """List registers; change schemas; import and export objects."""
+    """List registers; change schemas; import and export objects; save and run views."""
 
 
 @registers.command("list")
@@ -162,14 +162,19 @@ def export_file(
     if fields is not None:
         selection["fields"] = fields
     name = kind or (out.name if out is not None else "csv")
+    _write_file(out, lambda file: _export(target, file, name, register, schema, selection))
+
+
+def _write_file(out: Path | None, write: Callable[[BinaryIO], None]) -> None:
+    """Write to a file, which appears once it is complete, or to stdout."""
     if out is None:
-        _export(target, sys.stdout.buffer, name, register, schema, selection)
+        write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:
-            _export(target, file, name, register, schema, selection)
+            write(file)
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -334,6 +339,154 @@ def _print_plan(report: dict[str, Any]) -> None:
     say(f"{report['total']:,} objects: {migrated:,} would change, {report['failing']:,} would not fit.")
     if "confirm" in report:
         say(f"Values or rules would be lost; go ahead with --confirm {report['confirm']}.")
+
+
+@registers.group()
+def views() -> None:
+    """Save, list, run and export views: queries with columns."""
+
+
+@views.command("list")
+@json_option
+@server_options()
+def list_views(as_json: bool, target: "Target") -> None:
+    """List your views and those shared with you."""
+    rows = _views(target, {"action": "list"})["results"]
+    if as_json:
+        print_json(rows)
+    else:
+        columns = ("slug", "title", "owner", "shared")
+        cells = [[*(str(row[name]) for name in columns[:3]), "yes" if row["shared"] else ""] for row in rows]
+        broken = ["broken" if row.get("problems") else "" for row in rows]
+        print_table(
+            (*columns, "state"),
+            [[*row, state] for row, state in zip(cells, broken, strict=True)],
+            empty="There are no views; `pentad registers views create` saves one.",
+        )
+
+
+@views.command("show")
+@click.argument("view")
+@server_options()
+def show_view(view: str, target: "Target") -> None:
+    """Show the definition of VIEW (id or slug) as JSON, with what is wrong with it."""
+    print_json(_views(target, {"action": "get", "id": view}))
+
+
+@views.command("run")
+@click.argument("view")
+@click.option("--filter", "filters", metavar="JSON", help='One more filter: {"status": "open"}.')
+@click.option("--limit", type=click.IntRange(0, 1000), help="How many rows at most.")
+@click.option("--cursor", help="The cursor of the last page.")
+@json_option
+@server_options()
+def run_view(
+    view: str, filters: str | None, limit: int | None, cursor: str | None, as_json: bool, target: "Target"
+) -> None:
+    """Run VIEW (id or slug) and print its rows."""
+    more = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
+    found = _views(target, {"action": "run", "id": view, "filter": more, "limit": limit, "cursor": cursor})
+    if as_json:
+        print_json(found)
+        return
+    rows: list[dict[str, Any]] = found["results"]
+    columns = found.get("columns") or list(dict.fromkeys(name for row in rows for name in row if name != "@self"))
+    print_table(columns, [[_cell(row.get(name)) for name in columns] for row in rows], empty="It finds nothing.")
+    for problem in found.get("problems", ()):
+        say(f"{problem['path']}: {problem['message']}")
+    if "cursor" in found:
+        say(f"There is more: --cursor {found['cursor']}")
+
+
+@views.command("create")
+@click.argument("title")
+@click.option("--register", "-r", "register", required=True, metavar="REF", help="The register: id, uuid or slug.")
+@click.option("--schema", "-s", "schema", required=True, metavar="REF", help="The schema: id, uuid or slug.")
+@click.option("--query", metavar="JSON", default="{}", help='{"filter": {...}, "columns": [...], "sort": [...]}.')
+@click.option("--columns", metavar="A,B,...", help="Properties to show; --query can have expressions and rollups too.")
+@click.option("--slug", help="Its name in URLs and verbs; by default made from TITLE.")
+@click.option("--description", default="", help="What it is for.")
+@click.option("--shared", is_flag=True, help="Let members of your organisation use it.")
+@json_option
+@server_options()
+def create_view(
+    title: str,
+    register: str,
+    schema: str,
+    query: str,
+    columns: str | None,
+    slug: str | None,
+    description: str,
+    shared: bool,
+    as_json: bool,
+    target: "Target",
+) -> None:
+    """Save a view called TITLE."""
+    members = _parse_json(query, "--query", '{"columns": ["name"]}')
+    if columns is not None:
+        members = {**members, "columns": [name.strip() for name in columns.split(",") if name.strip()]}
+    data: dict[str, Any] = {
+        "title": title, "register": register, "schema": schema, "query": members, "description": description,
+        "shared": shared,
+    }  # fmt: skip
+    if slug is not None:
+        data["slug"] = slug
+    made = _views(target, {"action": "create", "data": data})
+    if as_json:
+        print_json(made)
+    else:
+        say(f"Saved {made['slug']}. Run it with `pentad registers views run {made['slug']}`.")
+
+
+@views.command("delete")
+@click.argument("view")
+@server_options()
+def delete_view(view: str, target: "Target") -> None:
+    """Delete VIEW (id or slug)."""
+    _views(target, {"action": "delete", "id": view})
+    say(f"Deleted {view}.")
+
+
+@views.command("export")
+@click.argument("view")
+@click.option("--format", "kind", type=click.Choice(_FORMATS), help="By default the ending of --out, or csv.")
+@click.option("--filter", "filters", metavar="JSON", help='One more filter: {"status": "open"}.')
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.  [default: stdout]")
+@server_options()
+def export_view(view: str, kind: str | None, filters: str | None, out: Path | None, target: "Target") -> None:
+    """Export everything VIEW (id or slug) finds, in exactly its columns."""
+    name = kind or (out.name if out is not None else "csv")
+    more = None if filters is None else _parse_json(filters, "--filter", '{"property": value}')
+    _write_file(out, lambda file: _export_view(target, file, name, view, more))
+
+
+def _views(target: "Target", arguments: dict[str, Any]) -> dict[str, Any]:
+    return target.run(lambda client: client.call_tool("views", arguments), "registers")
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _export_view(target: "Target", file: BinaryIO, name: str, view: str, more: Any) -> None:
+    async def local() -> None:
+        from pentad.rooms.registers.transfer.formats import format_named
+
+        async with _open(target.settings) as (room, caller):
+            async for part in room.views.export(caller, view, format_named(name), more=more):
+                file.write(part)
+
+    async def remote(client: "Client") -> bytes:
+        query = {"format": name.rpartition(".")[2].lower(), "_filter": None if more is None else json.dumps(more)}
+        status, body = await client.send_file("GET", f"/api/views/{quote(view, safe='')}/export", query)
+        if status != 200:
+            raise error_from_answer(status, parse_answer(status, body))
+        return body
+
+    if target.server is None:
+        asyncio.run(local())
+    else:
+        file.write(target.run(remote))
 
 
 @registers.group()

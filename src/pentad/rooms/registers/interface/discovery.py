@@ -48,7 +48,7 @@ CAPABILITIES: Final = (
     Capability("bulk", "Bulk operations", "Many writes at once, and plans to preview before committing."),
     Capability("webhooks", "Webhooks", "URLs that get a signed request for each change."),
     Capability("chat", "Chat", "Questions in plain words, answered with the objects that match and why."),
-    Capability("views", "Views", "Saved queries."),
+    Capability("views", "Views", "Saved queries with columns."),
 )
 
 

@@ -1,4 +1,4 @@
-"""The console's pages: registers, schemas, the objects of a pair, and one object with its history.
+"""The console's pages: registers, schemas, the objects of a pair, one object with its history, and views.
 
 Everything is read as the visitor, so pages hide what the visitor may not see.
 """
@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from pentad.kernel.errors import PentadError
+from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.pages import (
     Block,
     Cell,
@@ -37,6 +37,7 @@ from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.verbs import FIRST_CONTENT
+from pentad.rooms.registers.views.definition import View
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _WIDEST_NUMBER: Final = 1_000
@@ -61,7 +62,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     blocks: list[Block] = [
         Table(columns, rows, Hint("You have no registers yet. Create one with", FIRST_CONTENT)),
         _listed(len(rows), found.total, "register"),
-        Links([Cell("All schemas", Place(("schemas",)))]),
+        Links([Cell("All schemas", Place(("schemas",))), Cell("Views", Place(("views",)))]),
     ]
     return Sheet("Registers", blocks, lead="Data that fits its schemas, with every change kept.")
 
@@ -183,6 +184,62 @@ async def all_organisations(registers: Registers, visit: Visit) -> Sheet:
     return Sheet("Organisations", [table, Note("`pentad registers organisations` and REST change them.")])
 
 
+async def all_views(registers: Registers, visit: Visit) -> Sheet:
+    """The visitor's views and those shared with it."""
+    caller = _caller(visit)
+    names = {
+        (pair.register.id, pair.schema.id): f"{pair.register.title} — {pair.schema.title}"
+        for pair in await registers.catalogue.visible_pairs(caller)
+    }
+    found = await registers.views.visible(caller)
+    rows = [
+        (
+            Cell(one.title, Place(("views", one.id))),
+            one.description,
+            names.get((one.register, one.schema), ""),
+            "shared" if one.organisation is not None else "",
+            when(one.updated_at),
+        )
+        for one in found[:_MOST_LISTED]
+    ]
+    columns = ("View", "What it is for", "Objects of", Column("Shared", short=True), _CHANGED)
+    empty = Hint("You have no views yet. Save one with", "pentad registers views create")
+    return Sheet("Views", [Table(columns, rows, empty), _listed(len(rows), len(found), "view")])
+
+
+async def one_view(registers: Registers, visit: Visit) -> Sheet:
+    """What a view finds now, a page at a time, and its definition."""
+    caller = _caller(visit)
+    view = await registers.views.get(caller, visit.path["view"])
+    here, cursor = ("views", view.id), visit.query.get("cursor") or None
+    trail = [Cell("Views", Place(("views",)))]
+    wire = await registers.views.described(caller, view)
+    definition = Section("The view as JSON", [Code(_json(wire))], folded=True)
+    try:
+        page = await registers.views.page(caller, view, limit=_PAGE_SIZE, cursor=cursor)
+    except InvalidInput as error:
+        return Sheet(view.title, [Note(error.message, "bad"), definition], lead=view.description, trail=trail)
+    columns = page.columns or list(dict.fromkeys(name for row in page.rows for name in row if name != "@self"))
+    rows = [_view_row(view, row, columns, linked=not page.is_grouped) for row in page.rows]
+    heads = [Column(name, name in page.numeric) for name in columns]
+    blocks: list[Block] = [
+        *(Note(f"{problem['path']}: {problem['message']}", "bad") for problem in page.problems),
+        Table(heads if page.is_grouped else ("", *heads), rows, "It finds nothing."),
+        Pager(
+            f"{page.total:,} objects" if page.total is not None else "",
+            Place(here, {"cursor": page.cursor}) if page.cursor else None,
+            Place(here) if cursor else None,
+        ),
+        definition,
+    ]
+    return Sheet(view.title, blocks, lead=view.description, trail=trail)
+
+
+def _view_row(view: View, row: dict[str, Any], columns: Sequence[str], *, linked: bool) -> tuple[Text, ...]:
+    values = tuple(_value(row.get(name)) for name in columns)
+    return (Cell("Open", Place((view.register, view.schema, row["id"]))), *values) if linked else values
+
+
 PAGES: Final[Pages[Registers]] = Pages(
     [
         Page("", all_registers),
@@ -190,6 +247,8 @@ PAGES: Final[Pages[Registers]] = Pages(
         Page("schemas", all_schemas),
         Page("schemas/{schema}", one_schema),
         Page("objects/{uuid}", object_anywhere),
+        Page("views", all_views),
+        Page("views/{view}", one_view),
         Page("{register}", one_register),
         Page("{register}/{schema}", objects_of),
         Page("{register}/{schema}/{id}", one_object),

@@ -1,7 +1,7 @@
-"""MCP resources: registers, schemas, pairs, objects, their attachments, and saved queries.
+"""MCP resources: registers, schemas, pairs, objects, their attachments, and views.
 
 The URIs of objects take `?asOf=` with a time (ISO 8601, or seconds) or `change:<id>` to read an earlier state. Pairs
-and saved queries exist only at run time, so they are listed from the store.
+and views exist only at run time, so they are listed from the store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -59,16 +59,17 @@ async def pair_entries(registers: Registers, caller: Caller) -> list[dict[str, A
 
 
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
-    """Lists pairs, then the caller's saved queries, a page at a time."""
+    """Lists pairs, then the views the caller may use, a page at a time."""
     registers: Registers = call.service
     caller = Caller.of(call)
     entries = await pair_entries(registers, caller)
-    for saved in await registers.saved.list(caller):
+    for view in await registers.views.visible(caller):
+        described = f"{view.description} " if view.description else ""
         entries.append(
             {
-                "uri": f"{SCHEME}queries/{saved.id}",
-                "name": saved.title,
-                "description": "What a saved query finds now. Subscribe to be notified when that changes.",
+                "uri": view.uri,
+                "name": view.title,
+                "description": f"{described}What a view finds now. Subscribe to be notified when that changes.",
                 "mimeType": _JSON,
             }
         )
@@ -167,10 +168,16 @@ async def _attachment(register: str, schema: str, ref: str, name: str, call: Cal
     return found, found.uri(stored.uri)
 
 
+@resource(f"{SCHEME}views/{{id}}", name="View", mime_type=_JSON)
+async def one_view(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
+    """What a view finds now."""
+    return _text((await call.service.views.run(Caller.of(call), id)).wire())
+
+
 @resource(f"{SCHEME}queries/{{id}}", name="Saved query", mime_type=_JSON)
 async def saved_query(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
-    """What a saved query finds now."""
-    return _text(await call.service.saved.result(Caller.of(call), id))
+    """The same view, by the address that saved queries had."""
+    return _text((await call.service.views.run(Caller.of(call), id)).wire())
 
 
 @resource(f"{SCHEME}transfers/{{id}}", name="Exported file")
@@ -196,6 +203,7 @@ RESOURCES: Final = (
     one_object,
     attachment,
     attachment_text,
+    one_view,
     saved_query,
     exported_file,
 )

@@ -23,6 +23,7 @@ from pentad.rooms.registers.interface.resources import (
     one_object,
     one_register,
     one_schema,
+    one_view,
     pair_objects,
     saved_query,
     split_moment,
@@ -75,21 +76,25 @@ async def _attachment_text(registers: Registers, principal: Principal, at: Varia
     return None if uri is None else f"{uri}/text"
 
 
-async def _saved_query(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
+async def _view(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
     caller = Caller(principal)
-    saved = await registers.saved.get(caller, at["id"])
-    pair = await registers.catalogue.pair(caller, saved.register, saved.schema)
+    view = await registers.views.get(caller, at["id"])
+    pair = await registers.catalogue.pair(caller, view.register, view.schema)
     if notifying:
         owner = await registers.platform.database.read(
-            lambda rows: registers.platform.owner_now(rows, saved.saved_owner)
+            lambda rows: registers.platform.owner_now(rows, view.saved_owner)
         )
-        if owner is not None and not _sees_as_much(registers.access, caller, Caller(owner), pair):
-            raise NotFound("What changed in this query's result is not visible to you.")
-    return saved.uri
+        if owner is None:
+            return view.uri
+        other = Caller(owner)
+        here = _sees_as_much(registers.access, caller, other, pair)
+        if not here or not await registers.objects.sees_as_much(caller, other, view.uses):
+            raise NotFound("What changed in this view is not visible to you.")
+    return view.uri
 
 
 def _sees_as_much(access: AccessRules, caller: Caller, owner: Caller, pair: Pair) -> bool:
-    """Whether the caller, which may be a key of the owner with fewer rights, sees everything that the owner sees.
+    """Whether the caller, such as a key of the owner with fewer rights, sees everything that the owner sees.
 
     Only the owner's result is compared, so a caller who sees less must not learn that it changed.
     """
@@ -119,6 +124,7 @@ GUARDS: Final[Mapping[str, Guard]] = {
     one_object.uri: _object,
     attachment.uri: _attachment,
     attachment_text.uri: _attachment_text,
-    saved_query.uri: _saved_query,
+    one_view.uri: _view,
+    saved_query.uri: _view,
     exported_file.uri: _exported_file,
 }

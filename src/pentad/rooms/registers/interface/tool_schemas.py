@@ -47,8 +47,8 @@ OBJECT_ACTIONS: Final = (
 
 ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
 READING_ACTIONS: Final = frozenset({
-    "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
-    "used",
+    "list", "get", "read", "run", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete",
+    "uses", "used",
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
@@ -151,6 +151,22 @@ ATTACHMENTS: Final = _schema(
     text=_about(_TEXT, "with write"),
     base64=_about(_TEXT, "with write"),
     source=_about(_TEXT, "with write: uri of an attachment to copy"),
+)
+VIEW_ACTIONS: Final = (*ACTIONS, "run")
+VIEWS: Final = _schema(
+    VIEW_ACTIONS,
+    ["action"],
+    id=_about(_TEXT, "id or slug"),
+    data=_about(
+        _OBJECT,
+        'title, register, schema, query, slug, description, shared; query {"filter":{},"search":"","sort":["-fee"],'
+        '"columns":["number","applicant.city",{"name":"Total","expression":"fee*2"},{"name":"Fees","sum":"permits.fee"'
+        ',"filter":{}}],"limit":50}; rollups: count sum avg min max latest; or "aggregate" as in objects',
+    ),
+    filter=_about(_OBJECT, "with run: one more filter"),
+    cursor=_about(_TEXT, "from the last answer"),
+    limit=_INT,
+    max_tokens=_PAGING["max_tokens"],
 )
 
 LIST_ANSWER: Final[dict[str, Any]] = {

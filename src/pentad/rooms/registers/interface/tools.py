@@ -1,4 +1,4 @@
-"""The tools on modern MCP: `registers` and `schemas` here, `objects` and `attachments` in files of their own.
+"""The tools on modern MCP: `registers` and `schemas` here, the others in files of their own.
 
 Tool names and the first five actions are OpenRegister's. Its own endpoint is `openregister.py`. A caller needs the
 room's read scope to call a tool at all; each write needs more.
@@ -26,6 +26,7 @@ from pentad.rooms.registers.interface.response_budget import (
     more_to_read,
 )
 from pentad.rooms.registers.interface.transfer_tool import transfer
+from pentad.rooms.registers.interface.view_tool import views
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
 from pentad.rooms.registers.query.datetimes import parse_time
 from pentad.rooms.registers.service import Registers
@@ -164,7 +165,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
 
 
-TOOLS: Final = (registers, schemas, objects, attachments, transfer)
+TOOLS: Final = (registers, schemas, objects, attachments, views, transfer)
 
 
 async def _act(

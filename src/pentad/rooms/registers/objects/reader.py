@@ -3,7 +3,7 @@
 One read is one hop to the store. A single object is one lookup, unless some of its properties are filled in on reading.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ from pentad.rooms.registers.objects.vectors import collection_name
 from pentad.rooms.registers.presentation import visible_schema
 from pentad.rooms.registers.query import execute
 from pentad.rooms.registers.query.count_cache import CountCache
+from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     AggregateQuery,
@@ -41,12 +42,14 @@ from pentad.rooms.registers.query.models import (
     Path,
     Query,
     QueryResult,
+    Related,
     Scope,
     Sort,
     filter_paths,
 )
 from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
 from pentad.rooms.registers.query.query_fields import LeadsElsewhere, QuerySchema
+from pentad.rooms.registers.query.related_values import RelatedValue, Rollup, read_related, roll_up
 from pentad.rooms.registers.query.relations import bind_relations, related_paths
 from pentad.rooms.registers.query.search_words import searchable_fields
 from pentad.rooms.registers.query.text_search import SearchSettings
@@ -172,18 +175,18 @@ class ObjectReader:
 
     async def query_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
         """A query from its JSON members."""
-        return await self._parsed(caller, pair, lambda schema: parse_query(schema, raw))
+        return await self.parsed(caller, pair, lambda schema: parse_query(schema, raw))
 
     async def parameters_of(self, caller: Caller, pair: Pair, parameters: Iterable[tuple[str, str]]) -> Query:
         """A query from the parameters of a URL."""
         given = list(parameters)
-        return await self._parsed(caller, pair, lambda schema: parse_parameters(schema, given))
+        return await self.parsed(caller, pair, lambda schema: parse_parameters(schema, given))
 
     async def aggregate_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
         """An aggregation from its JSON members."""
-        return await self._parsed(caller, pair, lambda schema: parse_aggregate(schema, raw))
+        return await self.parsed(caller, pair, lambda schema: parse_aggregate(schema, raw))
 
-    async def _parsed(self, caller: Caller, pair: Pair, parse: Callable[[QuerySchema], T]) -> T:
+    async def parsed(self, caller: Caller, pair: Pair, parse: Callable[[QuerySchema], T]) -> T:
         """What the caller asks for. Only a name that leads out of the schema takes a look into the store."""
         try:
             return parse(visible_schema(self._access, caller, pair))
@@ -263,6 +266,64 @@ class ObjectReader:
             return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), resolved, settings)
 
         question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
+        return await self._database.read(read)
+
+    async def related_values(
+        self, caller: Caller, wanted: Sequence[RelatedValue | Rollup], objects: Sequence[StoredObject]
+    ) -> list[dict[str, Any]]:
+        """Values through relations for some objects: for each wanted one, the values by uuid.
+
+        Takes one statement for all single values and one for each rollup, however many objects there are.
+        """
+        ids, sql = [stored.id for stored in objects], sql_dialect(self._database.dialect)
+        if not ids or not wanted:
+            return [{} for _ in wanted]
+
+        def read(rows: Rows) -> list[dict[str, Any]]:
+            bound = [self._bound_value(rows, caller, one) for one in wanted]
+            single = [one for one in bound if isinstance(one, RelatedValue)]
+            values = read_related(rows, sql, single, ids) if single else {}
+            found: list[dict[str, Any]] = []
+            place = 0
+            for one in bound:
+                if isinstance(one, Rollup):
+                    found.append(roll_up(rows, sql, one, ids))
+                else:
+                    found.append({uuid: listed[place] for uuid, listed in values.items()})
+                    place += 1
+            return found
+
+        return await self._database.read(read)
+
+    def _bound_value(self, rows: Rows, caller: Caller, one: RelatedValue | Rollup) -> RelatedValue | Rollup:
+        """A value through relations with the rights of every hop filled in."""
+        named = [one.path, one.by] if isinstance(one, Rollup) else [one.path]
+        criteria = one.criteria if isinstance(one, Rollup) else None
+        query = AggregateQuery(
+            tuple(Metric(str(number), "count", path, hops=one.hops) for number, path in enumerate(named)),
+            None if criteria is None else Related(one.hops[-1], criteria),
+        )
+        bound = self._bound(rows, caller, query)
+        hops = bound.metrics[0].hops
+        if isinstance(one, RelatedValue):
+            return replace(one, hops=hops)
+        return replace(one, hops=hops, criteria=bound.filter.part if isinstance(bound.filter, Related) else None)
+
+    async def sees_as_much(self, caller: Caller, other: Caller, schemas: Collection[int]) -> bool:
+        """Whether the caller sees everything of some schemas that another caller sees, in all registers."""
+        if self._access.is_free(caller) or not schemas:
+            return True
+
+        def read(rows: Rows) -> bool:
+            for schema in schemas:
+                mine, pair = self._far_scope(rows, caller, schema, None)
+                theirs, known = self._far_scope(rows, other, schema, None)
+                if mine != theirs or (pair is None) is not (known is None):
+                    return False
+                if pair is not None and not self._access.hidden(caller, pair) <= self._access.hidden(other, pair):
+                    return False
+            return True
+
         return await self._database.read(read)
 
     def scope_of(self, caller: Caller, pair: Pair) -> Scope:

@@ -110,7 +110,7 @@ def _grouped(sql: SqlDialect, query: AggregateQuery, found: RowSource, values: S
         for number, (key, value) in enumerate(zip(query.group_by, values, strict=False))
     ]
     figures = [
-        f"{_figure(sql, metric, value)} AS m{number}"
+        f"{figure_sql(sql, metric, value)} AS m{number}"
         for number, (metric, value) in enumerate(zip(query.metrics, values[depth:], strict=True))
     ]
     grouping = f" GROUP BY {', '.join(str(number + 1) for number in range(depth))}" if keys else ""
@@ -136,7 +136,8 @@ def _input(sql: SqlDialect, metric: Metric) -> str:
     return "1" if metric.path is None else value_sql(sql, metric.path, metric.kind)
 
 
-def _figure(sql: SqlDialect, metric: Metric, value: str) -> str:
+def figure_sql(sql: SqlDialect, metric: Metric, value: str) -> str:
+    """The SQL of a figure over a value."""
     match metric.function:
         case "count":
             return f"count({value})"
@@ -156,10 +157,11 @@ def _group(query: AggregateQuery, row: Row) -> dict[str, Any]:
         for key, value in zip(query.group_by, row, strict=False)
     }
     figures = zip(query.metrics, row[len(keys) :], strict=True)
-    return {**keys, **{metric.name: _plain_figure(metric, value) for metric, value in figures}}
+    return {**keys, **{metric.name: plain_figure(metric, value) for metric, value in figures}}
 
 
-def _plain_figure(metric: Metric, value: Any) -> Any:
+def plain_figure(metric: Metric, value: Any) -> Any:
+    """A figure as JSON has it."""
     if value is None:
         return None
     if metric.function in ("min", "max") and metric.kind in ("text", "moment"):

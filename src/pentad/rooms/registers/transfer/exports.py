@@ -12,6 +12,7 @@ from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
+from pentad.rooms.registers.transfer.cells import write_cell
 from pentad.rooms.registers.transfer.formats import Format
 from pentad.rooms.registers.transfer.tables import Column, columns_of, identity_headers
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.objects.service import Objects
 
+_ANY_TEXT: Final = {"type": "string"}
 _QUERY_PARTS: Final = ("filter", "search", "sort", "fields", "as_of")
 
 
@@ -74,6 +76,25 @@ class Exporter:
         for stored in rows:
             sheet.add(present(self._access, caller, pair, stored, fields=sheet.fields), stored)
         return sheet.writer.drain()
+
+
+async def write_rows(
+    kind: Format, columns: Sequence[str], title: str, pages: AsyncIterator[Sequence[Mapping[str, Any]]]
+) -> AsyncIterator[bytes]:
+    """The bytes of a file with these columns of the rows, in this order."""
+    writer = _writer(kind, columns, title)
+
+    def written(rows: Sequence[Mapping[str, Any]]) -> bytes:
+        for row in rows:
+            if kind in ("csv", "xlsx"):
+                writer.add([write_cell(row.get(name), _ANY_TEXT) for name in columns])
+            else:
+                writer.add({name: row.get(name) for name in columns})
+        return writer.drain()
+
+    async for rows in pages:
+        yield await asyncio.to_thread(written, rows)
+    yield writer.end()
 
 
 class _Sheet:

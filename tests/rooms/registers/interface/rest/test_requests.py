@@ -219,7 +219,7 @@ async def test_files_of_an_object_are_kept_listed_and_deleted(site: Site) -> Non
     assert (await site.send("POST", item, {"name": "a/b", "content": ""})).status == 400
 
 
-async def test_views_are_saved_queries(site: Site) -> None:
+async def test_views_are_saved_listed_run_and_deleted(site: Site) -> None:
     place = await site.pair(NAME)
     _, _, register, schema = place.split("/")
     await site.made(place, {"name": "one", "level": 1})

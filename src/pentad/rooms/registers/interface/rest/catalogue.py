@@ -29,7 +29,7 @@ from pentad.rooms.registers.interface.rest.models import (
     SchemasAnswer,
 )
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
-from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
 from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
@@ -37,7 +37,7 @@ from pentad.rooms.registers.query.datetimes import parse_time
 
 _PAST: Final = (
     Parameter("_asOf", "A time (ISO 8601, or seconds): the schema as it was."),
-    Parameter("_version", "The number of a version in its history.", "integer"),
+    Parameter("_version", "The number of a version in its history.", "integer", minimum=0, maximum=MOST_VERSIONS),
 )
 _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as PUT.", "boolean")
 
@@ -162,7 +162,7 @@ async def list_schemas(request: RestRequest) -> Response:
 
 async def get_schema(request: RestRequest) -> Response:
     """Get one schema by id, uuid or slug, as it is or as it was."""
-    moment, version = request.text("_asOf"), request.integer("_version", 0, 2**53) or None
+    moment, version = request.text("_asOf"), request.integer("_version", 0, MOST_VERSIONS) or None
     if moment is None and version is None:
         return await _get(request, request.registers.catalogue.schemas)
     at = None if moment is None else parse_time(moment, "_asOf")
@@ -310,5 +310,6 @@ SCHEMA_ROUTES: Final = (
         answer=SchemaReportAnswer,
         own=True,
         reads=True,
+        errors={409: None},
     ),
 )

@@ -238,7 +238,7 @@ class SchemaPlanData(BaseModel):
 
     operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
     migration: list[dict[str, Any]] | None = None
-    undo: int | None = Field(None, ge=1, lt=2**53)
+    undo: Whole | None = Field(None, ge=1, lt=2**53)
 
 
 class SchemaUndoData(BaseModel):
@@ -246,7 +246,7 @@ class SchemaUndoData(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    version: int | None = Field(None, ge=1, lt=2**53)
+    version: Whole | None = Field(None, ge=1, lt=2**53)
     confirm: str | None = Field(None, max_length=100)
     reason: str | None = Field(None, max_length=2000)
 
@@ -638,45 +638,56 @@ class QuestionData(BaseModel):
     limit: Whole = Field(5, ge=1, le=50)
 
 
-class ViewData(BaseModel):
-    """A query to save."""
+class ViewChanges(BaseModel):
+    """What can be changed in a view; what is left out stays."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid")
 
-    title: str = Field(min_length=1, max_length=200)
-    register_: Name = Field(alias="register")
-    schema_: Name = Field(alias="schema")
+    title: str = Field("", min_length=1, max_length=200)
+    slug: str = ""
+    description: str = Field("", max_length=2000)
     query: dict[str, Any] = Field(default_factory=dict[str, Any])
+    shared: StrictBool = False
 
 
 class ViewAnswer(BaseModel):
-    """A saved query."""
+    """A view as it is stored."""
 
     id: str
+    slug: str
     title: str
+    description: str
     register_: int = Field(alias="register")
     schema_: int = Field(alias="schema")
     query: dict[str, Any]
     uri: str
     owner: str
+    shared: bool
     created: str
+    updated: str
+    problems: list[dict[str, Any]] | None = Field(
+        None, description="The parts that do not fit the schema, or that you may not read."
+    )
 
 
 class ViewsAnswer(WindowAnswer):
-    """Your saved queries."""
+    """Your views and those shared with you."""
 
     results: list[ViewAnswer]
 
 
 class ViewResultsAnswer(BaseModel):
-    """What a saved query finds now."""
+    """What a view finds now."""
 
     id: str
     title: str
     uri: str
-    results: list[ObjectAnswer]
+    results: list[dict[str, Any]]
     total: int | None = None
+    columns: list[str] | None = None
+    cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
     facets: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = Field(None, description="The columns that are left out, and why.")
 
 
 class FileData(BaseModel):

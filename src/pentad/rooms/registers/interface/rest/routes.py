@@ -15,6 +15,7 @@ from pentad.rooms.registers.interface.rest import (
     schema_changes,
     search,
     transfer,
+    views,
     webhooks,
 )
 from pentad.rooms.registers.interface.rest.route import RestRoute, build
@@ -32,7 +33,7 @@ TABLE: Final[tuple[RestRoute, ...]] = (
     *bulk.ROUTES,
     *webhooks.ROUTES,
     *search.CHAT_ROUTES,
-    *search.VIEW_ROUTES,
+    *views.ROUTES,
     *organisations.ROUTES,
 )
 

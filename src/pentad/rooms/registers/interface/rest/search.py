@@ -1,4 +1,4 @@
-"""Lists, searches, figures, questions and saved queries over objects.
+"""Lists, searches, figures and questions over objects.
 
 A question in plain words is answered with the objects that match; no language model is involved, and the answer says
 nothing that is not stored. Filler words are left out. Objects with all other words come first (with hybrid schemas,
@@ -20,14 +20,10 @@ from pentad.rooms.registers.interface.rest.models import (
     QuestionAnswer,
     QuestionData,
     SearchData,
-    ViewAnswer,
-    ViewData,
-    ViewResultsAnswer,
-    ViewsAnswer,
 )
 from pentad.rooms.registers.interface.rest.objects import PAIR
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
-from pentad.rooms.registers.interface.rest.responses import json_response, no_content, page_body, whole_list
+from pentad.rooms.registers.interface.rest.responses import json_response, page_body
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, StoredObject
 from pentad.rooms.registers.presentation import present_raw
@@ -54,6 +50,7 @@ _QUERY: Final = (
     UNSET,
     Parameter("_facets", "Count the values of these properties."),
     Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
+    Parameter("_deleted", "include: deleted objects too; only: nothing but deleted objects."),
     Parameter(
         "field",
         "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=.",
@@ -210,37 +207,6 @@ def _sentence(count: int, words: list[str]) -> str:
     )
 
 
-async def list_views(request: RestRequest) -> Response:
-    """List your saved queries."""
-    found = await request.registers.saved.list(request.caller)
-    return json_response(whole_list([one.wire() for one in found]))
-
-
-async def create_view(request: RestRequest) -> Response:
-    """Save a query: filter, search, sort, fields, limit, facets."""
-    given = body_as(ViewData, await request.object())
-    pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
-    return json_response(
-        (await request.registers.saved.create(request.caller, pair, given.title, given.query)).wire(), 201
-    )
-
-
-async def get_view(request: RestRequest) -> Response:
-    """Get a saved query."""
-    return json_response((await request.registers.saved.get(request.caller, request.path("id"))).wire())
-
-
-async def read_view(request: RestRequest) -> Response:
-    """Run a saved query."""
-    return json_response(await request.registers.saved.result(request.caller, request.path("id")))
-
-
-async def delete_view(request: RestRequest) -> Response:
-    """Delete a saved query."""
-    await request.registers.saved.delete(request.caller, request.path("id"))
-    return no_content()
-
-
 SEARCH_ROUTES: Final = (
     RestRoute("GET", PAIR, "objects", list_objects, _QUERY, answer=ObjectsAnswer, public=True),
     RestRoute(
@@ -272,11 +238,4 @@ SEARCH_ROUTES: Final = (
 )
 CHAT_ROUTES: Final = (
     RestRoute("POST", "/chat", "chat", ask_question, body=QuestionData, answer=QuestionAnswer, reads=True),
-)
-VIEW_ROUTES: Final = (
-    RestRoute("GET", "/views", "views", list_views, answer=ViewsAnswer),
-    RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201),
-    RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer),
-    RestRoute("GET", "/views/{id}/results", "views", read_view, answer=ViewResultsAnswer, own=True),
-    RestRoute("DELETE", "/views/{id}", "views", delete_view, status=204),
 )

@@ -21,7 +21,7 @@ from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Pair
 from pentad.rooms.registers.query.filters import read_bool
-from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, format_named
+from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, Format, format_named
 from pentad.rooms.registers.transfer.imports import ImportOptions
 
 
@@ -43,19 +43,30 @@ async def export(request: RestRequest) -> Response:
     pair = await _pair(request, "read", request.text("schema"))
     kind = format_named(request.text("format") or "csv")
     chunks = request.registers.transfer.export(request.caller, pair, kind, _selection(request))
+    return await file_response(chunks, f"{pair.register.slug}-{pair.schema.slug}.{kind}", kind)
+
+
+async def file_response(chunks: AsyncIterator[bytes], name: str, kind: Format) -> Response:
+    """A file that is streamed as it is made. `name` consists of slugs."""
     first = await anext(chunks, b"")  # an error in the query must come before the response starts
-    name = f"{pair.register.slug}-{pair.schema.slug}.{kind}"
     headers = {"content-disposition": f'attachment; filename="{name}"', "x-content-type-options": "nosniff"}
     return StreamingResponse(_from(first, chunks), headers=headers, media_type=MEDIA_TYPES[kind])
 
 
+def json_parameter(request: RestRequest, name: str) -> Any:
+    """A query parameter that holds JSON; None if it is absent."""
+    if (given := request.text(name)) is None:
+        return None
+    try:
+        return msgspec.json.decode(given)
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidInput(f"{name} is not JSON.", hint='Write {"status": "open"}, URL-encoded.') from None
+
+
 def _selection(request: RestRequest) -> dict[str, Any]:
     selection: dict[str, Any] = {}
-    if (given := request.text("_filter")) is not None:
-        try:
-            selection["filter"] = msgspec.json.decode(given)
-        except (msgspec.DecodeError, RecursionError):
-            raise InvalidInput("_filter is not JSON.", hint='Write {"status": "open"}, URL-encoded.') from None
+    if (given := json_parameter(request, "_filter")) is not None:
+        selection["filter"] = given
     for parameter, name in (("_search", "search"), ("_order", "sort"), ("_fields", "fields"), ("_asOf", "as_of")):
         if (value := request.text(parameter)) is not None:
             selection[name] = value
@@ -133,9 +144,9 @@ async def transfer_content(request: RestRequest) -> Response:
     return StreamingResponse(pieces, headers=headers, media_type=state.media_type)
 
 
-_FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
+FILE_TYPES: Final = [kind.partition(";")[0] for kind in MEDIA_TYPES.values() if kind != "application/json"]
 _SCHEMA: Final = Parameter("schema", "Which schema; not needed when the register has only one.")
-_FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
+FORMAT: Final = Parameter("format", "csv, xlsx, json or jsonl.")
 ROUTES: Final = (
     RestRoute(
         "GET",
@@ -144,7 +155,7 @@ ROUTES: Final = (
         export,
         (
             _SCHEMA,
-            _FORMAT,
+            FORMAT,
             Parameter("_filter", "Only these, as JSON."),
             Parameter("_search", "Only those with these words."),
             Parameter("_order", "The properties to sort by, separated by commas; -price for the largest first."),
@@ -152,7 +163,7 @@ ROUTES: Final = (
             Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
         ),
         answer=list[dict[str, Any]],
-        produces=_FILE_TYPES,
+        produces=FILE_TYPES,
         exact=True,
     ),
     RestRoute(
@@ -162,7 +173,7 @@ ROUTES: Final = (
         import_,
         (
             _SCHEMA,
-            _FORMAT,
+            FORMAT,
             Parameter("key", "Properties that identify the existing object of a row."),
             Parameter("partial", "true: import the good rows.", "boolean"),
             Parameter("dry_run", "true: only report.", "boolean"),
@@ -170,7 +181,7 @@ ROUTES: Final = (
         ),
         answer=ImportAnswer,
         errors={400: OpenRegisterError | ImportAnswer},
-        uploads=("multipart/form-data", "application/octet-stream", "application/json", *_FILE_TYPES),
+        uploads=("multipart/form-data", "application/octet-stream", "application/json", *FILE_TYPES),
     ),
     RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
     RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
@@ -181,7 +192,7 @@ ROUTES: Final = (
         "registers",
         transfer_content,
         answer=list[dict[str, Any]],
-        produces=_FILE_TYPES,
+        produces=FILE_TYPES,
         own=True,
     ),
 )

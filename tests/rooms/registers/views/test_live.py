@@ -1,4 +1,4 @@
-"""Saved queries: read with one's own rights, and followed only when the answer changes."""
+"""Views: read with one's own rights, and followed only when the answer changes."""
 
 import asyncio
 import json
@@ -10,11 +10,12 @@ import pytest
 from pentad.app import open_app
 from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import LOCAL
-from pentad.rooms.registers import saved_queries
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.views import service as views_service
 from pentad.settings.model import Settings
-from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, opened, with_trees
+from tests.rooms.registers.opening import ADMIN, OTHER, TREE, WRITER, opened, with_trees
+from tests.rooms.registers.views.offices import fill, open_office
 from tests.search.hashing import HashingEmbedder
 from tests.stores import Stores
 
@@ -43,54 +44,52 @@ class Heard:
 
 
 @pytest.mark.requirement("registers:live:saved")
-async def test_a_saved_query_answers_with_what_is_there_now(registers: Registers, trees: Pair):
-    query = await registers.saved.create(WRITER, trees, " Tall ones ", {"filter": {"height": {"gte": 10}}})
-    assert (await registers.saved.result(WRITER, query.id))["total"] == 0
+async def test_a_view_answers_with_what_is_there_now(registers: Registers, trees: Pair):
+    query = await registers.views.create(WRITER, trees, " Tall ones ", {"filter": {"height": {"gte": 10}}})
+    assert (await registers.views.run(WRITER, query.id)).wire()["total"] == 0
     await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
     await registers.objects.create(WRITER, trees, {"number": "T-2", "height": 2})
-    result = await registers.saved.result(WRITER, query.id)
+    result = (await registers.views.run(WRITER, query.id)).wire()
     assert (result["title"], result["total"]) == ("Tall ones", 1)
     assert result["results"][0]["number"] == "T-1"
 
 
 @pytest.mark.requirement("registers:live:owners")
-async def test_a_saved_query_is_its_owners_and_unknown_to_others(registers: Registers, trees: Pair):
-    query = await registers.saved.create(WRITER, trees, "Mine", {})
-    assert [one.id for one in await registers.saved.list(WRITER)] == [query.id]
-    assert [one.id for one in await registers.saved.list(ADMIN)] == [query.id]
-    assert await registers.saved.list(OTHER) == []
-    for attempt in (registers.saved.result, registers.saved.delete, registers.saved.get):
+async def test_a_view_is_its_owners_and_unknown_to_others(registers: Registers, trees: Pair):
+    query = await registers.views.create(WRITER, trees, "Mine", {})
+    assert [one.id for one in await registers.views.visible(WRITER)] == [query.id]
+    assert [one.id for one in await registers.views.visible(ADMIN)] == [query.id]
+    assert await registers.views.visible(OTHER) == []
+    for attempt in (registers.views.run, registers.views.delete, registers.views.get):
         with pytest.raises(NotFound):
             await attempt(OTHER, query.id)
-    await registers.saved.delete(WRITER, query.id)
-    assert await registers.saved.list(ADMIN) == []
+    await registers.views.delete(WRITER, query.id)
+    assert await registers.views.visible(ADMIN) == []
 
 
-async def test_a_query_that_cannot_be_asked_is_not_saved(registers: Registers, trees: Pair):
+async def test_a_view_that_cannot_be_asked_is_not_saved(registers: Registers, trees: Pair):
     with pytest.raises(InvalidInput, match="heigth"):
-        await registers.saved.create(WRITER, trees, "Typo", {"filter": {"heigth": 1}})
+        await registers.views.create(WRITER, trees, "Typo", {"filter": {"heigth": 1}})
     with pytest.raises(InvalidInput, match="cursor"):
-        await registers.saved.create(WRITER, trees, "Cursor", {"cursor": "x"})
+        await registers.views.create(WRITER, trees, "Cursor", {"cursor": "x"})
     with pytest.raises(InvalidInput, match="title"):
-        await registers.saved.create(WRITER, trees, "  ", {})
-    assert await registers.saved.list(ADMIN) == []
+        await registers.views.create(WRITER, trees, "  ", {})
+    assert await registers.views.visible(ADMIN) == []
 
 
-async def test_the_number_of_saved_queries_is_bounded(
-    registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(saved_queries, "MOST_QUERIES", 1)
-    await registers.saved.create(WRITER, trees, "One", {})
+async def test_the_number_of_views_is_bounded(registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(views_service, "MOST_VIEWS", 1)
+    await registers.views.create(WRITER, trees, "One", {})
     with pytest.raises(LimitExceeded, match="already"):
-        await registers.saved.create(WRITER, trees, "Two", {})
-    await registers.saved.create(OTHER, trees, "Somebody else's", {})
+        await registers.views.create(WRITER, trees, "Two", {})
+    await registers.views.create(OTHER, trees, "Somebody else's", {})
 
 
 @pytest.mark.requirement("registers:live:changes-only")
 async def test_only_a_change_of_the_answer_is_told(registers: Registers, trees: Pair):
     await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
-    tall = await registers.saved.create(WRITER, trees, "Tall", {"filter": {"height": {"gte": 10}}})
-    everything = await registers.saved.create(WRITER, trees, "All", {"fields": ["number"]})
+    tall = await registers.views.create(WRITER, trees, "Tall", {"filter": {"height": {"gte": 10}}})
+    everything = await registers.views.create(WRITER, trees, "All", {"fields": ["number"]})
     heard = Heard(registers)
     await registers.objects.create(WRITER, trees, {"number": "T-2", "height": 1})
     await heard.until(everything.uri)
@@ -101,10 +100,10 @@ async def test_only_a_change_of_the_answer_is_told(registers: Registers, trees: 
 
 
 @pytest.mark.requirement("registers:live:fields")
-async def test_a_change_outside_the_fields_of_a_query_is_not_told(registers: Registers, trees: Pair):
+async def test_a_change_outside_the_fields_of_a_view_is_not_told(registers: Registers, trees: Pair):
     stored = await registers.objects.create(WRITER, trees, {"number": "T-1", "height": 12})
-    names = await registers.saved.create(WRITER, trees, "Numbers", {"fields": ["number"]})
-    whole = await registers.saved.create(WRITER, trees, "Whole", {})
+    names = await registers.views.create(WRITER, trees, "Numbers", {"fields": ["number"]})
+    whole = await registers.views.create(WRITER, trees, "Whole", {})
     heard = Heard(registers)
     await registers.objects.merge_patch(WRITER, trees, stored.uuid, {"height": 13})
     await heard.until(whole.uri)
@@ -119,48 +118,48 @@ async def test_a_change_is_told_once_however_many_processes_watch(stores: Stores
     async with AsyncExitStack() as stack:
         first, second, third = [await stack.enter_async_context(opened(stores)) for _ in range(3)]
         trees = await with_trees(first)
-        query = await first.saved.create(WRITER, trees, "All", {})
+        query = await first.views.create(WRITER, trees, "All", {})
         heard = Heard(third)
         for number in range(1, 4):
             writer = (first, second, third)[number % 3]
             pair = await writer.catalogue.pair(WRITER, "city", "tree")
             await writer.objects.create(WRITER, pair, {"number": f"T-{number}"})
             await heard.until(query.uri, number)
-        marker = await first.saved.create(WRITER, trees, "Marker", {"filter": {"number": "T-9"}})
+        marker = await first.views.create(WRITER, trees, "Marker", {"filter": {"number": "T-9"}})
         await first.objects.create(WRITER, trees, {"number": "T-9"})
         await heard.until(marker.uri)
         await heard.until(query.uri, 4)
         assert heard.uris.count(query.uri) == 4
 
 
-async def test_a_deleted_query_is_told_once_more(registers: Registers, trees: Pair):
-    query = await registers.saved.create(WRITER, trees, "All", {})
+async def test_a_deleted_view_is_told_once_more(registers: Registers, trees: Pair):
+    query = await registers.views.create(WRITER, trees, "All", {})
     heard = Heard(registers)
-    await registers.saved.delete(WRITER, query.id)
+    await registers.views.delete(WRITER, query.id)
     await heard.until(query.uri)
 
 
-async def test_a_query_saved_after_the_last_one_was_deleted_is_followed(stores: Stores):
+async def test_a_view_saved_after_the_last_one_was_deleted_is_followed(stores: Stores):
     async with opened(stores) as first, opened(stores) as second:
         trees = await with_trees(first)
         heard = Heard(second)
         for number in range(1, 4):
-            query = await first.saved.create(WRITER, trees, "All", {})
+            query = await first.views.create(WRITER, trees, "All", {})
             pair = await second.catalogue.pair(WRITER, "city", "tree")
             await second.objects.create(WRITER, pair, {"number": f"T-{number}"})
             await heard.until(query.uri)
-            await first.saved.delete(WRITER, query.id)
+            await first.views.delete(WRITER, query.id)
             await heard.until(query.uri, 2)
             await second.objects.create(WRITER, pair, {"number": f"T-1{number}"})
 
 
 @pytest.mark.requirement("registers:live:client")
-async def test_a_client_that_follows_a_query_is_notified_and_reads_the_new_answer(tmp_path: Path):
+async def test_a_client_that_follows_a_view_is_notified_and_reads_the_new_answer(tmp_path: Path):
     settings = Settings(data=tmp_path, rooms=("registers",), auth="none")
     async with open_app(settings) as app, app.client() as client:
         registers: Registers = app.rooms[0].service
         trees = await with_trees(registers)
-        query = await registers.saved.create(Caller(LOCAL), trees, "Oaks", {"filter": {"kind": "oak"}})
+        query = await registers.views.create(Caller(LOCAL), trees, "Oaks", {"filter": {"kind": "oak"}})
         await client.request("resources/subscribe", {"uri": query.uri})
         place = {"action": "create", "register": "city", "schema": "tree"}
         for data in ({"number": "T-1", "kind": "lime"}, {"number": "T-2", "kind": "oak"}):
@@ -181,11 +180,44 @@ async def test_an_answer_that_changes_by_new_vectors_is_told(stores: Stores):
         made = await registers.catalogue.create_schema(ADMIN, schema)
         await registers.catalogue.create_register(ADMIN, {"title": "Town", "slug": "town", "schemas": [made.id]})
         pair = await registers.catalogue.pair(ADMIN, "town", made.id)
-        query = await registers.saved.create(ADMIN, pair, "Fog", {"search": "who steers boats through fog"})
+        query = await registers.views.create(ADMIN, pair, "Fog", {"search": "who steers boats through fog"})
         heard = Heard(registers)
         await registers.objects.create(ADMIN, pair, {"text": "steers boats through fog"})
-        assert (await registers.saved.result(ADMIN, query.id))["total"] == 0
+        assert (await registers.views.run(ADMIN, query.id)).wire()["total"] == 0
         assert await registers.platform.search.embed_pending() == 1
         await heard.until(query.uri)
-        assert (await registers.saved.result(ADMIN, query.id))["total"] == 1
+        assert (await registers.views.run(ADMIN, query.id)).wire()["total"] == 1
         heard.stop()
+
+
+@pytest.mark.requirement("registers:live:changes-only")
+async def test_a_change_of_a_related_object_is_told_if_it_changes_the_answer(registers: Registers):
+    office = await open_office(registers)
+    made = await fill(office)
+    columns = ["name", {"name": "Fees", "sum": "permits.fee"}]
+    view = await registers.views.create(ADMIN, office.pairs["person"], "Fees", {"columns": columns})
+    names = await registers.views.create(ADMIN, office.pairs["person"], "Names", {"columns": ["name"]})
+    heard = Heard(registers)
+    await registers.objects.merge_patch(ADMIN, office.pairs["permit"], made["P-1"], {"status": "shut"})
+    await registers.objects.merge_patch(ADMIN, office.pairs["permit"], made["P-1"], {"fee": 11})
+    await heard.until(view.uri)
+    await registers.objects.merge_patch(ADMIN, office.pairs["person"], made["Ada"], {"name": "Ann"})
+    await heard.until(names.uri)
+    await heard.until(view.uri, 2)
+    assert (heard.uris.count(view.uri), heard.uris.count(names.uri)) == (2, 1)
+
+
+@pytest.mark.requirement("registers:views:checked")
+async def test_a_schema_change_that_breaks_a_view_is_told(registers: Registers, trees: Pair):
+    view = await registers.views.create(WRITER, trees, "Notes", {"columns": ["number", "note"]})
+    heard = Heard(registers)
+    rest = {name: one for name, one in TREE["properties"].items() if name != "note"}
+    await registers.catalogue.update_schema(ADMIN, "tree", {"properties": rest})
+    await heard.until(view.uri)
+
+
+async def test_a_changed_view_is_told(registers: Registers, trees: Pair):
+    view = await registers.views.create(WRITER, trees, "All", {"columns": ["number"]})
+    heard = Heard(registers)
+    await registers.views.update(WRITER, view.id, {"query": {"columns": ["height"]}})
+    await heard.until(view.uri)

@@ -1,0 +1,127 @@
+"""Views over REST: saved, listed, run and exported."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from pentad.platform import Parameter
+from pentad.rooms.registers.interface.rest.models import ViewAnswer, ViewChanges, ViewResultsAnswer, ViewsAnswer
+from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
+from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.transfer import FILE_TYPES, FORMAT, file_response, json_parameter
+from pentad.rooms.registers.interface.view_tool import ViewData, save_view
+from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.transfer.formats import format_named
+from pentad.rooms.registers.views.definition import View
+
+
+async def list_views(request: RestRequest) -> Response:
+    """List your views and those shared with you."""
+    views, caller = request.registers.views, request.caller
+    return json_response(whole_list([await views.described(caller, one) for one in await views.visible(caller)]))
+
+
+async def create_view(request: RestRequest) -> Response:
+    """Save a view: filter, search, sort, columns, limit, facets; or figures over groups."""
+    given = body_as(ViewData, await request.object())
+    view = await save_view(request.registers, request.caller, given)
+    return await _view(request, view, 201)
+
+
+async def get_view(request: RestRequest) -> Response:
+    """Get a view by its id or slug."""
+    return await _view(request, await request.registers.views.get(request.caller, request.path("id")))
+
+
+async def put_view(request: RestRequest) -> Response:
+    """Change a view. What you leave out stays; the query is replaced as a whole."""
+    return await _changed(request, merge=False)
+
+
+async def patch_view(request: RestRequest) -> Response:
+    """Change a view and single members of its query; null removes a member."""
+    return await _changed(request, merge=True)
+
+
+async def delete_view(request: RestRequest) -> Response:
+    """Delete a view."""
+    await request.registers.views.delete(request.caller, request.path("id"))
+    return no_content()
+
+
+async def read_view(request: RestRequest) -> Response:
+    """Run a view."""
+    limit = request.integer("_limit", -1, LARGEST_LIMIT)
+    found = await request.registers.views.run(
+        request.caller,
+        request.path("id"),
+        filter=_filter(request),
+        limit=None if limit < 0 else limit,
+        cursor=request.text("_cursor"),
+    )
+    return json_response(found.wire())
+
+
+async def export_view(request: RestRequest) -> Response:
+    """Export everything a view finds as a file with exactly its columns."""
+    kind = format_named(request.text("format") or "csv")
+    view = await request.registers.views.get(request.caller, request.path("id"))
+    chunks = request.registers.views.export(request.caller, view.id, kind, more=_filter(request))
+    return await file_response(chunks, f"{view.slug}.{kind}", kind)
+
+
+async def _changed(request: RestRequest, *, merge: bool) -> Response:
+    given = body_as(ViewChanges, await request.object())
+    changes = given.model_dump(exclude_unset=True)
+    view = await request.registers.views.update(request.caller, request.path("id"), changes, merge=merge)
+    return await _view(request, view)
+
+
+async def _view(request: RestRequest, view: View, status: int = 200) -> Response:
+    return json_response(await request.registers.views.described(request.caller, view), status)
+
+
+def _filter(request: RestRequest) -> Mapping[str, Any] | None:
+    return json_parameter(request, "_filter")
+
+
+_FILTER: Final = Parameter("_filter", "One more filter, as JSON.")
+ROUTES: Final = (
+    RestRoute("GET", "/views", "views", list_views, answer=ViewsAnswer),
+    RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201),
+    RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer),
+    RestRoute("PUT", "/views/{id}", "views", put_view, body=ViewChanges, answer=ViewAnswer),
+    RestRoute("PATCH", "/views/{id}", "views", patch_view, body=ViewChanges, answer=ViewAnswer, own=True),
+    RestRoute("DELETE", "/views/{id}", "views", delete_view, status=204),
+    RestRoute(
+        "GET",
+        "/views/{id}/results",
+        "views",
+        read_view,
+        (
+            Parameter(
+                "_limit",
+                "How many rows at most; by default the limit of the view.",
+                "integer",
+                minimum=0,
+                maximum=LARGEST_LIMIT,
+            ),
+            Parameter("_cursor", "The cursor of the last page."),
+            _FILTER,
+        ),
+        answer=ViewResultsAnswer,
+        own=True,
+    ),
+    RestRoute(
+        "GET",
+        "/views/{id}/export",
+        "views",
+        export_view,
+        (FORMAT, _FILTER),
+        answer=list[dict[str, Any]],
+        produces=FILE_TYPES,
+        own=True,
+    ),
+)

@@ -1,0 +1,135 @@
+"""The `views` tool: save, list, change, delete and run views."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictInt, ValidationError
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments, argument_error
+from pentad.mcp.call import Call
+from pentad.mcp.declarations import ToolResult, tool
+from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_one
+from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.service import Registers
+from pentad.rooms.registers.views.definition import View
+
+
+class ViewData(Arguments):
+    """A query to save, with a title and columns."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    register_: Annotated[StrictInt | str, Field(alias="register")]
+    schema_: Annotated[StrictInt | str, Field(alias="schema")]
+    query: Annotated[
+        dict[str, Any], Field(description="filter, search, sort, columns or fields, limit, facets; or aggregate.")
+    ] = Field(default_factory=dict[str, Any])
+    slug: Annotated[str | None, Field(description="A readable name for URLs; made from the title by default.")] = None
+    description: Annotated[str, Field(max_length=2000)] = ""
+    shared: Annotated[StrictBool, Field(description="Whether members of your organisation can use it.")] = False
+
+
+async def save_view(registers: Registers, caller: Caller, given: ViewData) -> View:
+    """Save a new view."""
+    pair = await registers.catalogue.pair(caller, given.register_, given.schema_)
+    return await registers.views.create(
+        caller, pair, given.title, given.query, slug=given.slug, description=given.description, shared=given.shared
+    )
+
+
+class ViewsArguments(Arguments):
+    action: Literal["list", "get", "create", "update", "delete", "run"]
+    id: Annotated[str | None, Field(max_length=200)] = None
+    data: dict[str, Any] | None = None
+    filter: dict[str, Any] | None = None
+    cursor: Annotated[str | None, Field(max_length=4000)] = None
+    limit: Annotated[int | None, Field(ge=0, le=LARGEST_LIMIT)] = None
+    max_tokens: int | None = None
+
+    def ref(self) -> str:
+        if not self.id:
+            raise InvalidInput("Missing required parameter: id", hint="Give the id or slug of a view.")
+        return self.id
+
+    def content(self) -> dict[str, Any]:
+        if self.data is None:
+            raise InvalidInput(
+                "Missing required parameter: data",
+                hint='Give data {"title": ..., "register": ..., "schema": ..., "query": {"columns": [...]}}.',
+            )
+        return self.data
+
+
+@tool(
+    "views",
+    title="Views",
+    action="read",
+    listed="room",
+    input_schema=tool_schemas.VIEWS,
+    read_schema=tool_schemas.reading(tool_schemas.VIEWS),
+    output_schema=tool_schemas.LIST_ANSWER,
+)
+async def views(arguments: ViewsArguments, call: Call[Registers]) -> ToolResult:
+    """Saved queries with columns, expressions and rollups over relations. run returns the rows of a view; update keeps
+    what you leave out."""
+    if arguments.max_tokens is not None:
+        check_budget(arguments.max_tokens)
+    return ToolResult(structured=await _act(call.service, Caller.of(call), arguments))
+
+
+async def _act(registers: Registers, caller: Caller, arguments: ViewsArguments) -> dict[str, Any]:
+    service = registers.views
+    match arguments.action:
+        case "run":
+            return await _run(registers, caller, arguments)
+        case "list":
+            return await _list(registers, caller, arguments)
+        case "delete":
+            return {"deleted": True, "id": (await service.delete(caller, arguments.ref())).id}
+        case "get":
+            view = await service.get(caller, arguments.ref())
+        case "update":
+            view = await service.update(caller, arguments.ref(), arguments.content(), merge=True)
+        case "create":
+            try:
+                given = ViewData.model_validate(arguments.content())
+            except ValidationError as error:
+                raise argument_error(ViewData, error, arguments.content()) from None
+            view = await save_view(registers, caller, given)
+    wire = await service.described(caller, view)
+    return wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens)
+
+
+async def _list(registers: Registers, caller: Caller, arguments: ViewsArguments) -> dict[str, Any]:
+    found = await registers.views.visible(caller)
+    start = 0 if arguments.cursor is None else _position(arguments.cursor)
+    end = len(found) if arguments.limit is None else start + arguments.limit
+    rows = [await registers.views.described(caller, one) for one in found[start:end]]
+
+    async def build(fitted: Fitted) -> dict[str, Any]:
+        following = start + len(fitted.rows)
+        body: dict[str, Any] = {"results": fitted.rows, "total": len(found)}
+        return {**body, "cursor": str(following)} if following < len(found) and fitted.rows else body
+
+    return await build_response(rows, arguments.max_tokens, build)
+
+
+async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) -> dict[str, Any]:
+    page = await registers.views.run(
+        caller, arguments.ref(), filter=arguments.filter, limit=arguments.limit, cursor=arguments.cursor
+    )
+
+    async def build(fitted: Fitted) -> dict[str, Any]:
+        body = {**page.wire(), "results": fitted.rows}
+        if fitted.rows_cut and page.cursor_after is not None:
+            body["cursor"] = page.cursor_after(len(fitted.rows))
+        return body
+
+    return await build_response(page.rows, arguments.max_tokens, build)
+
+
+def _position(cursor: str) -> int:
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
+        raise InvalidInput("This cursor leads nowhere.", hint="Start again without a cursor.")
+    return int(cursor)

@@ -1,0 +1,1 @@
+"""Views: saved queries with columns, an address and followers."""

@@ -1,0 +1,416 @@
+"""Saves, lists, runs and exports views.
+
+A view belongs to the caller who saved it. If it is shared, members of the owner's organisation who may read its
+register and schema can use it too. Everybody runs it with their own rights. Only the owner and administrators can
+change it.
+"""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from pentad.kernel.clock import Clock
+from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, PentadError
+from pentad.kernel.ids import opaque_id
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.mcp.changes import list_changed, resource_updated
+from pentad.mcp.rights import refuse_read_only
+from pentad.rooms.registers.access.rules import is_admin
+from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
+from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
+from pentad.rooms.registers.models import Audience, Caller, Pair, Schema
+from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.views.definition import View, ViewProblem, parse_view
+from pentad.rooms.registers.views.results import ViewPage, ViewRunner, owns, problems_for
+from pentad.rooms.registers.views.store import SELECT, chosen_slug, insert_view, stored_query, update_view, view_of
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.access.rules import AccessRules
+    from pentad.rooms.registers.catalogue.catalogue import Catalogue
+    from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
+    from pentad.rooms.registers.objects.service import Objects
+    from pentad.rooms.registers.transfer.formats import Format
+    from pentad.rooms.registers.transfer.service import Transfer
+
+MOST_VIEWS: Final = 100
+SAVED: Final = "registers.views"
+"""The channel on which a new or changed view is announced, with the ids of its register and schema."""
+_LONGEST_TITLE: Final = 200
+_LONGEST_DESCRIPTION: Final = 2_000
+_MOST_BYTES: Final = 64 * 1024
+_REF: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_CHANGEABLE: Final = ("title", "slug", "description", "query", "shared")
+_EXPORTED: Final = ("filter", "search", "sort", "fields", "as_of")
+
+
+class Views:
+    """The views of the room."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        catalogue: "Catalogue",
+        objects: "Objects",
+        access: "AccessRules",
+        transfer: "Transfer",
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._catalogue = catalogue
+        self._access = access
+        self._transfer = transfer
+        self._runner = ViewRunner(clock, catalogue, objects, access)
+        self.page = self._runner.page
+        catalogue.name_broken(self.broken_by)
+
+    # saving
+
+    async def create(
+        self,
+        caller: Caller,
+        pair: Pair,
+        title: str,
+        query: Mapping[str, Any],
+        *,
+        slug: str | None = None,
+        description: str = "",
+        shared: bool = False,
+    ) -> View:
+        """Save a view on a pair. It runs once now, so that a mistake in it is reported at once."""
+        refuse_read_only(caller.principal)
+        principal, now = caller.principal, self._clock.now()
+        made = View(
+            opaque_id(size=12), "", principal.id, self._shared_with(caller, shared), _checked_title(title),
+            _checked_description(description), pair.register.id, pair.schema.id, dict(query), principal.scopes,
+            principal.user, frozenset(), b"", now, now,
+        )  # fmt: skip
+        page = await self._checked_page(caller, made)
+        made = replace(made, digest=digest_of(page.answer()), uses=page.uses)
+
+        def work(transaction: Transaction) -> View:
+            count = transaction.value("SELECT count(*) FROM views WHERE principal = ?", made.principal)
+            if int(count) >= MOST_VIEWS:
+                raise LimitExceeded(f"You have {MOST_VIEWS} views already.", hint="Delete one first.")
+            stored = replace(made, slug=chosen_slug(transaction, made, slug))
+            insert_view(transaction, stored)
+            self._announce(transaction, stored)
+            transaction.signal(SAVED, f"{stored.register} {stored.schema}")
+            return stored
+
+        return await self._database.write(work)
+
+    async def update(self, caller: Caller, ref: str, changes: Mapping[str, Any], *, merge: bool = False) -> View:
+        """Set the given members; the others stay. With `merge`, so do the members of the query; null removes one."""
+        known = await self._own(caller, ref)
+        for name in changes:
+            if name not in _CHANGEABLE:
+                guess = did_you_mean(name, _CHANGEABLE)
+                raise InvalidInput(
+                    f"{name[:60]!r} of a view cannot be changed.{' ' + guess if guess else ''}",
+                    hint=f"Change {', '.join(_CHANGEABLE)}, or save another view.",
+                )
+        changed = replace(known, updated_at=self._clock.now())
+        if "title" in changes:
+            changed = replace(changed, title=_checked_title(changes["title"]))
+        if "description" in changes:
+            changed = replace(changed, description=_checked_description(changes["description"] or ""))
+        if "shared" in changes:
+            changed = self._reshared(caller, changed, changes["shared"])
+        if "query" in changes:
+            if not isinstance(changes["query"], dict):
+                raise InvalidInput("query must be an object.", hint='Write {"filter": {...}, "columns": [...]}.')
+            given = cast("dict[str, Any]", changes["query"])
+            query = {**known.query, **given} if merge else given
+            changed = replace(changed, query={name: value for name, value in query.items() if value is not None})
+            changed = replace(changed, uses=(await self._checked_page(caller, changed)).uses)
+        if caller.principal.id == known.principal:
+            changed = replace(changed, scopes=caller.principal.scopes, user=caller.principal.user)
+        changed = replace(changed, digest=b"")  # the watcher compares it with the owner's rights
+
+        def work(transaction: Transaction) -> View:
+            if transaction.value("SELECT 1 FROM views WHERE id = ?", known.id) is None:
+                raise _not_found(ref)
+            slug = changes.get("slug")
+            stored = changed if slug is None else replace(changed, slug=chosen_slug(transaction, changed, slug))
+            update_view(transaction, stored)
+            self._announce(transaction, known, stored)
+            transaction.signal(SAVED, f"{stored.register} {stored.schema}")
+            return stored
+
+        return await self._database.write(work)
+
+    async def delete(self, caller: Caller, ref: str) -> View:
+        """Delete a view; its followers get a last notification."""
+        known = await self._own(caller, ref)
+
+        def work(transaction: Transaction) -> View:
+            if transaction.value("DELETE FROM views WHERE id = ? RETURNING 1", known.id) is None:
+                raise _not_found(ref)
+            self._announce(transaction, known)
+            resource_updated(transaction, known.uri, self._audience(transaction, known))
+            return known
+
+        return await self._database.write(work)
+
+    # finding
+
+    async def get(self, caller: Caller, ref: str) -> View:
+        """A view by its id or slug. Of several with the slug, the caller's own, then the oldest."""
+        if _REF.fullmatch(ref) is None:
+            raise _not_found(ref)
+        found = await self._database.read(lambda rows: rows.all(f"{SELECT} WHERE id = ? OR slug = ?", ref, ref.lower()))
+        views = sorted(
+            map(view_of, found), key=lambda one: (one.id != ref, not self._is_owner(caller, one), one.created_at)
+        )
+        for view in views:
+            if await self._sees(caller, view):
+                return view
+        raise _not_found(ref)
+
+    async def visible(self, caller: Caller) -> list[View]:
+        """The caller's own views and those shared with it, oldest first; all views for an administrator."""
+        everything = is_admin(caller.principal)
+        where, params = (
+            ("", ())
+            if everything
+            else (" WHERE principal = ? OR organisation = ?", (caller.principal.id, self._access.organisation(caller)))
+        )
+        sql = f"{SELECT}{where} ORDER BY created_at, id"
+        views = await self._database.read(lambda rows: [view_of(row) for row in rows.all(sql, *params)])
+        if everything:
+            return views
+        pairs = {(pair.register.id, pair.schema.id) for pair in await self._catalogue.visible_pairs(caller)}
+        return [one for one in views if self._is_owner(caller, one) or (one.register, one.schema) in pairs]
+
+    async def described(self, caller: Caller, view: View) -> dict[str, Any]:
+        """The definition of a view as the caller may see it, with what is wrong with it."""
+        try:
+            pair, parsed = await self._runner.parsed(caller, view)
+        except PentadError as error:
+            problem = {"path": "", "rule": "unreadable", "message": error.message}
+            return {**view.wire(), "problems": [problem]}
+        wire = view.wire()
+        if not parsed.problems:
+            return wire
+        if not owns(caller, view):
+            wire["query"] = _readable_query(view.query, parsed.problems)
+        return {**wire, "problems": problems_for(caller, pair, view, parsed)}
+
+    # running
+
+    async def run(
+        self,
+        caller: Caller,
+        ref: str,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002  its name on every wire
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ViewPage:
+        """What a view finds now for the caller, within one more filter."""
+        view = await self.get(caller, ref)
+        return await self._runner.page(caller, view, more=filter, limit=limit, cursor=cursor)
+
+    async def export(
+        self, caller: Caller, ref: str, kind: "Format", *, more: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[bytes]:
+        """The bytes of a file with everything a view finds, in exactly its columns."""
+        from pentad.rooms.registers.transfer.exports import write_rows
+
+        view = await self.get(caller, ref)
+        if view.query.get("columns") is None and view.query.get("aggregate") is None:
+            pair = await self._catalogue.pair(caller, view.register, view.schema)
+            selection = {name: view.query[name] for name in _EXPORTED if view.query.get(name) is not None}
+            if more is not None:
+                selection["filter"] = {"and": [selection["filter"], more]} if "filter" in selection else more
+            async for part in self._transfer.export(caller, pair, kind, selection):
+                yield part
+            return
+        first = await self._runner.page(caller, view, more=more, limit=LARGEST_LIMIT)
+
+        async def pages() -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+            page = first
+            while True:
+                yield page.rows
+                if page.cursor is None:
+                    return
+                page = await self._runner.page(caller, view, more=more, limit=LARGEST_LIMIT, cursor=page.cursor)
+
+        async for part in write_rows(kind, first.columns or (), view.slug, pages()):
+            yield part
+
+    # for the watcher
+
+    async def watched(self) -> list[tuple[int, int, frozenset[int]]]:
+        """The registers and schemas that have views, with the other schemas those views read."""
+        sql = "SELECT DISTINCT register, schema, uses FROM views"
+        found = await self._database.read(lambda rows: rows.all(sql))
+        return [(int(row[0]), int(row[1]), frozenset(msgspec.json.decode(row[2]))) for row in found]
+
+    async def of_pair(self, register: int, schema: int) -> list[View]:
+        """The views on a pair."""
+        sql = f"{SELECT} WHERE schema = ? AND register = ? ORDER BY id"
+        return await self._database.read(lambda rows: [view_of(row) for row in rows.all(sql, schema, register)])
+
+    # for the plan of a schema change
+
+    def broken_by(
+        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+    ) -> Iterator[dict[str, Any]]:
+        """The views that the caller may see and that a new definition of a schema would break, with their problems.
+
+        Views on other schemas that read this one through relations are among them.
+        """
+        pair_of = self._catalogue.pairs_in(rows)
+        for row in rows.all(f"{SELECT} WHERE schema = ? OR uses <> '[]' ORDER BY created_at, id", schema.id):
+            view = view_of(row)
+            if (view.schema != schema.id and schema.id not in view.uses) or not self._may_use(caller, view):
+                continue
+            pair = pair_of(view.register, view.schema)
+            if not self._access.sees_both(caller, pair.register, pair.schema):
+                continue
+            before, after = (
+                self._problems_with(rows, caller, view, pair, schema.id, definition) for definition in (old, new)
+            )
+            known = {(one.part, one.column) for one in before}
+            if broken := [one for one in after if (one.part, one.column) not in known]:
+                problems = [one.wire() if owns(caller, view) else one.masked(pair) for one in broken]
+                because = f"{problems[0]['path'].removeprefix('/query/')}: {problems[0]['message']}"
+                yield {"kind": "view", "id": view.id, "title": view.title, "because": because, "problems": problems}
+
+    def _problems_with(
+        self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: int, definition: "CompiledSchema"
+    ) -> Sequence[ViewProblem]:
+        """The problems of a view if a schema had this definition."""
+        reader = SchemaReader(rows, _Assumed(self._catalogue.definitions, schema, definition), self._access, caller)
+        near = replace(pair, definition=definition) if pair.schema.id == schema else pair
+        try:
+            return parse_view(reader.with_relations(near), view.query).problems
+        except InvalidInput as error:  # no property is left that the caller may query
+            return (ViewProblem("", error),)
+
+    # rights
+
+    def _is_owner(self, caller: Caller, view: View) -> bool:
+        return view.principal == caller.principal.id
+
+    def _may_use(self, caller: Caller, view: View) -> bool:
+        """Whether the view is for the caller; whether it may read the pair is another question."""
+        return owns(caller, view) or (
+            view.organisation is not None
+            and view.organisation == self._access.organisation(caller)
+            and caller.principal.may("registers", "read")
+        )
+
+    async def _sees(self, caller: Caller, view: View) -> bool:
+        if owns(caller, view):
+            return True
+        if not self._may_use(caller, view):
+            return False
+        try:
+            await self._catalogue.pair(caller, view.register, view.schema)
+        except PentadError:
+            return False
+        return True
+
+    async def _own(self, caller: Caller, ref: str) -> View:
+        """A view that the caller may change."""
+        view = await self.get(caller, ref)
+        refuse_read_only(caller.principal)
+        if not owns(caller, view):
+            raise Forbidden(
+                f"The view {view.title!r} is shared with you; only its owner can change it.",
+                hint="Save a view of your own.",
+            )
+        return view
+
+    def _shared_with(self, caller: Caller, shared: bool) -> str | None:
+        if not shared:
+            return None
+        self._access.require_write(caller)
+        return self._access.organisation(caller)
+
+    def _reshared(self, caller: Caller, view: View, shared: Any) -> View:
+        if not isinstance(shared, bool):
+            raise InvalidInput("shared must be true or false.")
+        if shared == (view.organisation is not None):
+            return view
+        if shared and not self._is_owner(caller, view):
+            raise Forbidden("Only the owner of a view can share it.", hint="Save a view of your own.")
+        return replace(view, organisation=self._shared_with(caller, shared))
+
+    async def _checked_page(self, caller: Caller, view: View) -> ViewPage:
+        """What a view finds before it is saved; its first mistake is raised."""
+        if len(stored_query(view)) > _MOST_BYTES:
+            raise LimitExceeded(f"A view has at most {_MOST_BYTES:,} bytes.")
+        _, parsed = await self._runner.parsed(caller, view)
+        if parsed.problems:
+            raise parsed.problems[0].error
+        return await self._runner.page(caller, view)
+
+    # announcements
+
+    def _audience(self, rows: Rows, view: View) -> str:
+        """The owner, and the members it is shared with who may know of register and schema."""
+        if view.organisation is None:
+            return Audience.only_owner(view.principal).text()
+        pair = self._catalogue.pairs_in(rows)(view.register, view.schema)
+        groups = [
+            group for one in (pair.register, pair.schema) for group in self._access.audience(one, public=False).groups
+        ]
+        return Audience(False, view.organisation, view.principal, tuple(groups)).text()
+
+    def _announce(self, transaction: Transaction, *states: View) -> None:
+        """Signal that the list of views changed, to those who could see a state of this one."""
+        for audience in {self._audience(transaction, state) for state in states}:
+            list_changed(transaction, "resources", "registers", audience)
+
+
+class _Assumed(Definitions):
+    """Compiled schemas, of which one has another definition than the stored one."""
+
+    def __init__(self, known: Definitions, schema: int, definition: "CompiledSchema") -> None:
+        super().__init__()
+        self._known = known
+        self._schema = schema
+        self._definition = definition
+
+    def of(self, rows: Rows, schema: Schema) -> "CompiledSchema":
+        return self._definition if schema.id == self._schema else self._known.of(rows, schema)
+
+
+def digest_of(answer: Mapping[str, Any]) -> bytes:
+    """Two results differ if their digests do."""
+    return hashlib.sha256(msgspec.json.encode(answer)).digest()
+
+
+def _readable_query(query: Mapping[str, Any], problems: Sequence[ViewProblem]) -> dict[str, Any]:
+    """The query without the columns and parts that have a problem."""
+    parts = {problem.part for problem in problems if problem.column is None}
+    left_out = {problem.column for problem in problems if problem.column is not None}
+    rest = {name: value for name, value in query.items() if name not in parts}
+    if left_out and "columns" in rest:
+        rest["columns"] = [column for index, column in enumerate(rest["columns"]) if index not in left_out]
+    return rest if "" not in parts else {}
+
+
+def _checked_title(raw: Any) -> str:
+    if not isinstance(raw, str) or not 0 < len(raw.strip()) <= _LONGEST_TITLE:
+        raise InvalidInput(f"A view has a title of 1 to {_LONGEST_TITLE} characters.")
+    return raw.strip()
+
+
+def _checked_description(raw: Any) -> str:
+    if not isinstance(raw, str) or len(raw) > _LONGEST_DESCRIPTION:
+        raise InvalidInput(f"The description of a view is a text of at most {_LONGEST_DESCRIPTION:,} characters.")
+    return raw
+
+
+def _not_found(ref: str) -> NotFound:
+    return NotFound(f"There is no view {ref[:60]!r}.", hint="List the views to see their ids.")
