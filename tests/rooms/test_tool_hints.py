@@ -25,6 +25,7 @@ SEVERAL_ACTIONS = (
     "objects",
     "attachments",
     "transfer",
+    "views",
     "agntcy_oasf_import_record",
     "call_tool",
 )
