@@ -91,8 +91,8 @@ async def _import(
     pair = await _pair(request, "create", option("schema") or None)
     kind = format_named(option("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in option("key").split(",") if part.strip())
-    flags = {name: read_bool(option(name) or "false", name) for name in ("partial", "dry_run", "new_ids")}
-    options = ImportOptions(key=key, **flags)
+    partial, dry_run, new_ids = (read_bool(option(one) or "false", one) for one in ("partial", "dry_run", "new_ids"))
+    options = ImportOptions(key=key, partial=partial, dry_run=dry_run, new_ids=new_ids)
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)
