@@ -42,7 +42,13 @@ def first_password(server: Child) -> str:
     return line.split()[-1]
 
 
-@pytest.mark.requirement("cli:serve", "access:first-admin")
+def users_added(home: Path, data: str = "d") -> list[tuple[str, str]]:
+    """Who added which user, by the audit trail."""
+    read = run("audit", "--tool", "user added", "--json", "--data", data, home=home)
+    return [(entry["principal"], entry["target"]) for entry in json.loads(read.stdout)]
+
+
+@pytest.mark.requirement("cli:serve", "access:first-admin", "access:first-admin:event")
 def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as server:
         port = port_of(server.line("Pentad is ready at"))
@@ -70,9 +76,10 @@ def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_
         assert again.end(signal.SIGINT) in (0, 130)
     assert "Traceback" not in "\n".join(again.stderr)
     assert "password" not in "\n".join(again.stderr)
+    assert users_added(tmp_path) == [("local", "user:admin")]
 
 
-@pytest.mark.requirement("cli:workers")
+@pytest.mark.requirement("cli:workers", "access:first-admin:event")
 def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
     args = ("serve", "--port", "0", "--workers", "2", "--rooms", ROOM, "--data", "d")
     with child(*args, home=tmp_path, **QUIET) as server:
@@ -82,6 +89,7 @@ def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
         assert server.end(signal.SIGINT) == 0
     assert "Traceback" not in "\n".join(server.stderr)
     assert len([line for line in server.stderr if "password" in line]) == 1
+    assert users_added(tmp_path) == [("local", "user:admin")]
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
@@ -114,6 +122,7 @@ def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) ->
         assert server.end(signal.SIGINT) == 0
     assert server.stderr == [""]
     assert (tmp_path / ".local/share/pentad/demo/pentad.db").exists()
+    assert users_added(tmp_path, ".local/share/pentad/demo") == [("local", "user:admin")]
 
 
 def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.access.passwords import SHORTEST, Passwords, checked_password
+from pentad.access.passwords import Passwords, checked_password
 from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_of, scopes_to_text
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
@@ -83,11 +83,10 @@ class Users:
         *,
         role: str = "reader",
         scopes: Iterable[str] = (),
-        shortest: int = SHORTEST,
     ) -> User:
-        """Add a user. `shortest` exists for the demo, whose public login works on loopback only."""
+        """Add a user."""
         user = User(_checked_name(name), checked_role(role), checked_scopes(scopes), self._clock.now())
-        encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
+        encoded = await self._passwords.hash(checked_password(password))
         if not await self._db.write(lambda tx: _insert(tx, user, encoded)):
             raise Conflict(
                 f"A user named {user.name!r} exists already.",
@@ -157,11 +156,11 @@ class Users:
         await self._db.write(work)
         self.changed(name)
 
-    async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
+    async def set_password(self, name: str, password: str) -> None:
         """Replace a password; logins with the old one end at once, browser sessions too."""
         if not is_user_name(name):
             raise _unknown(name)
-        encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
+        encoded = await self._passwords.hash(checked_password(password))
 
         def work(tx: Transaction) -> None:
             if tx.run("UPDATE users SET password_hash = ? WHERE name_key = ?", encoded, name.lower()) == 0:
@@ -185,14 +184,15 @@ class Users:
             await self._rehash(name, password, encoded)
         return _user(row)
 
-    async def ensure_first_admin(self) -> str | None:
+    async def ensure_first_admin(self, password: str | None = None) -> str | None:
         """On a store without users, make `admin` and return its password, which is not shown again.
 
-        If several processes start together, one makes the user and gets the password.
+        If several processes start together, one makes the user and gets the password. A given `password` may be of
+        any length: it is for the demo, whose public login works on loopback only.
         """
         if await self.count():
             return None
-        password = base64.b32encode(self._randomness.token_bytes(15)).decode("ascii").lower()
+        password = password or base64.b32encode(self._randomness.token_bytes(15)).decode("ascii").lower()
         encoded = await self._passwords.hash(password)
         user = User(FIRST_ADMIN, "admin", frozenset(), self._clock.now())
 
