@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from pentad.access.oauth.grants import Grant, Grants
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
-    from pentad.access.tokens import IssuerWatch, TokenVerifier
+    from pentad.access.tokens import IssuerWatch, KeySource, TokenVerifier
     from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
     from pentad.administration.services import Administration
@@ -325,15 +325,25 @@ class App:
 
     @cached_property
     def issuer_watch(self) -> "IssuerWatch | None":
-        if self.tokens is None:
+        sources: list[KeySource] = [] if self.tokens is None else list(self.tokens.issuers.values())
+        if self.provider_logins is not None:
+            sources.append(self.provider_logins.endpoints)
+        if not sources:
             return None
         from pentad.access.tokens import IssuerWatch
 
-        return IssuerWatch(self.tokens)
+        return IssuerWatch(sources)
 
     def issuer_troubles(self) -> Mapping[str, str | None]:
         """Per token issuer, why its keys could not be read the last time; this does not fetch them."""
-        return {} if self.issuer_watch is None else self.issuer_watch.troubles()
+        return {} if self.tokens is None else self.tokens.troubles()
+
+    def provider_health(self) -> Mapping[str, str]:
+        """Whether people can log in with the identity provider, by the last background check; empty without one."""
+        if self.settings.auth == "none" or self.provider_logins is None:
+            return {}
+        trouble = self.provider_logins.endpoints.trouble
+        return {"status": "ok"} if trouble is None else {"status": "unavailable", "message": trouble}
 
     @cached_property
     def authenticator(self) -> "Authenticator":

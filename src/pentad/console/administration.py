@@ -357,6 +357,7 @@ class AdministrationPages:
                 ("Audit trail", f"{body['audit']['waiting']} entries wait, {body['audit']['dropped']} were dropped"),
                 ("Jobs", ", ".join(f"{count} {state}" for state, count in body["jobs"].items())),
                 ("Issuers", "\n".join(f"{name}: {state}" for name, state in body.get("issuers", {}).items())),
+                ("Identity provider", ": ".join(body.get("identity_provider", {}).values())),
             ]
         )
         rooms = [

@@ -102,8 +102,10 @@ def _console_routes(app: App, console: Console) -> list[BaseRoute]:
 
 
 async def health(app: App) -> dict[str, Any]:
-    """The readiness in detail, with the state of the audit trail and of the jobs."""
+    """The readiness with every reason, and the state of the audit trail and of the jobs."""
     _, body = await readiness(app)
+    if provider := app.provider_health():
+        body["identity_provider"] = provider
     trail = {"waiting": app.audit.waiting(), "dropped": app.audit.dropped}
     return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts()}
 
