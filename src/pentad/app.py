@@ -292,7 +292,8 @@ class App:
     def oauth_clients(self) -> "Clients":
         from pentad.access.oauth.clients import Clients
 
-        return Clients(self.database, self.fetcher, clock=self.clock)
+        reads_documents = self.settings.login.client_documents
+        return Clients(self.database, self.fetcher, reads_documents=reads_documents, clock=self.clock)
 
     @cached_property
     def grants(self) -> "Grants":

@@ -222,6 +222,11 @@ class LoginSettings:
         True, "Whether clients may log in with OAuth 2.1: a person signs in and consents."
     )
     open_registration: bool = setting(True, "Whether clients may register themselves (RFC 7591).")
+    client_documents: bool = setting(
+        True,
+        "Whether a client's id may be the https URL of a document about it, which this server fetches;"
+        " switch it off on a server without internet.",
+    )
     access_token_minutes: float = setting(60.0, "Minutes an access token is good for, at least a second (0.02).")
     refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
     grant_days: int = setting(365, "Days after which a person has to consent again.")

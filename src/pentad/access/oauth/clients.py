@@ -100,13 +100,14 @@ class ClientCredentials:
 
 
 class Clients:
-    """The clients of one store."""
+    """The clients of one store. Without `reads_documents` no document is fetched: only clients known before count."""
 
     def __init__(
         self,
         db: Database,
         fetcher: Fetcher,
         *,
+        reads_documents: bool = True,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
     ) -> None:
@@ -114,6 +115,7 @@ class Clients:
         self._fetcher = fetcher
         self._clock = clock or SystemClock()
         self._randomness = randomness or SystemRandomness()
+        self._reads_documents = reads_documents
         self._documents = DocumentReader(fetcher, self._clock)
         self._rates = AddressBuckets(REGISTRATIONS_PER_SECOND, REGISTRATIONS_AT_ONCE, self._clock)
         self._since_pruned = 0
@@ -163,6 +165,7 @@ class Clients:
             return None
         row = await self._db.lookup(store.CLIENT, client_id)
         now = self._clock.now()
+        fetch = fetch and self._reads_documents
         if row is not None and (not fetch or now < (row[5] or 0.0)):
             return _client(row)
         if not fetch:
