@@ -14,7 +14,9 @@ from starlette.types import ASGIApp
 from pentad import __version__
 from pentad.access.audit import EVENTS
 from pentad.app import App
+from pentad.console.account import AccountPages
 from pentad.console.administration import AdministrationPages
+from pentad.console.audit_trail import TrailPages
 from pentad.console.routes import Console
 from pentad.http.administration import administration_routes, export_route
 from pentad.http.administration_forms import AdministrationForms
@@ -90,11 +92,11 @@ def _administration_routes(app: App) -> list[BaseRoute]:
 def _console_routes(app: App, console: Console) -> list[BaseRoute]:
     """The pages that belong to no room, and their forms. Visits are in the audit trail."""
     admin = app.administration
-    pages = AdministrationPages(admin, lambda: health(app), console.pages)
+    pages, account = AdministrationPages(admin, lambda: health(app), console.pages), AccountPages(admin)
     routes: list[BaseRoute] = [
         *console.home_routes(),
-        *console.administration_routes(pages),
-        *AdministrationForms(admin, console, pages).routes(),
+        *console.administration_routes([*pages.pages(), *account.pages(), *TrailPages(admin).pages()]),
+        *AdministrationForms(admin, console, pages, account).routes(),
         Route("/console/audit/export", export_route(admin), include_in_schema=False),
     ]
     audit_routes(routes, CONSOLE, app.record)
