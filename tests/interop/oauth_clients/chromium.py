@@ -6,7 +6,7 @@ with PREFIX. The answer has the address (`landed`) and the text of every page on
 cookies between visits.
 
 `{"browser": "ada", "steps": [{"go": URL}, {"fill": {LABEL: TEXT}, "press": NAME}]}` does one thing after the other. The
-answer has the `address`, `title`, `text` and number of `scripts` of the page after each step, and all `errors`: those of
+answer has `address`, `title`, `text` and number of `scripts` of the page after each step, and all `errors`: those of
 scripts, and what the content security policy forbade.
 """
 
