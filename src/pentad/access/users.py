@@ -21,7 +21,7 @@ from pentad.kernel.principal import Principal, Role
 CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
-_COLUMNS: Final = "name, role, scopes, created_at"
+_SELECT: Final = "SELECT name, role, scopes, created_at FROM users"
 _OWNED: Final = (
     "UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL",
     "UPDATE oauth_grants SET revoked_at = ?, revoked_why = 'user removed' WHERE user_key = ? AND revoked_at IS NULL",
@@ -102,7 +102,7 @@ class Users:
         """The user of that name, in any case."""
         if not is_user_name(name):
             return None
-        row = await self._db.lookup(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
+        row = await self._db.lookup(f"{_SELECT} WHERE name_key = ?", name.lower())
         return None if row is None else _user(row)
 
     async def first_admin(self) -> User | None:
@@ -125,7 +125,7 @@ class Users:
                 raise _unknown(name)
             _keep_an_admin(tx, name)
             tx.signal(CHANNEL, user_principal_id(name))
-            row = tx.one(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
+            row = tx.one(f"{_SELECT} WHERE name_key = ?", name.lower())
             return _user(row or ())
 
         changed = await self._db.write(work)
@@ -174,7 +174,7 @@ class Users:
     async def verify(self, name: str, password: str) -> User | None:
         """The user, if the password matches. Unknown names take as long as known ones."""
         row = await self._db.lookup(
-            f"SELECT {_COLUMNS}, password_hash FROM users WHERE name_key = ?",  # noqa: S608  a constant
+            "SELECT name, role, scopes, created_at, password_hash FROM users WHERE name_key = ?",
             name.lower(),
         )
         encoded: str | None = None if row is None else row[4]
@@ -250,7 +250,7 @@ def _insert(tx: Transaction, user: User, encoded: str) -> bool:
 
 
 def _all_users(rows: Rows) -> list[User]:
-    found = rows.all(f"SELECT {_COLUMNS} FROM users ORDER BY name_key")  # noqa: S608  a constant
+    found = rows.all(f"{_SELECT} ORDER BY name_key")
     return [_user(row) for row in found]
 
 

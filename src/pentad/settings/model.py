@@ -58,7 +58,7 @@ def setting(
     given = {name: value for name, value in optional.items() if value is not None}
     metadata = {**documented(about, secret=secret), "variables": variables, **given}
     if default is NO_TABLE:  # a mapping cannot be the default of a dataclass field
-        return field(default_factory=dict[str, Any], repr=not secret, metadata=metadata)  # pyright: ignore[reportReturnType]
+        return field(default_factory=dict[str, Any], repr=not secret, metadata=metadata)  # pyright: ignore[reportReturnType]  a field stands for its value
     return field(default=default, repr=not secret, metadata=metadata)
 
 
