@@ -129,8 +129,8 @@ class WordTable:
                 cases = " + ".join(
                     "CASE WHEN words @@ CAST(? AS tsquery) THEN CAST(? AS bigint) ELSE 0 END" for _ in by_part
                 )
-                points = Sql(cases, tuple(value for pair in by_part for value in pair))
-                pieces.append(self._matching(dialect, self.expression(dialect, (word,), "or"), points))
+                summed = Sql(cases, tuple(value for pair in by_part for value in pair))
+                pieces.append(self._matching(dialect, self.expression(dialect, (word,), "or"), summed))
         every = Sql(" UNION ALL ".join(piece.text for piece in pieces), tuple(p for one in pieces for p in one.params))
         return composed("(SELECT record, SUM(points) AS points FROM (", every, ") AS e GROUP BY record) AS d")
 
