@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.form_browser import FormBrowser
 
-_SECONDS = 20.0
+_SECONDS = 60.0
 
 
 def register(site: str, redirect_uri: str) -> str:

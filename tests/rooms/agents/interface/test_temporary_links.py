@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.settings.model import Settings
 from tests.net.raw_http import running
+from tests.ports import free_port
 from tests.rooms.agents.interface.conftest import HERE, Caller
 
 pytestmark = pytest.mark.anyio
@@ -50,12 +50,6 @@ class Pair:
     receiver: App
     call: Caller
     site: str
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @asynccontextmanager
