@@ -16,7 +16,6 @@ from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFORMANCE_ROOM = "tests.conformance.room:ROOM"
-_START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 
 
