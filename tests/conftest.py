@@ -3,13 +3,14 @@
 import os
 import signal
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import hypothesis
 import pytest
 
 from pentad.access import passwords
+from pentad.storage import migrations
 from tests.pulled import pulled_model
 from tests.stores import database_url, postgres_server, store, stores
 
@@ -51,4 +52,12 @@ def cheap_hashes() -> Iterator[None]:
     """Hash passwords as always, but at a cost that thousands of tests can pay. Processes they start pay in full."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "HashCost", partial(passwords.HashCost, memory_kib=64, passes=1))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def migrations_split_once() -> Iterator[None]:
+    """Thousands of tests make a store; each would take the same files apart into statements."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrations, "split_statements", cache(migrations.split_statements))
         yield
