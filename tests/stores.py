@@ -13,13 +13,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pentad.app import migration_sets
 from pentad.kernel.ports import Database, Rows
+from pentad.rooms.finder import find_rooms
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
@@ -107,6 +109,21 @@ class PostgresServer:
             yield url
         finally:
             self.give_back(url)
+
+    @contextlib.asynccontextmanager
+    async def prepared_database(self, rooms: tuple[str, ...]) -> AsyncGenerator[str]:
+        """The URL of a database with the tables of an app with these rooms, used again afterwards."""
+        sets = tuple(migration_sets(find_rooms(rooms)))
+        url = self.take(sets)
+        if sets not in self._made:
+            database = await open_database(url, self._folder)
+            await apply(database, sets)
+            self.note(url, sets)
+            await database.close()
+        try:
+            yield url
+        finally:
+            self.give_back(url, sets)
 
     def take(self, sets: Sets = ()) -> str:
         """A database without rows, which may have the tables of `sets` already and has no others."""
@@ -239,6 +256,17 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 async def store(stores: Stores) -> Database:
     """A fresh open store in each dialect."""
     return await stores.open()
+
+
+@contextlib.asynccontextmanager
+async def app_database(request: pytest.FixtureRequest, rooms: tuple[str, ...]) -> AsyncGenerator[str | None]:
+    """The `database` setting for an app with these rooms, on the store that the fixture's parameter names."""
+    if request.param == "sqlite":
+        yield None
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    async with server.prepared_database(rooms) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
