@@ -64,6 +64,8 @@ class PostgresServer:
         self._emptied: list[str] = []
         self._prepared: dict[Sets, list[str]] = {}
         self._made: dict[Sets, set[Part]] = {}
+        self._first_rows: dict[Sets, dict[str, list[Any]]] = {}
+        """What the migrations themselves put into tables."""
         self._run(
             "initdb", "--pgdata", str(self._folder / "data"), "--username", "postgres", "--auth", "trust",
             "--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8",
@@ -136,6 +138,9 @@ class PostgresServer:
         if sets not in self._made and all(one.package.startswith("pentad.") for one in sets):
             with self._connected(url) as connection:
                 self._made[sets] = _parts(connection)
+                tables = [name for kind, name in self._made[sets] if kind == "r" and name != _LEDGER]
+                found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+                self._first_rows[sets] = {name: rows for name, rows in found.items() if rows}
 
     def give_back(self, url: str, sets: Sets = ()) -> None:
         """End whatever still uses a database; only where all is as `sets` made it, its tables are kept."""
@@ -150,6 +155,9 @@ class PostgresServer:
                 steps += [f"DELETE FROM {name}" for kind, name in made if kind == "r" and name != _LEDGER]
                 steps += [f"ALTER SEQUENCE {name} RESTART" for kind, name in made if kind == "S"]
                 connection.execute("; ".join(["BEGIN; SET LOCAL session_replication_role = replica", *steps, "COMMIT"]))
+                for name, rows in self._first_rows[sets].items():
+                    marks = ", ".join(["%s"] * len(rows[0]))
+                    connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
                 self._prepared.setdefault(sets, []).append(url)
             else:
                 connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
