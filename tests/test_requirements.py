@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 HEAD = re.compile(r"^@(?:[^\n]|\n(?!\n|(?:async )?def |class ))*\n(?:async )?def (test_\w+)", re.MULTILINE)
 """The decorators of a test at the top of a module, and its name. The syntax trees of all tests would cost seconds."""
-MARK = re.compile(r"^@pytest\.mark\.requirement\(([^)]*)\)$", re.MULTILINE)
+MARK = re.compile(r"^@pytest\.mark\.requirement\(([^)]*)\)(?:  # fmt: skip)?$", re.MULTILINE)
 ID = re.compile(r'"([^"]*)"')
 IDS = re.compile(r'\s*"[^"]*"(?:\s*,\s*"[^"]*")*\s*,?\s*')
 
