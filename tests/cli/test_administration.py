@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pentad.settings.model import Settings
+from pentad.settings.sources import load_settings
 from tests.cli.processes import ROOM, child, run
 from tests.cli.server_thread import serving
 
@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("administration")
     add = ("users", "add", "root", "--role", "admin", "--password-stdin", "--data", "d")
     assert run(*add, home=home, stdin=PASSWORD).returncode == 0
-    with serving(Settings(data=home / "d", rooms=(ROOM,))) as site:
+    with serving(load_settings({"data": home / "d", "rooms": (ROOM,)}, environ={})) as site:
         yield Server(home, f"{site}/mcp")
 
 
