@@ -65,7 +65,7 @@ class WordTable:
         listed = [(key, self._fts_text(text)) for key, (text,) in documents]
         # One statement for many rows: running a statement costs more than adding a row.
         statement = (
-            f"INSERT INTO {self.name} (rowid, {self.columns[0]})"  # noqa: S608  own names
+            f"INSERT INTO {self.name} (rowid, {', '.join(self.columns)})"  # noqa: S608  own names
             " SELECT CAST(key AS INTEGER), value FROM json_each(?)"
         )
         for start in range(0, len(listed), _AT_ONCE):

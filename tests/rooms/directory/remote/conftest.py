@@ -11,5 +11,5 @@ __all__ = ["site"]
 
 @pytest.fixture(scope="session", autouse=True)
 async def one_event_loop(anyio_backend: str) -> AsyncIterator[None]:
-    """The tests share a loop: gRPC tells loops of calls that have ended, and fails in the next one if that is closed."""
-    yield
+    """One loop for all tests: gRPC tells a loop of calls that have ended, and fails in the next one if it is closed."""
+    yield  # noqa: PT022  the loop stays open as long as this fixture
