@@ -43,7 +43,7 @@ def log_in(password: str = PASSWORD) -> Step:
 
 def asked(served: Served) -> str:
     """The URL a client sends Ada to; it sends her back to a page of the same server, which is there."""
-    back = f"{served.site}/healthz"
+    back = f"{served.site}/console/account"
     return authorization_url(
         served.site,
         "conformance:read",
@@ -90,7 +90,7 @@ def test_consent_names_the_program_and_sends_the_answer_back(guarded: Served, wa
         assert told in consent["text"]
     landed = urlsplit(back["address"])
     answer = parse_qs(landed.query)
-    assert landed.path == "/healthz"
+    assert landed.path == "/console/account"
     assert answer["state"] == ["the state"]
     assert ("code" in answer) == (decision == "Allow")
     assert answer.get("error") == (None if decision == "Allow" else ["access_denied"])
