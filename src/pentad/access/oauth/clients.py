@@ -22,6 +22,7 @@ from pentad.access.oauth import store
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.metadata_documents import (
     KNOWN,
+    MOST_REDIRECTS,
     STALE_SECONDS,
     ClientMetadata,
     DocumentReader,
@@ -42,7 +43,6 @@ REFRESH_GRANT: Final = "refresh_token"
 DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 GRANT_TYPES: Final = (CODE_GRANT, REFRESH_GRANT, DEVICE_GRANT)
 SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
-MOST_REDIRECTS: Final = 20
 LONGEST_SCOPE: Final = 2000
 UNUSED_PER_HOST: Final = 200
 """Never-used clients of one redirect host, registered from one address."""
