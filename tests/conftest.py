@@ -1,5 +1,6 @@
 """What every test shares: one event loop implementation, the stores, and how many examples a property is tried on."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -32,6 +33,13 @@ def pytest_configure() -> None:
     """A shell that runs the tests in the background has them ignore Ctrl-C, and their children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests live to the end: a garbage collection that looks at them costs a tenth of the run."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
