@@ -210,7 +210,7 @@ def _out_of_place(reason: str) -> LoginRefused:
 
 
 def _has_several(audience: object) -> bool:
-    return isinstance(audience, list) and audience != audience[:1]  # pyright: ignore[reportUnknownVariableType]  foreign JSON
+    return isinstance(audience, list) and audience != audience[:1]
 
 
 def _digest(state: str) -> bytes:
