@@ -32,7 +32,7 @@ SEVERAL_ACTIONS = (
 """Tools that need the right to read to be called at all, and more for some of what they do."""
 READING_ACTIONS = {
     "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
-    "used", "status", "export", "cancel",
+    "used", "status", "export", "cancel", "run",
 }  # fmt: skip
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
 OWN_BOOKS = re.compile(r"^(audit|call_totals|job|search_|signals|sqlite_)")
