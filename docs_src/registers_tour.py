@@ -181,6 +181,17 @@ TOUR: dict[str, Ask | Command] = {
     ),
     "export": Command("pentad registers export --register city --schema tree --format jsonl --fields number,height"),
     "registers-list": Command("pentad registers list"),
+    "describe": Command("pentad registers describe city"),
+    "attach": Ask(
+        "attachments",
+        {
+            "action": "write",
+            **PLACE,
+            "id": "$tree",
+            "name": "survey.md",
+            "text": "# Survey\n\nHoney fungus.",
+        },
+    ),
     "inspection-schema": Ask(
         "schemas",
         {

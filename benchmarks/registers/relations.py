@@ -193,7 +193,7 @@ async def _compare(
             [json.loads(row[1]) for row in answers[0]]
         return len(answers[0])
 
-    mine, theirs = list[float](), list[float]()
+    mine, theirs, expected = list[float](), list[float](), 0
     for turn in range(rounds + 1):
         for ask, times in ((asked, mine), (by_hand, theirs)):
             spent, found = await _timed(ask)

@@ -26,11 +26,12 @@ from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, PentadError
 from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
 from pentad.kernel.ports import Database
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.changes import SubscriptionHub
 from pentad.mcp.confirmations import Confirmations, ConfirmRules
 from pentad.mcp.connection import Connection, MemoryClient, Write
 from pentad.mcp.dispatcher import Dispatcher
+from pentad.mcp.generated_tools import missing_tools
 from pentad.mcp.internal_client import InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
 from pentad.mcp.modern import ModernEra
@@ -78,6 +79,7 @@ CORE_SETS = (
     MigrationSet("search", "pentad.search.schema"),
     MigrationSet("jobs", "pentad.jobs.schema"),
 )
+_log = logging.getLogger(__name__)
 _STATE_SECRET = "request-state"  # noqa: S105  the name of a secret, not one
 
 
@@ -207,6 +209,12 @@ class App:
     def profile(self, name: str) -> Era:
         """All rooms as far as a profile selects them; NotFound if there is none of that name."""
         return Era(self, self.rooms, f"Pentad: {name}", find_profile(name, self.settings.profiles))
+
+    async def missing_tools(self) -> dict[str, list[str]]:
+        """By profile, the names of typed tools that lead nowhere, even for the owner, and why."""
+        typed = {name: profile for name, profile in self.settings.profiles.items() if profile.typed}
+        found = {name: await missing_tools(self.rooms, profile, LOCAL) for name, profile in typed.items()}
+        return {name: problems for name, problems in found.items() if problems}
 
     def connection(self, write: Write, *, transport: str, era: Era | None = None) -> Connection:
         """A conversation with a local client over one connection: on all rooms, or on what `era` serves."""
@@ -451,6 +459,9 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         app.search.start()
         workers.start()
         stack.push_async_callback(workers.stop)  # before the rooms close: handlers use them
+        for name, problems in (await app.missing_tools()).items():
+            for problem in problems:
+                _log.warning("The profile %s offers no tools for %s", name, problem)
         yield app
 
 

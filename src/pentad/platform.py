@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
     from pentad.kernel.principal import Action
     from pentad.mcp.dispatcher import Record
+    from pentad.mcp.generated_tools import Generator
     from pentad.mcp.http_exchange import Endpoint, Receive, Send
     from pentad.mcp.internal_client import Progress
     from pentad.mcp.registry import AudienceCheck, Guard
@@ -152,6 +153,9 @@ class Mount:
     server: "Callable[[], AbstractAsyncContextManager[None]] | None" = None
     is_public: Callable[[str, str], bool] = _nothing_is_public
     """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
+    caller_of: "Callable[[str, str], Awaitable[Principal]] | None" = None
+    """For an `app` whose paths are credentials, such as upload links: the caller behind a request, by method and path.
+    Its rights, rates and upload limits apply. Raise NotFound for a path that means nothing."""
     any_origin: bool = False
     """Web pages of every origin may call `path` and below, as long as credentials are required at all. For an `app` or
     an `endpoint`."""
@@ -177,8 +181,10 @@ class Mount:
             return "the path of a part, and of nothing else, has one parameter"
         if self.any_origin and self.app is None and self.endpoint is None:
             return "any_origin is for an app or an endpoint"
-        if self.app is None and (self.error_response or self.all_rooms or self.is_public is not _nothing_is_public):
-            return "is_public, error_response and all_rooms are for an app"
+        if self.app is None and (
+            self.error_response or self.all_rooms or self.caller_of or self.is_public is not _nothing_is_public
+        ):
+            return "is_public, caller_of, error_response and all_rooms are for an app"
         return None
 
 
@@ -215,6 +221,9 @@ class Room(Generic[S]):
     instructions: str
     open: Callable[[Platform], AbstractAsyncContextManager[S]]
     tools: Sequence[Tool] = ()
+    generated_tools: "Generator | None" = None
+    """Makes tools at run time, for a caller, from the names a profile lists under `typed`; see
+    `pentad.mcp.generated_tools`. Announce with `list_changed(tx, "generated_tools", room)` that they changed."""
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
     listing: ResourceListing | None = None

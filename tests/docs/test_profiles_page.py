@@ -18,14 +18,14 @@ ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 @pytest.mark.requirement("tools:profiles:settings")
 def test_the_snippets_are_settings_that_select_something(tmp_path: Path) -> None:
     snippets = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    assert len(snippets) == 3
+    assert len(snippets) == 4
     (tmp_path / "pentad.toml").write_text("\n".join(reversed(snippets)), encoding="utf-8")
     found = load_settings(environ={"HOME": str(tmp_path)}, folder=tmp_path)
-    assert found.profiles.keys() == {"support", "auditors", "builders"}
+    assert found.profiles.keys() == {"support", "auditors", "builders", "permits"}
     assert found.http_sse
     tools = {tool.name: (room.name, tool) for room in find_rooms(ROOMS) for tool in room.tools}
     for name, profile in found.profiles.items():
-        assert [one for room, one in tools.values() if profile.selects(room, one)], name
+        assert profile.typed or [one for room, one in tools.values() if profile.selects(room, one)], name
     assert all(pattern.partition(":")[0] in tools for pattern in found.confirm)
 
 

@@ -245,6 +245,10 @@ def test_names_and_rules_of_profiles_are_checked() -> None:
         with pytest.raises(Misconfigured, match="profile"):
             checked(Settings(profiles={name: Profile()}))
     checked(Settings(profiles={"team-1": Profile()}))
+    for entry in ("permits/permit", ":permit", "registers:", ""):
+        with pytest.raises(Misconfigured, match="typed"):
+            checked(Settings(profiles={"team-1": Profile(typed=(entry,))}))
+    checked(Settings(profiles={"team-1": Profile(typed=("registers:permits/permit",))}))
     with pytest.raises(NotFound, match="no profile 'x'"):
         find_profile("x", {})
 

@@ -128,7 +128,7 @@ def command(python: Path, served: Served, document: Path) -> list[str]:
         str(python.with_name("schemathesis")), "--no-color", "--config-file", str(CONFIG), "run", str(document),
         "--url", served.site,
         "--auth", f"ada:{password_of('ada')}", "--include-path-regex", "^/api/(?!admin|account)",
-        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "80", "--seed", SEED,
+        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "120", "--seed", SEED,
         "--generation-database", "none", "--warnings", "off", "--request-timeout", "60",
         "--checks", "all", "--exclude-checks", "positive_data_acceptance,ignored_auth",
         "--suppress-health-check", "all", "--continue-on-failure",

@@ -19,8 +19,20 @@ from tests.behaviour.directory.door import record
 ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 TOOLS = [tool for room in find_rooms(ROOMS) for tool in room.tools]
 EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS], ids=lambda tool: tool.name)
-SEVERAL_ACTIONS = ("registers", "schemas", "objects", "agntcy_oasf_import_record", "call_tool")
+SEVERAL_ACTIONS = (
+    "registers",
+    "schemas",
+    "objects",
+    "attachments",
+    "transfer",
+    "agntcy_oasf_import_record",
+    "call_tool",
+)
 """Tools that need the right to read to be called at all, and more for some of what they do."""
+READING_ACTIONS = {
+    "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
+    "used",
+}  # fmt: skip
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
 OWN_BOOKS = re.compile(r"^(audit|call_totals|jobs|search_|signals|sqlite_)")
 """Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed."""
@@ -74,7 +86,7 @@ def test_a_tool_that_may_write_lists_only_reading_where_nothing_can_be_changed()
             assert tool.read_schema is not None
             assert "push" not in entry["inputSchema"]["properties"]
             actions = entry["inputSchema"]["properties"].get("action", {}).get("enum", [])
-            assert set(actions) <= {"list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete"}
+            assert set(actions) <= READING_ACTIONS
 
 
 TIMES = ("developAPIHistoricTime", "developAPICurrentTime", "maintainAPIHistoricTime", "maintainAPICurrentTime")

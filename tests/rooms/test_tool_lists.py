@@ -24,7 +24,7 @@ TOKENS = {
     "/mcp/full": (12_500, 22_500),
     "/mcp/support": (2_400, 2_400),
     "/rooms/directory/mcp": (3_100, 5_100),
-    "/rooms/registers/mcp": (2_400, 2_600),
+    "/rooms/registers/mcp": (2_900, 3_100),
     "/rooms/agents/mcp": (1_350, 3_700),
     "/rooms/avatars/mcp": (1_250, 4_900),
     "/rooms/metrics/mcp": (4_100, 5_600),

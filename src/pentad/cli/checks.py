@@ -349,6 +349,13 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
             Finding(f"issuer {name}", "ok" if state == "ok" else "warn", f"Its keys are {state}.", _LOG)
             for name, state in body.get("issuers", {}).items()
         ),
+        *(
+            Finding(
+                f"profile {name}", "warn", f"It offers no tools for {problem}", "Correct `typed`, or make the schema."
+            )
+            for name, problems in body.get("profiles", {}).items()
+            for problem in problems
+        ),
         Finding(
             "audit trail",
             "warn" if trail["dropped"] else "ok",

@@ -219,15 +219,19 @@ class Front:
     async def _serve_app(self, mount: MountedApp, exchange: HttpExchange, principal: Principal | None) -> None:
         scope, headers, receive, send = exchange.scope, exchange.headers, exchange.receive, exchange.send
         method, path = scope["method"], scope["path"]
+        limit = self._limits.body_bytes
         try:
-            if principal is None or (principal is ANONYMOUS and not mount.is_public(method, path)):
+            if mount.caller_of is not None:
+                principal = self._credentials.limited(await mount.caller_of(method, path))
+                limit = self._limits.upload_bytes
+            elif principal is None or (principal is ANONYMOUS and not mount.is_public(method, path)):
                 principal = await self._verify(scope, headers)
             exchange.principal = principal
             await self._spend(principal)
             if method in _WITH_BODY:
                 if principal is not ANONYMOUS:  # an anonymous caller with a slow body must not take the place of others
                     self._enter(exchange)
-                exchange.body = await self._read(headers, receive, self._limits.body_bytes, principal)
+                exchange.body = await self._read(headers, receive, limit, principal)
                 check_browser_body(headers, exchange.body)
                 receive = _replay_body(exchange.body, receive)
             state = scope.setdefault("state", {})

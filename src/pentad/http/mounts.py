@@ -17,6 +17,7 @@ from pentad.http.protected_resources import ProtectedResources
 from pentad.http.routes import all_routes
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.lru import LruCache
+from pentad.kernel.principal import Principal
 from pentad.mcp.http_exchange import Endpoint, HttpExchange
 from pentad.mcp.profiles import BUILT_IN, Profile, find_profile
 from pentad.mcp.rights import check_right
@@ -72,7 +73,7 @@ class MountTable:
             self.parts.append(PartMount(self._app, room, mount.path, mount.part))
         elif mount.app is not None:
             audited = mount.app if mount.all_rooms else audit_app(mount.app, room, mount.path, self._app.record)
-            self.apps[mount.path] = MountedApp(audited, mount.is_public, mount.error_response)
+            self.apps[mount.path] = MountedApp(audited, mount.is_public, mount.error_response, mount.caller_of)
         if mount.path and not mount.all_rooms:
             resources.add(room, [mount.path])
         if mount.any_origin:
@@ -124,6 +125,7 @@ class MountedApp:
     serve: AsgiApp
     is_public: Callable[[str, str], bool]
     error_response: Callable[[PentadError, str], tuple[int, bytes]] | None
+    caller_of: Callable[[str, str], Awaitable[Principal]] | None
 
 
 @dataclass(frozen=True, slots=True)

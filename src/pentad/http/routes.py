@@ -103,10 +103,12 @@ def _console_routes(app: App, console: Console) -> list[BaseRoute]:
 
 
 async def health(app: App) -> dict[str, Any]:
-    """The readiness in detail, with the state of the audit trail and of the jobs."""
+    """The readiness in detail, with the state of the audit trail, of the jobs, and of the profiles' typed tools."""
     _, body = await readiness(app)
     trail = {"waiting": app.audit.waiting(), "dropped": app.audit.dropped}
-    return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts()}
+    missing = await app.missing_tools()
+    profiles = {"profiles": missing} if missing else {}
+    return {**body, "version": __version__, "audit": trail, "jobs": await app.jobs.counts(), **profiles}
 
 
 def _own_routes(app: App, resources: ProtectedResources) -> list[BaseRoute]:

@@ -19,7 +19,8 @@ from pentad.mcp.messages import SubscriptionFilter
 CHANNEL: Final = "mcp"
 _MOST_QUEUED: Final = 1000
 
-ListKind = Literal["tools", "prompts", "resources"]
+ListKind = Literal["tools", "generated_tools", "prompts", "resources"]
+"""`generated_tools` are told only where a profile offers generated tools of the room."""
 
 
 def list_changed(transaction: Transaction, kind: ListKind, room: str, audience: str = "") -> None:
@@ -52,7 +53,8 @@ class Change:
         """
         if self.kind == "resource":
             return "notifications/resources/updated", {"uri": uri}
-        return f"notifications/{self.subject}/list_changed", {}
+        kind = "tools" if self.subject == "generated_tools" else self.subject
+        return f"notifications/{kind}/list_changed", {}
 
 
 @dataclass(slots=True, eq=False)
@@ -134,6 +136,7 @@ def matches_filter(requested: SubscriptionFilter, announced: Iterable[str] = ())
         kind
         for kind, asked in (
             ("tools", requested.tools_list_changed),
+            ("generated_tools", requested.tools_list_changed),
             ("prompts", requested.prompts_list_changed),
             ("resources", requested.resources_list_changed),
         )

@@ -61,6 +61,9 @@ class ConfirmRules:
     def of(self, tool: Tool) -> ConfirmRule | None:
         """The rule for a tool; None if it never asks."""
         found = [action for name, _, action in self._patterns if fnmatchcase(tool.name, name)]
+        other, _, done = (tool.stands_for or "").partition(":")
+        if any(fnmatchcase(other, name) and fnmatchcase(done, action or "*") for name, _, action in self._patterns):
+            found.append("")
         if not found:
             return None
         return ConfirmRule(tuple(found) if all(found) else None, tool.actions_of)

@@ -121,6 +121,8 @@ class Tool:
     finds: str | None
     """The argument that takes words to search for, if the search over all rooms uses this tool."""
     actions_of: ActionsOf
+    stands_for: str | None = None
+    """The action of another tool that this one carries out (`objects:create`): rules about that one apply to it."""
 
     def listing(self, *, detailed: bool = True, read_only: bool = False) -> dict[str, Any]:
         """The tool's entry in the newest revision; older ones get fewer members. `read_only` is for endpoints where
@@ -245,6 +247,7 @@ def tool(
     read_schema: Mapping[str, Any] | None = None,
     finds: str | None = None,
     actions_of: ActionsOf = _named_action,
+    stands_for: str | None = None,
 ) -> Callable[[Function], Tool]:
     """Declare a tool.
 
@@ -300,6 +303,7 @@ def tool(
             rare=frozenset(rare),
             finds=finds,
             actions_of=actions_of,
+            stands_for=stands_for,
         )
 
     return declare

@@ -100,6 +100,8 @@ class Dispatcher:
         self.add(Method("completion/complete", CompleteParams, self._complete))
         for name in ("tools/list", "prompts/list", "resources/templates/list"):
             self.add(Method(name, ListParams, self._lister(name)))
+        if registry.generated is not None:
+            self.add(Method("tools/list", ListParams, self._list_tools))
         self.add(Method("resources/list", ListParams, self._list_resources))
 
     def add(self, method: Method) -> None:
@@ -150,8 +152,7 @@ class Dispatcher:
         name = method.name
         room = ""
         if name == "tools/call":
-            bound = self.registry.tools.get(params.name)
-            room, name = (bound.room, bound.declared.name) if bound is not None else ("", "(unknown tool)")
+            room, name = self.registry.audited_as(params.name)
         elapsed = int((time.perf_counter() - started) * 1_000_000)
         mark = request_mark.get()
         self._record(
@@ -175,7 +176,7 @@ class Dispatcher:
         return self.registry.formats[peer.revision.name]
 
     async def _call_tool(self, params: CallToolParams, request_id: RequestId, peer: Peer) -> Answer:
-        bound = self.registry.tools.get(params.name) or self.registry.tool(params.name, peer.principal)
+        bound = self.registry.tools.get(params.name) or await self.registry.find_tool(params.name, peer.principal)
         tool = bound.declared
         result_format = self.registry.formats[peer.revision.name]
         if not peer.principal.may(bound.room, tool.action):
@@ -279,6 +280,13 @@ class Dispatcher:
             return self._format(peer).cacheable(body, SECONDS_FRESH), "ok"
 
         return handle
+
+    async def _list_tools(self, params: ListParams, _request_id: RequestId, peer: Peer) -> Answer:
+        """The list of an endpoint with generated tools, which change with what they are made from."""
+        deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)
+        found = self.registry.tool_pages(peer.revision, peer.principal)
+        body, _last = (await run_until(deadline, found, "Listing the tools")).page(params.cursor)
+        return self._format(peer).cacheable(body, 0), "ok"
 
     async def _list_resources(self, params: ListParams, request_id: RequestId, peer: Peer) -> Answer:
         deadline = Deadline(self.limits.tool_seconds, peer.on_suspend)

@@ -81,21 +81,28 @@ class ListPages:
             method: tuple(dict.fromkeys([*(one.right for one in entries), *(also or {}).get(method, ())]))
             for method, entries in lists.items()
         }
-        self._kept = LruCache[tuple[str, str, tuple[Right, ...]], Pages](MOST_KEPT)
+        self._kept = LruCache[tuple[Any, ...], tuple[Pages, Sequence[ListEntry]]](MOST_KEPT)
 
-    def of(self, method: str, revision: Revision, principal: Principal) -> Pages:
+    def of(self, method: str, revision: Revision, principal: Principal, more: Sequence[ListEntry] = ()) -> Pages:
+        """The list as this caller may see it, with `more` entries that are not everyone's."""
         held = tuple(right for right in self._rights[method] if principal.may(right.room, right.action))
-        key = (method, revision.name, held)
-        if (pages := self._kept.get(key)) is None:
-            pages = self._encoded(method, revision, held)
-            self._kept.put(key, pages)
-        return pages
+        if more:
+            more = [one for one in more if principal.may(one.right.room, one.right.action)]
+        key = (method, revision.name, held, *map(id, more))
+        if (known := self._kept.get(key)) is None:
+            known = (self._encoded(method, revision, held, more), more)  # keeps the entries, and so their ids
+            self._kept.put(key, known)
+        return known[0]
 
-    def _encoded(self, method: str, revision: Revision, held: tuple[Right, ...]) -> Pages:
+    def _encoded(
+        self, method: str, revision: Revision, held: tuple[Right, ...], more: Sequence[ListEntry] = ()
+    ) -> Pages:
         fields = revision.tool_fields if method == "tools/list" else revision.named_fields
-        entries = [visible(one.entry(), fields, revision) for one in self._lists[method] if one.right in held]
+        listed = [*(one for one in self._lists[method] if one.right in held), *more]
+        entries = [visible(one.entry(), fields, revision) for one in listed]
         slices = [entries[start : start + self._size] for start in range(0, len(entries), self._size)] or [[]]
-        tag = hashlib.blake2b(msgspec.json.encode(sorted(held)), digest_size=6).hexdigest()
+        further = encode(entries[len(entries) - len(more) :]) if more else b""
+        tag = hashlib.blake2b(msgspec.json.encode(sorted(held)) + further, digest_size=6).hexdigest()
         bodies: list[bytes] = []
         for index, entries_of_page in enumerate(slices):
             body: dict[str, Any] = {KEYS[method]: entries_of_page}

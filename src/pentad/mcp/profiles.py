@@ -27,7 +27,9 @@ class Profile:
     tags: tuple[str, ...] = ()
     """Of those, tools with one of these tags."""
     tools: tuple[str, ...] = ()
-    """Also these tools, by name or glob. With neither rooms, tags nor tools, everything is selected."""
+    """Also these tools, by name or glob. With neither rooms, tags, tools nor typed, everything is selected."""
+    typed: tuple[str, ...] = ()
+    """Also the tools that rooms generate from these names, each as `room:name`: `registers:permits/permit`."""
     read_only: bool = False
     """Refuse everything that changes something."""
     output_schemas: bool = False
@@ -39,14 +41,19 @@ class Profile:
         """Whether a tool of that room can be called."""
         if self.names(tool):
             return True
-        if self.tools and not self.rooms and not self.tags:
+        if (self.tools or self.typed) and not self.rooms and not self.tags:
             return False
         return (not self.rooms or room in self.rooms) and (not self.tags or not tool.tags.isdisjoint(self.tags))
 
     @property
     def is_selection(self) -> bool:
         """Whether some tools are left out altogether."""
-        return bool(self.rooms or self.tags or self.tools)
+        return bool(self.rooms or self.tags or self.tools or self.typed)
+
+    def typed_in(self, room: str) -> tuple[str, ...]:
+        """The names from which a room generates tools."""
+        pairs = (entry.partition(":") for entry in self.typed)
+        return tuple(dict.fromkeys(name for named, _, name in pairs if named == room))
 
     def shows(self, tool: "Tool") -> bool:
         """Whether a selected tool of a room is listed."""
@@ -57,7 +64,7 @@ class Profile:
         return any(fnmatchcase(tool.name, pattern) for pattern in self.tools)
 
     def __str__(self) -> str:
-        parts = [*self.rooms, *(f"#{tag}" for tag in self.tags), *self.tools]
+        parts = [*self.rooms, *(f"#{tag}" for tag in self.tags), *self.tools, *self.typed]
         return " ".join([*parts, *(["(read-only)"] if self.read_only else [])]) or "all"
 
 

@@ -11,6 +11,7 @@ from pentad.kernel.principal import ANY_ROOM, Action, Principal
 from pentad.mcp.arguments import Reader, strict_reader
 from pentad.mcp.confirmations import ConfirmRule, ConfirmRules, with_confirm_token
 from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
+from pentad.mcp.generated_tools import GeneratedTools, Generator, generating_rooms
 from pentad.mcp.list_pages import ListEntry, ListPages, Pages, Right
 from pentad.mcp.profiles import SEVERAL_ROOMS, Profile
 from pentad.mcp.results import Encoder, ResultFormat, encoder_of
@@ -43,6 +44,8 @@ class DeclaredRoom(Protocol):
     def instructions(self) -> str: ...
     @property
     def tools(self) -> Sequence[Tool]: ...
+    @property
+    def generated_tools(self) -> Generator | None: ...
     @property
     def resources(self) -> Sequence[Resource]: ...
     @property
@@ -136,7 +139,13 @@ class Registry:
         """Tools, by any of their names, that can also be called as a method of that name."""
         for opened in self.rooms:
             self._add(opened)
+        sources = generating_rooms(self.rooms, profile)
+        self.generated: GeneratedTools | None = None
+        """Tools that exist for some callers only, if the profile names any."""
+        if sources:
+            self.generated = GeneratedTools(sources, self._bind, self.entry, self.tools.__contains__)
         is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
+        is_complete = is_complete and (self.generated is None or profile.lists != "search")
         self.search_tools: list[Tool] = []
         if search_tools is not None and (profile.tools or not is_complete):
             tools, service = search_tools(self)
@@ -170,11 +179,14 @@ class Registry:
             raise Misconfigured(f"Room {room.name!r} has no `tasks`, but its tools {deferring} declare `task`.")
 
     def _add_tool(self, tool: Tool, room: str, service: Any) -> None:
-        read = strict_reader(tool.arguments) if tool.arguments is not None else None
-        confirm = self._confirm.of(tool)
-        bound = BoundTool(tool, room, service, read, encoder_of(tool), confirm, confirm is None and not tool.heavy)
+        bound = self._bind(tool, room, service)
         for name in (tool.name, *tool.aliases):
             _put(self.tools, name, bound, f"tool {name!r} of room {room!r}")
+
+    def _bind(self, tool: Tool, room: str, service: Any) -> BoundTool:
+        read = strict_reader(tool.arguments) if tool.arguments is not None else None
+        confirm = self._confirm.of(tool)
+        return BoundTool(tool, room, service, read, encoder_of(tool), confirm, confirm is None and not tool.heavy)
 
     def instructions(self, principal: Principal) -> str:
         """The instructions of the rooms in which the caller may do anything at all, and how to find unlisted tools."""
@@ -192,6 +204,8 @@ class Registry:
 
     def lists(self, kind: str, room: str, principal: Principal) -> bool:
         """Whether a list of this endpoint can contain entries of that room for this caller."""
+        if kind == "generated_tools":
+            return self.generated is not None and self.generated.generates_in(room) and _may_use(principal, room)
         if all(opened.room.name != room for opened in self.rooms):
             return False
         return _may_use(principal, room) if kind == "tools" else principal.may(room, "read")
@@ -208,7 +222,7 @@ class Registry:
     def capabilities(self, revision: Revision) -> dict[str, Any]:
         """The server capabilities in this revision; only what the rooms really have."""
         found: dict[str, Any] = {}
-        if self.tools:
+        if self.tools or self.generated is not None:
             found["tools"] = {"listChanged": True}
         if self.resources or self.templates or self.listings:
             found["resources"] = {"subscribe": True, "listChanged": True}
@@ -220,11 +234,31 @@ class Registry:
             found["extensions"] = {TASKS: {}}
         return {**found, "logging": {}}
 
-    def tool(self, name: str, principal: Principal) -> BoundTool:
+    async def find_tool(self, name: str, principal: Principal) -> BoundTool:
+        """A declared tool, or one generated for the caller."""
+        generated = {} if self.generated is None or name in self.tools else await self.generated.of(principal)
+        return generated.get(name) or self.tool(name, principal, generated)
+
+    def tool(self, name: str, principal: Principal, generated: "Mapping[str, BoundTool] | None" = None) -> BoundTool:
         if (bound := self.tools.get(name)) is None:
-            usable = [known for known, one in self.tools.items() if principal.may(one.room, one.declared.action)]
+            known = {**self.tools, **(generated or {})}
+            usable = [known for known, one in known.items() if principal.may(one.room, one.declared.action)]
             raise _unknown("tool", name, usable, self._elsewhere())
         return bound
+
+    async def usable_tools(self, principal: Principal) -> list[BoundTool]:
+        """The tools of rooms that the caller may call here, each once."""
+        tools = {bound.declared.name: bound for bound in self.tools.values() if bound.room}
+        if self.generated is not None:
+            tools |= await self.generated.of(principal)
+        return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
+
+    def audited_as(self, name: str) -> tuple[str, str]:
+        """The room and name under which a call is recorded. What a caller makes up is not."""
+        if (bound := self.tools.get(name)) is not None:
+            return bound.room, bound.declared.name
+        room = None if self.generated is None else self.generated.room_of(name)
+        return ("", "(unknown tool)") if room is None else (room, name)
 
     def _elsewhere(self) -> str:
         """Where other tools are."""
@@ -252,6 +286,13 @@ class Registry:
         """A list as this caller may see it."""
         return self._pages.of(method, revision, principal)
 
+    async def tool_pages(self, revision: Revision, principal: Principal) -> Pages:
+        """The list of tools with those generated for the caller."""
+        more = (
+            () if self.generated is None or self.profile.lists == "search" else await self.generated.entries(principal)
+        )
+        return self._pages.of("tools/list", revision, principal, more)
+
     def _is_listed(self, bound: BoundTool) -> bool:
         """Search tools are listed where they are offered; those for small lists only there."""
         if bound.room == ANY_ROOM:
@@ -277,8 +318,12 @@ def _entry(bound: Bound[Prompt] | Bound[Resource]) -> ListEntry:
 
 def _has_selected(room: DeclaredRoom, profile: Profile) -> bool:
     """Whether the profile selects anything of the room."""
+    if room.generated_tools is not None and profile.typed_in(room.name):
+        return True
     if not room.tools:
-        return not (profile.tools or profile.tags) and (not profile.rooms or room.name in profile.rooms)
+        return not (profile.tools or profile.tags or profile.typed) and (
+            not profile.rooms or room.name in profile.rooms
+        )
     return any(profile.selects(room.name, tool) for tool in room.tools)
 
 

@@ -45,11 +45,6 @@ class ToolSearch:
     registry: Registry
     caller: ToolCaller
 
-    def usable(self, principal: Principal) -> list[BoundTool]:
-        """The tools of rooms that the caller may call here."""
-        tools = {bound.declared.name: bound for bound in self.registry.tools.values() if bound.room}
-        return [one for one in tools.values() if principal.may(one.room, one.declared.action)]
-
 
 class SearchArguments(Arguments):
     query: Annotated[str, Field(max_length=500, description="What you want to do. Empty lists all tools.")] = ""
@@ -76,7 +71,8 @@ async def search_tools(arguments: SearchArguments, call: Call[ToolSearch]) -> Fo
 
     Next: describe_tool for the schema, call_tool to run it.
     """
-    usable = [one for one in call.service.usable(call.principal) if arguments.room in (None, one.room)]
+    tools = await call.service.registry.usable_tools(call.principal)
+    usable = [one for one in tools if arguments.room in (None, one.room)]
     found = _ranked(arguments.query, usable)
     shown = [
         FoundTool(
@@ -98,12 +94,12 @@ class DescribeArguments(Arguments):
 async def describe_tool(arguments: DescribeArguments, call: Call[ToolSearch]) -> ToolResult:
     """The complete description of a tool, with its input and output schema."""
     registry = call.service.registry
-    bound = registry.tools.get(arguments.name)
+    usable = {one.declared.name: one for one in await registry.usable_tools(call.principal)}
+    bound = registry.tools.get(arguments.name) or usable.get(arguments.name)
     if bound is None or not call.principal.may(bound.room, bound.declared.action):
-        names = [one.declared.name for one in call.service.usable(call.principal)]
         raise NotFound(
             f"There is no tool {arguments.name[:100]!r} for you here.",
-            hint=did_you_mean(arguments.name, names) or "search_tools finds tools by what they do.",
+            hint=did_you_mean(arguments.name, usable) or "search_tools finds tools by what they do.",
         )
     return ToolResult(structured={"room": bound.room, **registry.entry(bound, detailed=True)})
 
@@ -133,7 +129,7 @@ async def search(arguments: SearchRoomsArguments, call: Call[ToolSearch]) -> Too
     """Search the content of all rooms by words. Returns the best matches of each room, and the tool that found them."""
     tools = [
         one
-        for one in call.service.usable(call.principal)
+        for one in await call.service.registry.usable_tools(call.principal)
         if one.declared.finds is not None and (arguments.rooms is None or one.room in arguments.rooms)
     ]
     found = await asyncio.gather(*(_search_room(one, arguments, call) for one in tools))

@@ -322,7 +322,7 @@ class Settings:
     profiles: Mapping[str, Profile] = field(
         default_factory=dict[str, Profile],
         metadata=documented(
-            "Selections of tools at /mcp/<name>: rooms, tags, tools, read_only, output_schemas, lists."
+            "Selections of tools at /mcp/<name>: rooms, tags, tools, typed, read_only, output_schemas, lists."
         ),
     )
     http_sse: bool = setting(
@@ -469,12 +469,19 @@ def _check_login(login: LoginSettings) -> None:
 
 def _check_tools(settings: Settings) -> None:
     """Check the profiles' names and the rules for confirmation."""
-    for name in settings.profiles:
+    for name, profile in settings.profiles.items():
         if name in BUILT_IN or not _PROFILE_NAME.fullmatch(name):
             taken = "is built in" if name in BUILT_IN else "is no name"
             raise Misconfigured(
                 f"The profile {name[:80]!r} {taken}.", hint="Use another: lower-case letters, digits, - and _."
             )
+        for entry in profile.typed:
+            room, _, rest = entry.partition(":")
+            if not room or not rest:
+                raise Misconfigured(
+                    f"profiles.{name}.typed has {entry[:80]!r}.",
+                    hint="Write room:name, as in registers:permits/permit.",
+                )
     for pattern in settings.confirm:
         if not pattern.partition(":")[0] or pattern.endswith(":"):
             raise Misconfigured(f"confirm has {pattern[:80]!r}.", hint="Write a tool, or tool:action.")

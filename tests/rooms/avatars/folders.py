@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pentad.app import CORE_SETS
+from pentad.documents.sandbox import ReadingLimits
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database, Embedder
 from pentad.rooms.avatars import store
-from pentad.rooms.avatars.corpus.extract.sandbox import ReadingLimits
 from pentad.rooms.avatars.corpus.ingest import Ingest
 from pentad.rooms.avatars.corpus.ingest_report import IngestReport
 from pentad.rooms.avatars.corpus.publish_generation import remove_avatar

@@ -14,7 +14,7 @@ from pentad.rooms.avatars.models import Pages
 from pentad.rooms.avatars.service import Avatars
 from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.avatars.folders import KEEPER, NOTES, write_avatar
-from tests.rooms.avatars.papers import pdf
+from tests.documents.papers import pdf
 
 pytestmark = pytest.mark.anyio
 

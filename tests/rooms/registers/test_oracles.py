@@ -85,6 +85,7 @@ REST: list[tuple[str, str, str, Any]] = [
     ("register", "DELETE", "/registers/{}", None),
     ("register", "GET", "/registers/{}/schemas", None),
     ("register", "GET", "/registers/{}/oas", None),
+    ("register", "GET", "/registers/{}/describe", None),
     ("register", "GET", "/registers/{}/export?schema=case", None),
     ("register", "POST", "/registers/{}/import?schema=case&format=csv", b"state\nopen\n"),
     ("schema", "GET", "/registers/cases/export?schema={}", None),
@@ -256,6 +257,31 @@ MCP: list[tuple[str, str, Object]] = [
     ("register", "objects", {"action": "list", "register": "{}", "schema": "case"}),
     ("schema", "objects", {"action": "list", "register": "cases", "schema": "{}"}),
     ("register", "objects", {"action": "changes", "register": "{}", "schema": "case"}),
+    *(
+        ("object", "attachments", {"action": action, "id": "{}", **OWN, **more})
+        for action, more in (
+            ("list", {}),
+            ("read", {"name": "a.txt"}),
+            ("read", {"name": "a.txt", "content": "base64"}),
+            ("write", {"name": "a.txt", "text": "other"}),
+            ("delete", {"name": "a.txt"}),
+            ("upload_link", {"name": "a.txt"}),
+        )
+    ),
+    (
+        "object",
+        "attachments",
+        {
+            "action": "write",
+            "id": "own",
+            "name": "copy.txt",
+            **OWN,
+            "source": "openregister://objects/cases/case/{}/attachments/a.txt",
+        },
+    ),
+    ("register", "attachments", {"action": "list", "register": "{}", "schema": "case", "id": "seen"}),
+    ("schema", "attachments", {"action": "list", "register": "cases", "schema": "{}", "id": "seen"}),
+    ("register", "registers", {"action": "describe", "id": "{}"}),
     ("register", "registers", {"action": "get", "id": "{}"}),
     ("register", "registers", {"action": "update", "id": "{}", "data": {"title": "T"}}),
     ("register", "registers", {"action": "delete", "id": "{}"}),
@@ -320,6 +346,8 @@ ADDRESSES: list[tuple[str, str]] = [
     ("object", "openregister://objects/cases/case/{}?asOf=2040-01-01"),
     ("change", "openregister://objects/cases/case/seen?asOf=change:{}"),
     ("change", "openregister://objects/cases/case?asOf=change:{}"),
+    ("object", "openregister://objects/cases/case/{}/attachments/a.txt"),
+    ("object", "openregister://objects/cases/case/{}/attachments/a.txt/text"),
     ("view", "openregister://views/{}"),
     ("view", "openregister://queries/{}"),
     ("transfer", "openregister://transfers/{}"),
@@ -355,7 +383,9 @@ async def test_by_address(world: World, wire: Wire, who: str) -> None:
 
 # the OpenRegister profile
 
-COMPATIBLE = [one for one in MCP if one[2]["action"] in ("list", "get", "create", "update", "delete")]
+COMPATIBLE = [
+    one for one in MCP if one[1] != "attachments" and one[2]["action"] in ("list", "get", "create", "update", "delete")
+]
 
 
 def _compatible() -> Iterator[tuple[str, str, Object]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pentad.rooms.avatars.config import AvatarConfig
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.corpus.chunks import PageRange
+    from pentad.documents.chunks import PageRange
 
 Role = Literal["by", "about"]
 """Whether the person wrote a source, or somebody else wrote it about the person."""

@@ -11,7 +11,7 @@ from pentad.rooms.avatars.config import parse_config
 from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Passage, Role
 
 if TYPE_CHECKING:
-    from pentad.rooms.avatars.corpus.chunks import Chunk
+    from pentad.documents.chunks import Chunk
 
 _AT_ONCE: Final = 500
 """The most values in one IN list."""

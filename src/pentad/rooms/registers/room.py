@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pentad.jobs.job import Again, Job, JobRun, Retries
+from pentad.kernel.principal import Principal
 from pentad.platform import Mount, MountContext, Platform, Room
+from pentad.rooms.registers.attachments.files import TEXT_JOB
+from pentad.rooms.registers.attachments.text import RETRIES as TEXT_RETRIES
 from pentad.rooms.registers.interface.resources import RESOURCES, listing
 from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_notified
 from pentad.rooms.registers.interface.tools import TOOLS
@@ -18,6 +21,7 @@ from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+    from pentad.mcp.generated_tools import Generated
 
 
 @asynccontextmanager
@@ -33,11 +37,19 @@ async def open_registers(platform: Platform) -> AsyncGenerator[Registers]:
 def mounts(registers: Registers, context: MountContext) -> Sequence[Mount]:
     """REST, and the OpenRegister profile of MCP, which pages of every origin may call, as in OpenRegister."""
     from pentad.rooms.registers.interface.openregister import PREFIXES, OpenRegisterEndpoint
+    from pentad.rooms.registers.interface.rest.files import upload_mount
     from pentad.rooms.registers.interface.rest.routes import rest_routes
 
     endpoint = OpenRegisterEndpoint(registers, context.record)
     profiles = [Mount(f"{prefix}/mcp", endpoint=endpoint, any_origin=True) for prefix in PREFIXES]
-    return [*profiles, Mount(routes=rest_routes(registers))]
+    return [*profiles, upload_mount(registers), Mount(routes=rest_routes(registers))]
+
+
+async def generated_tools(registers: Registers, principal: Principal, names: Sequence[str]) -> "Generated":
+    """The typed tools of the schemas that a profile names."""
+    from pentad.rooms.registers.interface.typed_tools import generate_tools
+
+    return await generate_tools(registers, principal, names)
 
 
 def pages() -> "Pages[Registers]":
@@ -56,12 +68,17 @@ async def deliver_webhook(registers: Registers, run: JobRun) -> Again | None:
     return await registers.webhook_deliveries.run(run)
 
 
+async def extract_attachment_text(registers: Registers, run: JobRun) -> None:
+    await registers.attachment_texts.extract(run)
+
+
 async def carry_out_transfer(registers: Registers, run: JobRun) -> None:
     await registers.transfers.run(run)
 
 
 JOBS = (
     Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),
+    Job(TEXT_JOB, extract_attachment_text, retry=TEXT_RETRIES, concurrency=1),
     Job(TRANSFERS, carry_out_transfer, retry=Retries(attempts=5), concurrency=2, timeout=None),
 )
 
@@ -74,6 +91,7 @@ ROOM = Room(
     ),
     open=open_registers,
     tools=TOOLS,
+    generated_tools=generated_tools,
     resources=RESOURCES,
     listing=listing,
     guards=GUARDS,

@@ -6,8 +6,11 @@ It only assembles the parts. The parts know the store and the access rules, but 
 from pentad.platform import Platform
 from pentad.rooms.registers.access.organisations import Organisations
 from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.attachments.files import Files
+from pentad.rooms.registers.attachments.service import Attachments
+from pentad.rooms.registers.attachments.text import AttachmentTexts
+from pentad.rooms.registers.attachments.upload_links import UploadLinks
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
-from pentad.rooms.registers.files import Files
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.objects.service import Objects
@@ -32,7 +35,10 @@ class Registers:
         self.objects = Objects(database, clock, self.catalogue, self.access, platform.search)
         self.history = History(database, self.catalogue, self.access, self.objects)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
-        self.files = Files(database, clock, platform.limits.upload_bytes)
+        self.files = Files(database, clock, platform.jobs, platform.limits.upload_bytes)
+        self.attachments = Attachments(self.access, self.objects, self.files)
+        self.attachment_texts = AttachmentTexts(database, self.files)
+        self.upload_links = UploadLinks(database, clock, self.objects, self.attachments, platform.owner_now)
         self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)
         self.transfers = TransferJobs(platform, self.catalogue, self.transfer)

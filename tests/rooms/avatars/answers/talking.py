@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from pentad.documents.sentences import sentences
 from pentad.kernel.ports import Database, Embedder, Transaction
 from pentad.rooms.avatars.calibration.model import Calibration
-from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
 from pentad.search.documents import Document, Ranking

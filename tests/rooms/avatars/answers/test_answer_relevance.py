@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.answers.answer_relevance import shows_answer
-from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of

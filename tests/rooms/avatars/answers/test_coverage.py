@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.rooms.avatars.corpus.sentences import sentences
+from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.retrieval import moved, refined
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity

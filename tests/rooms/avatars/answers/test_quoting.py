@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from pentad.documents.sentences import sentences
 from pentad.rooms.avatars.answers.drafting.extractive import best_sentences
-from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.search.retrieval import Scored
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.text import query_terms

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from pentad.documents.sandbox import ReadingLimits
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.rooms.avatars.corpus.extract.sandbox import ReadingLimits
 from pentad.rooms.avatars.corpus.ingest import IngestOptions
-from tests.rooms.avatars import papers
+from tests.documents import papers
 from tests.rooms.avatars.folders import SETS, HashedWords, Library, avatar_folder, statuses
 from tests.stores import Stores
 

@@ -51,6 +51,21 @@ def test_registers_are_listed_with_their_schemas_and_counts(home: Path) -> None:
     ]
 
 
+@pytest.mark.requirement("registers:describe:wires")
+def test_a_register_is_described(home: Path) -> None:
+    assert bring(home, "number,height\nT-1,4\n").returncode == 0
+    found = json.loads(run("registers", "describe", "city", "--json", home=home).stdout)
+    assert found["schemas"][0]["properties"]["number"] == {"type": "string", "required": True, "unique": True}
+    assert run("registers", "describe", "city", home=home).stdout.splitlines()[:3] == [
+        "tree: Tree, 1 objects",
+        "name    is",
+        "number  string, required, unique",
+    ]
+    few = json.loads(run("registers", "describe", "city", "--json", "--max-tokens", "60", home=home).stdout)
+    assert few["cut"]["max_tokens"] == 60
+    assert "town" in run("registers", "describe", "town", home=home).stderr
+
+
 def test_an_import_says_what_it_did_and_leaves_stdout_alone(home: Path) -> None:
     done = bring(home, "number,height\nT-1,4\n")
     assert (done.returncode, done.stdout) == (0, "")

@@ -41,6 +41,8 @@ async def test_lists_pairs_and_views_are_listed(site: Site, client: MemoryClient
         "openregister://schemas/{id}",
         "openregister://objects/{register}/{schema}",
         "openregister://objects/{register}/{schema}/{id}",
+        "openregister://objects/{register}/{schema}/{id}/attachments/{name}",
+        "openregister://objects/{register}/{schema}/{id}/attachments/{name}/text",
         "openregister://views/{id}",
         "openregister://queries/{id}",
         "openregister://transfers/{id}",

@@ -294,6 +294,25 @@ async def test_a_lesser_key_of_the_owner_hears_nothing_of_what_only_the_owner_se
 
 
 @WIRES
+@pytest.mark.requirement("registers:attachments:subscribe")
+async def test_a_follower_of_an_attachment_hears_of_the_file_and_of_its_text(site: Site, wire: Wire) -> None:
+    rules = {"read": [{"group": "authenticated", "match": {"state": "open"}}], "create": ["writer"]}
+    place = await site.pair({"state": {"type": "string"}}, authorization=rules)
+    seen, hidden = [await site.made(place, {"state": state}) for state in ("open", "secret")]
+    for made in (seen, hidden):
+        assert (await site.send("PUT", f"/api{place}/{made['id']}/files/a.bin", b"x")).status == 201
+    async with connected(site, wire, "reader") as client:
+        for end in ("", "/text"):
+            await refused(client, f"{uri_of(place, hidden)}/attachments/a.bin{end}")
+        uri = f"{uri_of(place, seen)}/attachments/notes.txt"
+        assert (await site.send("PUT", f"/api{place}/{seen['id']}/files/notes.txt", b"one")).status == 201
+        async with client.following(uris=(uri, f"{uri}/text")) as news:
+            assert (await site.send("PUT", f"/api{place}/{seen['id']}/files/notes.txt", b"two")).status == 201
+            heard = {await next_update(news) for _ in range(3)}
+            assert heard == {uri, f"{uri}/text"}
+
+
+@WIRES
 @pytest.mark.requirement("registers:resources:follow-names")
 async def test_a_subscription_by_slug_is_notified_with_the_uri_it_used(site: Site, wire: Wire) -> None:
     named = {"objectSlugField": "title"}

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pentad.documents.document import Unreadable
+from pentad.documents.sandbox import ReadDocument, ReadingLimits, read_document
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import log_failure
@@ -17,8 +19,6 @@ from pentad.kernel.ports import Database, Rows
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
 from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
-from pentad.rooms.avatars.corpus.extract.document import Unreadable
-from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument, ReadingLimits, read_document
 from pentad.rooms.avatars.corpus.ingest_plan import (
     CORPUS_FOLDER,
     FoundFile,

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
+from pentad.documents.document import FORMATS, Format
+from pentad.documents.normalization import normal
 from pentad.kernel.default_limits import MIB
 from pentad.rooms.avatars.config import CONFIG_FILE, AvatarConfig
-from pentad.rooms.avatars.corpus.extract.document import FORMATS, Format
-from pentad.rooms.avatars.corpus.extract.normalization import normal
 from pentad.rooms.avatars.corpus.ingest_report import FileLine
 from pentad.rooms.avatars.corpus.sources import SOURCES_FILE, Source, SourceBook, slug
 from pentad.rooms.avatars.models import CorpusDocument

@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pentad.documents.chunks import SECTION_JOINT, Chunk, windows
+from pentad.documents.sandbox import ReadDocument
+from pentad.documents.sentences import Span
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Rows, Transaction
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig
-from pentad.rooms.avatars.corpus.chunks import SECTION_JOINT, Chunk, windows
 from pentad.rooms.avatars.corpus.embedding import Key, PassageText
-from pentad.rooms.avatars.corpus.extract.sandbox import ReadDocument
 from pentad.rooms.avatars.corpus.ingest_plan import Origin, Plan, ToRead
-from pentad.rooms.avatars.corpus.sentences import Span
 from pentad.rooms.avatars.corpus.sources import SourceBook
 from pentad.rooms.avatars.models import Avatar, CorpusDocument, Passage
 from pentad.search.documents import Document

@@ -13,9 +13,9 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, ValidationError
 
+from pentad.documents.normalization import normal
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.avatars.config import AvatarConfig, json_file, path_of, source_problems
-from pentad.rooms.avatars.corpus.extract.normalization import normal
 from pentad.rooms.avatars.models import Role
 
 SOURCES_FILE: Final = "sources.json"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from pentad.documents.sentences import sentences
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json import check_bounds
-from pentad.rooms.avatars.corpus.sentences import sentences
 from pentad.rooms.avatars.verification.evidence import Sentence
 
 MARK: Final = re.compile(r"\[\s*(S?\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*)\s*\]", re.IGNORECASE)

@@ -631,6 +631,7 @@ class Catalogue:
         tx.signal(CHANNEL)
         for audience in {self._audience(tx, state) for state in states}:
             list_changed(tx, "resources", "registers", audience)
+            list_changed(tx, "generated_tools", "registers", audience)
             resource_updated(tx, "openregister://registers", audience)
             resource_updated(tx, "openregister://schemas", audience)
 

@@ -16,7 +16,7 @@ from pentad.rooms.registers.verbs import FIRST_CONTENT
 from pentad.terminal.client import error_from_answer, parse_answer, server_options
 from pentad.terminal.launcher import open_room
 from pentad.terminal.options import json_option
-from pentad.terminal.output import ExitCode, print_json, print_table, progress_bar, say, warn
+from pentad.terminal.output import ExitCode, print_json, print_table, progress_bar, say, visible, warn
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.models import Caller
@@ -48,6 +48,43 @@ def list_registers(as_json: bool, target: "Target") -> None:
             [(row["register"], row["title"], row["schema"] or "", row["objects"]) for row in rows],
             empty=f"There are no registers; `{FIRST_CONTENT}` makes one.",
         )
+
+
+@registers.command("describe")
+@click.argument("register", metavar="REF")
+@click.option("--max-tokens", type=click.IntRange(min=60), help="The size of the answer (default 2000).")
+@json_option
+@server_options()
+def describe(register: str, max_tokens: int | None, as_json: bool, target: "Target") -> None:
+    """Describe a register: its schemas, their properties, relations and counts."""
+    arguments = {"action": "describe", "id": register, **({} if max_tokens is None else {"max_tokens": max_tokens})}
+    found = target.call_tool("registers", arguments, "registers")
+    if as_json:
+        print_json(found)
+        return
+    for schema in found["schemas"]:
+        click.echo(visible(f"{schema['slug']}: {schema['title']}, {schema['objects']} objects"))
+        properties: Any = schema["properties"]  # only the names, if the budget is small
+        rows = [(name, _details(properties, name)) for name in cast("list[str]", properties)]
+        rows += [(f"-> {name}", text) for name, text in schema.get("relations", {}).items()]
+        print_table(("name", "is"), rows, empty="It has no properties.")
+    if "cut" in found:
+        say(f"Shortened to fit {found['cut']['max_tokens']} tokens; --max-tokens shows more.")
+
+
+def _details(properties: Any, name: str) -> str:
+    """A property in a few words; nothing if only names are known."""
+    if not isinstance(properties, dict):
+        return ""
+    one = cast("dict[str, dict[str, Any]]", properties)[name]
+    kind = one.get("type") or "any"
+    words = [kind if isinstance(kind, str) else " or ".join(kind)]
+    words += [name for name in ("required", "unique", "computed") if one.get(name)]
+    if "enum" in one:
+        words.append("one of " + ", ".join(map(str, one["enum"])))
+    if "reference" in one:
+        words.append(f"refers to {one['reference']}")
+    return ", ".join(words)
 
 
 @registers.command("import")

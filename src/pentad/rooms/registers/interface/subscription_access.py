@@ -15,7 +15,10 @@ from pentad.kernel.ports import Rows
 from pentad.kernel.principal import Principal
 from pentad.mcp.registry import Guard
 from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.attachments.files import attachment_uri
 from pentad.rooms.registers.interface.resources import (
+    attachment,
+    attachment_text,
     exported_file,
     one_object,
     one_register,
@@ -61,6 +64,16 @@ async def _object(registers: Registers, principal: Principal, at: Variables, not
     if (uri := await registers.platform.database.read(look)) is None:
         raise object_not_found(pair, ref)
     return uri if moment is None else None
+
+
+async def _attachment(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:
+    uri = await _object(registers, principal, at, notifying)
+    return None if uri is None else attachment_uri(uri, at["name"])
+
+
+async def _attachment_text(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:
+    uri = await _attachment(registers, principal, at, notifying)
+    return None if uri is None else f"{uri}/text"
 
 
 async def _view(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
@@ -109,6 +122,8 @@ GUARDS: Final[Mapping[str, Guard]] = {
     one_schema.uri: _schema,
     pair_objects.uri: _pair,
     one_object.uri: _object,
+    attachment.uri: _attachment,
+    attachment_text.uri: _attachment_text,
     one_view.uri: _view,
     saved_query.uri: _view,
     exported_file.uri: _exported_file,

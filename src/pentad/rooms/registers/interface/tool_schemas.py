@@ -25,7 +25,6 @@ _PAGING: Final[dict[str, Any]] = {
     "fields": _about(_NAMES, "return only these"),
     "max_tokens": _about(_INT, "cut the answer to fit"),
 }
-_CONFIRM: Final = _about(_TEXT, "token from the answer that asked for it")
 _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
 RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of", "reason"})
@@ -37,6 +36,7 @@ RARE: Final = frozenset({
 """Arguments of `objects` that few conversations need."""
 
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
+REGISTER_ACTIONS: Final = (*ACTIONS, "describe")
 SCHEMA_ACTIONS: Final = (*ACTIONS, "preflight", "patch", "plan", "history", "diff", "undo")
 OBJECT_ACTIONS: Final = (
     *ACTIONS, "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff", "revert", "verify", "changes",
@@ -44,12 +44,14 @@ OBJECT_ACTIONS: Final = (
 )  # fmt: skip
 
 
+ATTACHMENT_ACTIONS: Final = ("list", "read", "write", "delete", "upload_link")
 READING_ACTIONS: Final = frozenset({
-    "list", "get", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses", "used", "run",
+    "list", "get", "read", "run", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete",
+    "uses", "used",
 })  # fmt: skip
 _TO_WRITE: Final = frozenset({
     "data", "migration", "if_version", "idempotency_key", "json_patch", "operations", "atomic", "plan", "seconds",
-    "reason", "confirm", "key",
+    "reason", "text", "base64", "source", "confirm", "key",
 })  # fmt: skip
 
 
@@ -67,12 +69,12 @@ def reading(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 REGISTERS: Final = _schema(
-    ACTIONS,
+    REGISTER_ACTIONS,
     ["action"],
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids to add], detach [ids], authorization"),
     if_version=_about(_TEXT, "fail if it changed since"),
-    confirm=_CONFIRM,
+    confirm=_TEXT,
     **_PAGING,
 )
 SCHEMAS: Final = _schema(
@@ -87,10 +89,10 @@ SCHEMAS: Final = _schema(
     ),
     migration=_about(_OBJECTS, "[{step: rename|default|cast|drop|enum_map, property, to|value|values}], see preflight"),
     if_version=_TEXT,
-    confirm=_CONFIRM,
+    confirm=_TEXT,
     version=_about(_INT, "with get, diff, undo"),
     to_version=_INT,
-    as_of=_about({"type": ["string", "number"]}, "with get: a time"),
+    as_of={"type": ["string", "number"]},
     **_PAGING,
     **_WHY,
 )
@@ -130,11 +132,25 @@ OBJECTS: Final = _schema(
     seconds=_about(_INT, "with lock"),
     extend=_about(_NAMES, "show these references as objects: author, author.country, all"),
     deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
-    confirm=_CONFIRM,
+    confirm=_TEXT,
     **_PAGING,
     **_WHY,
 )
 
+ATTACHMENTS: Final = _schema(
+    ATTACHMENT_ACTIONS,
+    ["action", "register", "schema", "id"],
+    register=_ID,
+    schema=_ID,
+    id=_about(_REF, "the object: uuid, slug or unique value"),
+    name=_about(_TEXT, "the file"),
+    content=_about({"type": "string", "enum": ["text", "base64"]}, "with read (default text)"),
+    offset=_about(_INT, "with read: next_offset of the last page"),
+    limit=_about(_INT, "with read: characters or bytes"),
+    text=_about(_TEXT, "with write"),
+    base64=_about(_TEXT, "with write"),
+    source=_about(_TEXT, "with write: uri of an attachment to copy"),
+)
 VIEW_ACTIONS: Final = (*ACTIONS, "run")
 VIEWS: Final = _schema(
     VIEW_ACTIONS,

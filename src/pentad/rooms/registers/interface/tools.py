@@ -1,4 +1,4 @@
-"""The tools on modern MCP: `registers` and `schemas` here, `objects` and `views` in files of their own.
+"""The tools on modern MCP: `registers` and `schemas` here, the others in files of their own.
 
 Tool names and the first five actions are OpenRegister's. Its own endpoint is `openregister.py`. A caller needs the
 room's read scope to call a tool at all; each write needs more.
@@ -14,7 +14,9 @@ from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.attachment_tool import attachments
 from pentad.rooms.registers.interface.object_tool import objects
+from pentad.rooms.registers.interface.register_description import describe_register
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
     build_response,
@@ -72,7 +74,7 @@ class EntityArguments(Arguments):
 
 
 class RegistersArguments(EntityArguments):
-    action: Literal["list", "get", "create", "update", "delete"]
+    action: Literal["list", "get", "create", "update", "delete", "describe"]
 
 
 class SchemasArguments(EntityArguments):
@@ -105,7 +107,12 @@ class SchemasArguments(EntityArguments):
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
-    """List and manage registers, which group schemas and their objects."""
+    """List and manage registers, which group schemas and their objects. describe shows all about one."""
+    if arguments.action == "describe":
+        caller = Caller.of(call)
+        return ToolResult(
+            structured=await describe_register(call.service, caller, arguments.ref(), arguments.max_tokens)
+        )
     return await _act(call.service.catalogue.registers, Caller.of(call), arguments, arguments.action)
 
 
@@ -158,7 +165,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
 
 
-TOOLS: Final = (registers, schemas, objects, views, transfer)
+TOOLS: Final = (registers, schemas, objects, attachments, views, transfer)
 
 
 async def _act(

@@ -173,12 +173,11 @@ def find_targets(
             uuids[place] = holder
     existing = store.existing_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
     for place, uuid in enumerate(uuids):
-        here = None if uuid is None else existing.get(uuid)
-        if here is None or (here.stored.register, here.stored.schema) != (pair.register.id, pair.schema.id):
-            if uuid is not None and steps[place].operation.ref is not None and has_unique_values(pair):
-                found[place] = _find_target(rows, dialect, access, context, steps[place])
-        elif access.sees_object(caller, pair, here.stored):
-            found[place] = here
+        here = existing.get(uuid or "")
+        if here is not None and (here.stored.register, here.stored.schema) == (pair.register.id, pair.schema.id):
+            found[place] = here if access.sees_object(caller, pair, here.stored) else None
+        elif uuid is not None and steps[place].operation.ref is not None:  # it may be a unique value
+            found[place] = _find_target(rows, dialect, access, context, steps[place])
     return [found.get(place) for place in range(len(steps))]
 
 
@@ -186,6 +185,8 @@ def _find_target(
     rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, step: WriteStep
 ) -> ExistingObject | None:
     """The object that a step names; the step fails if that means several."""
+    if store.is_uuid(step.operation.ref or "") and not has_unique_values(context.pair):
+        return None
     try:
         return find_object(rows, dialect, access, context.caller, context.pair, step.operation.ref or "")
     except InvalidInput as error:

@@ -210,7 +210,7 @@ class ObjectReader:
                 scope,
                 resolved,
                 self._count_cache,
-                _search_settings(rows, [pair], question),
+                _search_settings(rows, [pair], question, query.search),
             )
             moment = None if resolved.as_of is None else resolved.as_of.at
             if not self._is_filled_on_read(pair) and moment is None:
@@ -236,7 +236,7 @@ class ObjectReader:
             resolved = self._bound(rows, caller, query)
             moment = None if resolved.as_of is None else resolved.as_of.at
             readable = self._readable_pairs(rows, caller, pairs, paths)
-            settings = _search_settings(rows, [pair for pair, _ in readable], question)
+            settings = _search_settings(rows, [pair for pair, _ in readable], question, query.search)
             scope = Scope(rule=Or(tuple(condition for _, condition in readable)))
             found = execute.find(rows, self._database.dialect, scope, resolved, None, settings)
             known = {(pair.register.id, pair.schema.id): pair for pair, _ in readable}
@@ -262,7 +262,7 @@ class ObjectReader:
 
         def read(rows: Rows) -> AggregateResult:
             resolved = self._bound(rows, caller, query)
-            settings = _search_settings(rows, [pair], question)
+            settings = _search_settings(rows, [pair], question, query.search)
             return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), resolved, settings)
 
         question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
@@ -474,13 +474,17 @@ class _EmbeddedQuestion:
     query: EmbeddedQuery
 
 
-def _search_settings(rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuestion | None) -> SearchSettings:
+def _search_settings(
+    rows: Rows, pairs: Sequence[Pair], question: _EmbeddedQuestion | None, search: str | None
+) -> SearchSettings:
     """What a search over some pairs covers; vectors take part if there is an embedded question."""
     texts = {pair.schema.id: pair.definition.texts_by_property for pair in pairs}
     fields: dict[str, SearchField] = {}
     for pair in pairs:
         fields |= searchable_fields(pair.definition.headings.get("name"))
-    settings = SearchSettings(lambda stored: texts[stored.schema](stored.data), fields)
+    searched = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.searchable)
+    attachments = () if search is None else store.with_attachment_texts(rows, list(searched))
+    settings = SearchSettings(lambda stored: texts[stored.schema](stored.data), fields, attachments=attachments)
     if question is None:
         return settings
     schemas = dict.fromkeys(pair.schema.id for pair in pairs if pair.definition.hybrid)

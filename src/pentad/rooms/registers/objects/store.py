@@ -321,6 +321,18 @@ def live_objects(rows: Rows, uuids: Sequence[str]) -> dict[str, int]:
     return found
 
 
+def with_attachment_texts(rows: Rows, schemas: Sequence[int]) -> list[int]:
+    """Which of these schemas have objects with attachments whose text is known."""
+    found: list[int] = []
+    for part in chunks(schemas):
+        sql = (
+            f"SELECT id FROM schemas WHERE id IN ({marks(len(part))}) AND EXISTS"  # noqa: S608  only marks
+            " (SELECT 1 FROM attachment_texts AS texts WHERE texts.schema = schemas.id AND texts.state = 'done')"
+        )
+        found += [key for (key,) in rows.all(sql, *part)]
+    return found
+
+
 def places_of(rows: Rows, uuids: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Which of these objects live, with their registers and schemas."""
     found: dict[str, tuple[int, int]] = {}

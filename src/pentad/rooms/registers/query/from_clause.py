@@ -21,7 +21,7 @@ from pentad.rooms.registers.query.conditions import condition, parameter, scalar
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import And, AsOf, Compare, Filter, In, Instant, Scope, filter_paths
-from pentad.rooms.registers.query.search_words import WORDS, query_words
+from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, WORDS, query_words
 
 
 def uses_index(scope: Scope, criteria: Filter | None) -> bool:
@@ -164,10 +164,12 @@ def row_source(
     as_of: AsOf | None = None,
     include_deleted: bool = False,
     near: Sequence[int] = (),
+    attachments: Sequence[int] = (),
     looked_up: bool = False,
 ) -> RowSource:
     """The objects of a scope that a filter and a search are true of; those `near` need not have its words.
 
+    For the schemas in `attachments` an object also has the words if all of them are in one of its attachments.
     `looked_up` means that some part is answered by an index even if that does not show.
     """
     pieces = scope_conditions(sql, scope)
@@ -184,9 +186,11 @@ def row_source(
         if not expression:
             pieces.append(FALSE)
         else:
-            found = WORDS.best_first(sql.dialect, expression)
-            if near:
-                found = WORDS.having_or(sql.dialect, expression, near)
+            found = (
+                WORDS.having_or(sql.dialect, expression, near) if near else WORDS.best_first(sql.dialect, expression)
+            )
+            if attachments:
+                found = _or_attached(found, attached_objects(sql, expression, attachments), ranked=not near)
             # CROSS JOIN: SQLite must start from the words, never from the objects
             tables, relevance = composed(found, " CROSS JOIN objects"), None if near else "d.points"
             pieces.insert(0, Sql("objects.id = d.record"))
@@ -196,6 +200,28 @@ def row_source(
     if criteria is not None:
         pieces.append(condition(sql, criteria))
     return RowSource(tables, joined("AND", pieces) if pieces else TRUE, relevance)
+
+
+def _or_attached(found: Sql, attached: Sql, *, ranked: bool) -> Sql:
+    """The table `d` of what is found, with the objects that their attachments find."""
+    if not ranked:
+        return composed("(SELECT record FROM ", found, " UNION SELECT record FROM (", attached, ") AS a) AS d")
+    # each object once; the attachments are the shorter list
+    return composed(
+        "(WITH a AS (", attached, ") SELECT record, points FROM ", found,
+        " WHERE record NOT IN (SELECT record FROM a) UNION ALL SELECT record, points FROM a) AS d",
+    )  # fmt: skip
+
+
+def attached_objects(sql: SqlDialect, expression: str, schemas: Sequence[int]) -> Sql:
+    """Select the objects of some schemas with an attachment that has all the words, as `record` with `points`."""
+    listed = ", ".join(str(int(schema)) for schema in schemas)
+    return composed(
+        "SELECT texts.object AS record, max(d.points) AS points FROM ",
+        ATTACHMENT_WORDS.best_first(sql.dialect, expression),
+        f" JOIN attachment_texts AS texts ON texts.number = d.record WHERE texts.schema IN ({listed})"
+        " GROUP BY texts.object",
+    )
 
 
 def _join_values(sql: SqlDialect, listed: In, rest: Filter | None) -> tuple[Sql, Sql, Filter | None]:

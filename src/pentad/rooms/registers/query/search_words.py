@@ -8,6 +8,8 @@ from pentad.search.text import STOP_WORDS
 from pentad.search.word_table import Word, WordTable
 
 WORDS: Final = WordTable("object_text", "id", ("text",), longest=200_000, parts={}, prefixes=True)
+ATTACHMENT_WORDS: Final = WordTable("attachment_words", "number", ("text",), longest=500_000, parts={}, prefixes=True)
+"""The words of the texts of attached files, by the number of the text."""
 SEARCHABLE: Final = Searchable(
     "objects",
     # The property that objects are named by, whatever it is called, and all others.
@@ -20,12 +22,28 @@ SEARCHABLE: Final = Searchable(
 _MOST_SEARCHED: Final = 32
 _COUNTED: Final = 20_000
 """Characters of a text in which words are counted for ranking; matching covers the whole text."""
+_MOST_DISTINCT: Final = 400_000
+"""Bytes of the distinct words of one attachment; a tsvector takes less than a mebibyte."""
 _SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def words(text: str) -> list[str]:
     """The words of a text, in order. Words beyond the limit are left out."""
     return WORDS.words(text)
+
+
+def distinct_words(text: str) -> str:
+    """The words of a long text, each once, as far as the index takes them."""
+    found: dict[str, None] = {}
+    size = 0
+    for word in cut_words(text):
+        if word in found:
+            continue
+        size += len(word.encode()) + 1
+        if size > _MOST_DISTINCT:
+            break
+        found[word] = None
+    return " ".join(found)
 
 
 def query_words(search: str) -> list[Word]:

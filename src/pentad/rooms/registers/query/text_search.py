@@ -1,8 +1,8 @@
 """Full-text search, combined with vector search for hybrid schemas.
 
-An object matches if it has all the words, or if it is among the nearest vectors. Scope and filter apply before anything
-is compared or ranked, so scores depend only on what the caller may see. The best matches by words and the nearest ones
-are ranked together; the other matches by words follow.
+An object matches if it has all the words, if one of its attachments has, or if it is among the nearest vectors. Scope
+and filter apply before anything is compared or ranked, so scores depend only on what the caller may see. The best
+matches by words and the nearest ones are ranked together; the other matches by words follow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,13 @@ from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, row_source
 from pentad.rooms.registers.query.models import Explanation, Filter, Query, QueryResult, Scope
 from pentad.rooms.registers.query.pagination import read_cursor, write_cursor
-from pentad.rooms.registers.query.search_words import PrefixText, distinctive_words, prefix_text
+from pentad.rooms.registers.query.search_words import (
+    ATTACHMENT_WORDS,
+    PrefixText,
+    distinctive_words,
+    prefix_text,
+    query_words,
+)
 from pentad.search.documents import Retrieval
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import WordMatch, WordScorer
@@ -33,6 +39,10 @@ MOST_NEAREST: Final = 200
 MOST_COMPARED: Final = 20_000
 """Objects that a filter leaves: up to so many only these are compared; beyond, the nearest of all are checked first."""
 
+ATTACHMENT: Final = "attachment:"
+"""How an explanation names an attachment among the properties: `attachment:report.pdf`."""
+_COUNTED_OF_ATTACHMENT: Final = 4_000
+_MOST_ATTACHMENTS: Final = 1_000
 _WIDTH: Final = COLUMNS.count(",") + 1
 _DIGITS: Final = 4
 _BY_WORDS, _BY_BOTH = 0, 1
@@ -53,6 +63,8 @@ class SearchSettings:
     hybrid: bool = False
     queries: Sequence["VectorQuery"] = ()
     because: str | None = None
+    attachments: Sequence[int] = ()
+    """The schemas whose objects are also found through the texts of their attachments."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +192,7 @@ class TextSearch:
             search=request.search if search else None,
             include_deleted=request.include_deleted,
             near=near,
+            attachments=self._settings.attachments if search else (),
         )
 
     def _read(self, found: RowSource, columns: str, ids: Sequence[int]) -> list[Row]:
@@ -199,7 +212,7 @@ class TextSearch:
         """Those near that are not in the first window; they may have the words all the same, further down."""
         known = {hit.row[0] for hit in self._first_by_words}
         rows = self._read(self._source(search=False), COLUMNS, [key for key in self._near if key not in known])
-        return [self._hit(row) for row in rows]
+        return self._hits(rows)
 
     @property
     def _has_more_words(self) -> bool:
@@ -256,11 +269,35 @@ class TextSearch:
         others = _among(without, negated=True) if without else None
         tail = f" ORDER BY relevance DESC, objects.id LIMIT {size} OFFSET {first}"
         statement = found.select(f"{COLUMNS}, {found.relevance} AS relevance", others, tail)
-        return [self._hit(row[:_WIDTH]) for row in self._rows.all(statement.text, *statement.params)]
+        return self._hits([row[:_WIDTH] for row in self._rows.all(statement.text, *statement.params)])
 
-    def _hit(self, row: tuple[Any, ...]) -> _Hit:
-        texts = self._settings.texts(StoredObject(*row))
-        return _Hit(row, {name: prefix_text(text) for name, text in texts.items()})
+    def _hits(self, rows: Sequence[tuple[Any, ...]]) -> list[_Hit]:
+        attached = self._attached([row[0] for row in rows])
+        found: list[_Hit] = []
+        for row in rows:
+            texts = {**self._settings.texts(StoredObject(*row)), **attached.get(row[0], {})}
+            found.append(_Hit(row, {name: prefix_text(text) for name, text in texts.items()}))
+        return found
+
+    def _attached(self, ids: Sequence[int]) -> dict[int, dict[str, str]]:
+        """Of some objects, the attachments with all the words: the beginning of each text, then the words themselves,
+        because they may stand further down."""
+        asked = query_words(self._request.search)
+        if not self._settings.attachments or not ids or not asked:
+            return {}
+        dialect = self._parts.dialect
+        having = ATTACHMENT_WORDS.having(dialect, ATTACHMENT_WORDS.expression(dialect, asked, "and"))
+        listed = ", ".join(str(int(key)) for key in ids)
+        sql = (
+            f"SELECT texts.object, files.name, substr(texts.text, 1, {_COUNTED_OF_ATTACHMENT}) FROM {having.text}"  # noqa: S608
+            " JOIN attachment_texts AS texts ON texts.number = d.record JOIN files ON files.id = texts.file"
+            f" WHERE texts.object IN ({listed}) ORDER BY texts.object, files.name LIMIT {_MOST_ATTACHMENTS}"
+        )
+        words = " ".join(word.text for word in asked)
+        found: dict[int, dict[str, str]] = {}
+        for key, name, text in self._rows.all(sql, *having.params):
+            found.setdefault(key, {})[f"{ATTACHMENT}{name}"] = f"{text}\n{words}"
+        return found
 
 
 def _among(ids: Sequence[int], *, negated: bool = False) -> Sql:

@@ -137,8 +137,19 @@ ROUTES: Final = (
     RestRoute("POST", _PATH, "bulk", bulk, [KEY], body=BulkData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/save", "bulk", save, [KEY], body=ObjectsData, answer=OutcomesAnswer),
     RestRoute("POST", _PATH + "/delete", "bulk", delete, [KEY], body=UuidsData, answer=OutcomesAnswer),
-    RestRoute("POST", _PATH + "/purge", "bulk", purge, body=PurgeData, answer=PurgedAnswer, own=True),
-    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
+    RestRoute(
+        "POST", _PATH + "/purge", "bulk", purge, body=PurgeData, body_required=False, answer=PurgedAnswer, own=True
+    ),
+    RestRoute(
+        "POST",
+        _PATH + "/restore",
+        "bulk",
+        restore,
+        body=RestoreData,
+        body_required=False,
+        answer=OutcomesAnswer,
+        own=True,
+    ),
     RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
     RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
     RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),

@@ -10,6 +10,8 @@ from pentad.openapi import security_schemes
 from pentad.platform import Parameter
 from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.catalogue.catalogue import Entities
+from pentad.rooms.registers.interface.register_description import DEFAULT_TOKENS, describe_register
+from pentad.rooms.registers.interface.response_budget import FEWEST_TOKENS
 from pentad.rooms.registers.interface.rest.models import (
     NOTHING,
     JsonSchemaAnswer,
@@ -18,6 +20,7 @@ from pentad.rooms.registers.interface.rest.models import (
     RegisterAnswer,
     RegisterChange,
     RegisterData,
+    RegisterDescription,
     RegistersAnswer,
     SchemaAnswer,
     SchemaChange,
@@ -26,7 +29,7 @@ from pentad.rooms.registers.interface.rest.models import (
     SchemasAnswer,
 )
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
-from pentad.rooms.registers.interface.rest.request import RestRequest
+from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, not_modified, page_body, whole_list
 from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
@@ -34,9 +37,11 @@ from pentad.rooms.registers.query.datetimes import parse_time
 
 _PAST: Final = (
     Parameter("_asOf", "A time (ISO 8601, or seconds): the schema as it was."),
-    Parameter("_version", "The number of a version in its history.", "integer"),
+    Parameter("_version", "The number of a version in its history.", "integer", minimum=0, maximum=MOST_VERSIONS),
 )
 _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as PUT.", "boolean")
+
+_MOST_TOKENS: Final = 100_000
 
 # the same for both
 
@@ -123,7 +128,14 @@ async def list_register_schemas(request: RestRequest) -> Response:
     return json_response(whole_list([prune(pair.schema.wire()) for pair in (await _pairs(request))[1]]))
 
 
-async def describe_register(request: RestRequest) -> Response:
+async def describe(request: RestRequest) -> Response:
+    """Describe a register: its schemas, relations, counts and examples."""
+    budget = request.integer("max_tokens", DEFAULT_TOKENS, _MOST_TOKENS)
+    found = await describe_register(request.registers, request.caller, request.path("id"), budget)
+    return json_response(found)
+
+
+async def register_openapi(request: RestRequest) -> Response:
     """Describe a register's objects as OpenAPI 3.1."""
     register, pairs = await _pairs(request)
     platform = request.registers.platform
@@ -150,7 +162,7 @@ async def list_schemas(request: RestRequest) -> Response:
 
 async def get_schema(request: RestRequest) -> Response:
     """Get one schema by id, uuid or slug, as it is or as it was."""
-    moment, version = request.text("_asOf"), request.integer("_version", 0, 2**53) or None
+    moment, version = request.text("_asOf"), request.integer("_version", 0, MOST_VERSIONS) or None
     if moment is None and version is None:
         return await _get(request, request.registers.catalogue.schemas)
     at = None if moment is None else parse_time(moment, "_asOf")
@@ -253,7 +265,16 @@ REGISTER_ROUTES: Final = (
     ),
     RestRoute("DELETE", "/registers/{id}", "registers", delete_register, [IF_MATCH, CONFIRM], answer=NOTHING),
     RestRoute("GET", "/registers/{id}/schemas", "registers", list_register_schemas, answer=SchemasAnswer),
-    RestRoute("GET", "/registers/{id}/oas", "registers", describe_register, answer=OpenApiAnswer),
+    RestRoute("GET", "/registers/{id}/oas", "registers", register_openapi, answer=OpenApiAnswer),
+    RestRoute(
+        "GET",
+        "/registers/{id}/describe",
+        "registers",
+        describe,
+        [Parameter("max_tokens", "The size of the answer (default 2000).", "integer", minimum=FEWEST_TOKENS)],
+        answer=RegisterDescription,
+        own=True,
+    ),
 )
 SCHEMA_ROUTES: Final = (
     RestRoute("GET", "/schemas", "schemas", list_schemas, PAGING, answer=SchemasAnswer),
@@ -289,5 +310,6 @@ SCHEMA_ROUTES: Final = (
         answer=SchemaReportAnswer,
         own=True,
         reads=True,
+        errors={409: None},
     ),
 )

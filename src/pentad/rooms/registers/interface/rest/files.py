@@ -1,4 +1,6 @@
-"""Files of objects over REST: uploaded as a form, raw bytes or base64; downloads are never run by a browser."""
+"""Files of objects over REST: uploaded as a form, raw bytes or base64, or with an upload link; downloads are never run
+by a browser.
+"""
 
 import base64
 import binascii
@@ -6,80 +8,119 @@ import io
 from typing import Final
 from urllib.parse import quote
 
+import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.incidents import ensure_logged, internal_error
+from pentad.kernel.principal import Principal
+from pentad.mcp.http_exchange import Receive, Send
+from pentad.platform import Mount, Scope
 from pentad.rooms.registers.access.authorization import Right
+from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface.rest.models import FileAnswer, FileData, FilesAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.models import Caller, StoredObject
+from pentad.rooms.registers.service import Registers
 
 _PATH: Final = "/objects/{register}/{schema}/{id}/files"
 
 
-async def _object(request: RestRequest, right: Right) -> str:
-    """The uuid of the object in the path, if the caller has the right on it."""
+async def _object(request: RestRequest, right: Right) -> StoredObject:
+    """The object in the path, if the caller has the right on it."""
     pair = await request.pair(right)
-    stored = await request.registers.objects.get(request.caller, pair, request.path("id"))
-    request.registers.access.check_object(request.caller, pair, right, stored)
-    return stored.uuid
+    return await request.registers.attachments.object(request.caller, pair, request.path("id"), right)
 
 
 async def list_files(request: RestRequest) -> Response:
     """List the files of an object."""
-    found = await request.files.list(await _object(request, "read"))
+    found = await request.registers.attachments.list(await _object(request, "read"))
     return json_response(whole_list([one.wire() for one in found]))
 
 
 async def upload_file(request: RestRequest) -> Response:
     """Attach files: a form (multipart/form-data) with any number, or JSON with the content of one in base64."""
-    uuid = await _object(request, "update")
+    stored = await _object(request, "update")
     if request.is_form:
-        return await _upload_form(request, uuid)
+        return await _upload_form(request, stored)
     given = body_as(FileData, await request.object())
     try:
         content = base64.b64decode(given.content, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput("content is not base64.", hint="Or PUT the raw bytes to .../files/{name}.") from None
-    return await _attach(request, uuid, given.name, content)
+    return await _attach(request, stored, given.name, content)
 
 
-async def _upload_form(request: RestRequest, uuid: str) -> Response:
+async def _upload_form(request: RestRequest, stored: StoredObject) -> Response:
     async with request.form() as form:
         if not form.files:
             raise InvalidInput("The form holds no file.", hint="With curl: -F file=@photo.jpg")
-        made = await request.files.write(uuid, [(one.name, one.content) for one in form.files])
+        made = await request.registers.attachments.write(stored, [(one.name, one.content) for one in form.files])
     return json_response(whole_list([one.wire() for one in made]), 201)
 
 
-async def _attach(request: RestRequest, uuid: str, name: str, content: bytes) -> Response:
-    [made] = await request.files.write(uuid, [(name, io.BytesIO(content))])
+async def _attach(request: RestRequest, stored: StoredObject, name: str, content: bytes) -> Response:
+    [made] = await request.registers.attachments.write(stored, [(name, io.BytesIO(content))])
     return json_response(made.wire(), 201)
 
 
 async def put_file(request: RestRequest) -> Response:
     """Attach a file, its content as the raw body."""
-    uuid = await _object(request, "update")
-    return await _attach(request, uuid, request.path("name"), await request.http.body())
+    stored = await _object(request, "update")
+    return await _attach(request, stored, request.path("name"), await request.http.body())
 
 
 async def download_file(request: RestRequest) -> Response:
     """Download a file of an object."""
-    found = await request.files.get(await _object(request, "read"), request.path("name"))
+    found = await request.registers.attachments.get(await _object(request, "read"), request.path("name"))
     headers = {
         "content-length": str(found.size),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}",
         "x-content-type-options": "nosniff",
         "content-security-policy": "sandbox; default-src 'none'",
     }
-    return StreamingResponse(request.files.content(found), headers=headers, media_type=found.media_type)
+    content = request.registers.files.content(found)
+    return StreamingResponse(content, headers=headers, media_type=found.media_type)
 
 
 async def delete_file(request: RestRequest) -> Response:
     """Delete a file of an object."""
-    await request.files.delete(await _object(request, "update"), request.path("name"))
+    await request.registers.attachments.delete(await _object(request, "update"), request.path("name"))
     return no_content()
+
+
+def upload_mount(registers: Registers) -> Mount:
+    """The upload links. Their paths are secrets, so no error may show one."""
+
+    async def owner(method: str, path: str) -> Principal:
+        if method != "PUT":
+            raise InvalidInput("A file is uploaded with PUT.", hint="curl -T report.pdf URL")
+        return (await registers.upload_links.find(_token(path))).owner
+
+    async def upload(scope: Scope, _receive: Receive, send: Send) -> None:
+        state = scope["state"]
+        try:
+            link = await registers.upload_links.find(_token(scope["path"]))
+            made = await registers.upload_links.upload(link, Caller(state["principal"]), state["exchange"].body)
+        except PentadError:
+            raise
+        except Exception as error:  # noqa: BLE001  callers further out would log the path
+            raise internal_error(error, "Using an upload link") from None
+        await json_response(made.wire(), 201)(scope, _receive, send)
+
+    return Mount(
+        UPLOADS, app=upload, is_public=lambda method, path: True, caller_of=owner, error_response=_upload_error
+    )
+
+
+def _token(path: str) -> str:
+    return path.removeprefix(UPLOADS).strip("/")
+
+
+def _upload_error(error: PentadError, _path: str) -> tuple[int, bytes]:
+    return error.http_status, msgspec.json.encode({"error": ensure_logged(error, "Using an upload link").as_json()})
 
 
 ROUTES: Final = (

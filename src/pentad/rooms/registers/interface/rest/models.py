@@ -187,6 +187,16 @@ class JsonSchemaAnswer(Open):
     properties: dict[str, Any]
 
 
+class RegisterDescription(Open):
+    """What a register holds, as far as the caller may see it."""
+
+    register_: dict[str, Any] = Field(alias="register")
+    schemas: list[dict[str, Any]] = Field(
+        description="Each with its number of objects, properties, relations by the names that queries accept, examples."
+    )
+    cut: dict[str, Any] | None = Field(None, description="What was left out to fit max_tokens.")
+
+
 class OpenApiAnswer(Open):
     """An OpenAPI document."""
 
@@ -228,7 +238,7 @@ class SchemaPlanData(BaseModel):
 
     operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
     migration: list[dict[str, Any]] | None = None
-    undo: int | None = Field(None, ge=1, lt=2**53)
+    undo: Whole | None = Field(None, ge=1, lt=2**53)
 
 
 class SchemaUndoData(BaseModel):
@@ -236,7 +246,7 @@ class SchemaUndoData(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    version: int | None = Field(None, ge=1, lt=2**53)
+    version: Whole | None = Field(None, ge=1, lt=2**53)
     confirm: str | None = Field(None, max_length=100)
     reason: str | None = Field(None, max_length=2000)
 
@@ -689,6 +699,14 @@ class FileData(BaseModel):
     content: str
 
 
+class FileText(BaseModel):
+    """Whether the text of a file is extracted, so that it can be read and searched."""
+
+    state: Literal["pending", "done", "failed", "unsupported"]
+    characters: int | None = Field(None, description="Its length, once it is done.")
+    why: str | None = Field(None, description="Why there is none, if that failed.")
+
+
 class FileAnswer(BaseModel):
     """A file of an object."""
 
@@ -696,6 +714,7 @@ class FileAnswer(BaseModel):
     size: int
     type: str
     modified: str
+    text: FileText
 
 
 class FilesAnswer(WindowAnswer):

@@ -60,7 +60,6 @@ class RestRequest:
         self.registers = registers
         self.http = http
         self.caller = caller_of(http)
-        self.files = registers.files
 
     def path(self, name: str) -> str:
         return self.http.path_params[name]

@@ -90,7 +90,8 @@ class RestRoute:
     produces: Sequence[str] = ()
     """Media types of an answer that is a file."""
     errors: Mapping[int, Any] = field(default_factory=dict[int, Any])
-    """Types of errors that have another shape than the rest."""
+    """Types of errors that have another shape than the rest, or that reading alone would not lead to; None for the
+    server's own shape."""
 
     def __post_init__(self) -> None:
         has_body = self.answer is not None or bool(self.produces)

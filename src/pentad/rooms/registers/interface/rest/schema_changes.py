@@ -17,15 +17,15 @@ from pentad.rooms.registers.interface.rest.models import (
     SchemaReportAnswer,
     SchemaUndoData,
 )
-from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
+from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Caller
 
 _HERE: Final = "/schemas/{id}"
 _VERSIONS: Final = (
-    Parameter("from", "The older version.", "integer"),
-    Parameter("to", "The newer version; by default the current one.", "integer"),
+    Parameter("from", "The older version.", "integer", required=True, minimum=1, maximum=MOST_VERSIONS),
+    Parameter("to", "The newer version; by default the current one.", "integer", minimum=0, maximum=MOST_VERSIONS),
 )
 
 
@@ -64,7 +64,7 @@ async def schema_history(request: RestRequest) -> Response:
 
 async def compare_schema(request: RestRequest) -> Response:
     """Show the difference between two versions of a schema."""
-    first, second = request.integer("from", 0, 2**53), request.integer("to", 0, 2**53)
+    first, second = request.integer("from", 0, MOST_VERSIONS), request.integer("to", 0, MOST_VERSIONS)
     if not first:
         raise InvalidInput("from is missing.", hint="Give the number of a version; history lists them.")
     found = await request.registers.catalogue.schema_diff(request.caller, request.path("id"), first, second or None)
@@ -113,6 +113,7 @@ ROUTES: Final = (
         answer=SchemaReportAnswer,
         own=True,
         reads=True,
+        errors={409: None},
     ),
     RestRoute("GET", f"{_HERE}/history", "schemas", schema_history, PAGING, answer=SchemaHistoryAnswer, own=True),
     RestRoute("GET", f"{_HERE}/diff", "schemas", compare_schema, _VERSIONS, answer=SchemaDiffAnswer, own=True),

@@ -50,6 +50,7 @@ _QUERY: Final = (
     UNSET,
     Parameter("_facets", "Count the values of these properties."),
     Parameter("_asOf", "A time, or change:<id>: the objects as they were."),
+    Parameter("_deleted", "include: deleted objects too; only: nothing but deleted objects."),
     Parameter(
         "field",
         "Filter: field=value, field[gte]=, field[in]=a,b, field.subfield=, @self[created][gt]=.",

@@ -1,0 +1,124 @@
+"""The process that reads one document: `python -m pentad.documents.child TASK < file`.
+
+It limits itself before it reads the first byte: memory, processor time, open files, and no writing to disk. If a
+document breaks a parser, only this process ends.
+"""
+
+import hashlib
+import re
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import BinaryIO, Final
+
+import msgspec
+
+from pentad.documents.chunks import chunks
+from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.protocol import Done, Failed, Found, Head, Line, Task
+from pentad.documents.tokens import tokens
+
+_KINDS: Final = (
+    ("e-mail address", "e-mail addresses", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b")),
+    ("phone number", "phone numbers", re.compile(r"(?<![\w.])\+\d{1,3}[ (.-]{1,2}\d(?:[ ().-]{0,2}\d){6,12}(?!\w)")),
+    ("social security number", "social security numbers", re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")),
+    ("account number", "account numbers", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")),
+)
+_CARD: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
+
+
+def personal_hint(text: str) -> str | None:
+    """One line for the report, or None."""
+    counts = [(len(pattern.findall(text)), one, several) for one, several, pattern in _KINDS]
+    cards = sum(_checksum_holds(match) for match in _CARD.findall(text))
+    counts.append((cards, "card number", "card numbers"))
+    found = [f"{count:,} {one if count == 1 else several}" for count, one, several in counts if count]
+    return f"may hold personal data: {', '.join(found)}" if found else None
+
+
+def _checksum_holds(number: str) -> bool:
+    """Luhn's checksum, which card numbers pass and most other numbers do not."""
+    digits = [int(character) for character in reversed(number) if character.isdigit()]
+    doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return len(set(digits)) > 1 and (sum(digits[::2]) + doubled) % 10 == 0
+
+
+_READERS: Final = {
+    "pdf": "pdf", "markdown": "markdown", "text": "plain_text", "html": "html", "docx": "docx", "epub": "epub",
+    "lines": "lines",
+}  # fmt: skip
+_MOST_FILES: Final = 64
+_LONGEST_TITLE: Final = 300
+
+
+def main() -> None:
+    task = msgspec.json.decode(sys.argv[1].encode(), type=Task)
+    limit(task)
+    out = sys.stdout.buffer
+    try:
+        run(task, sys.stdin.buffer, out)
+    except Unreadable as refusal:
+        write(out, Failed(refusal.reason, refusal.message))
+    except MemoryError:
+        write(out, Failed("too_large", f"Reading it takes more than {task.memory_bytes // 1_048_576:,} MiB of memory."))
+    except RecursionError:
+        write(out, Failed("unsafe", "It is nested too deeply to be read."))
+    out.flush()
+
+
+def limit(task: Task) -> None:
+    """Limit this process, as far as the operating system supports it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, _MOST_FILES),
+        (resource.RLIMIT_CPU, task.cpu_seconds),
+        (resource.RLIMIT_AS, task.memory_bytes),
+    ):
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with suppress(OSError, ValueError):  # macOS knows a limit of memory and takes none
+            resource.setrlimit(kind, (allowed, allowed))
+
+
+def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
+    """Read the document and write its text, and its passages if the task asks for them, to `out`."""
+    data = source.read(task.file_bytes + 1)
+    if len(data) > task.file_bytes:
+        raise Unreadable("too_large", f"It is larger than {task.file_bytes:,} bytes.")
+    if not data.strip():
+        raise Unreadable("empty", "It is empty.")
+    digest = hashlib.sha256(data).hexdigest()
+    document = extracted(task.format, data)
+    del data
+    if len(document.text) > task.text_characters:
+        raise Unreadable("too_large", f"It has more than {task.text_characters:,} characters of text.")
+    found = chunks(document, task.chunk_size, task.chunk_overlap) if task.chunk_size else []
+    if not (found if task.chunk_size else document.text.strip()):
+        raise Unreadable("no_text", "It has no text.")
+    hint = personal_hint(document.text)
+    write(out, Head(
+        document.text, digest, (document.title or "")[:_LONGEST_TITLE] or None, len(document.pages) or None,
+        tokens(document.text), [*document.notes, *([hint] if hint else [])],
+    ))  # fmt: skip
+    for chunk in found:
+        write(out, Found(chunk))
+    write(out, Done())
+
+
+def extracted(kind: str, data: bytes) -> Extracted:
+    """The text of a document. Loads only the reader of its format."""
+    reader = import_module(f"pentad.documents.{_READERS[kind]}")
+    return reader.read(data)
+
+
+def write(out: BinaryIO, line: Line) -> None:
+    out.write(msgspec.json.encode(line) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

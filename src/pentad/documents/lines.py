@@ -1,0 +1,8 @@
+"""Reads plain text that is no prose, such as tables and logs: lines stay as they are."""
+
+from pentad.documents.document import Extracted
+from pentad.documents.normalization import decoded, normal
+
+
+def read(data: bytes) -> Extracted:
+    return Extracted(normal(decoded(data)))

@@ -1,0 +1,1 @@
+"""Files attached to objects: their content, their text, and links to upload them."""
