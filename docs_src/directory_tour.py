@@ -1,27 +1,9 @@
-"""The calls the page on the directory shows, in their order. `$name` stands for a value an earlier answer gave."""
+"""The calls on the directory page, in order. `$name` stands for a value from an earlier answer."""
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Ask:
-    """A call of a tool; `keep` names members of the answer that later calls refer to."""
-
-    tool: str
-    arguments: dict[str, Any]
-    keep: dict[str, str] = field(default_factory=dict)
-    shown: bool = True
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command line; `file` is a file of the current folder it reads, with its content."""
-
-    line: str
-    file: tuple[str, str] | None = None
-
+from docs_src.tour_steps import Ask, Command
 
 LIBRARIAN: dict[str, Any] = {
     "name": "example.org/librarian",

@@ -1,19 +1,6 @@
-"""The calls the page on metrics shows, on the demo's organisation, in their order."""
+"""The calls on the metrics page, in order, on the demo organisation."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A call of a tool; `text` shows its text instead of its data, `block` which of its blocks."""
-
-    tool: str
-    arguments: dict[str, Any]
-    keep: dict[str, str] = field(default_factory=dict)
-    shown: bool = True
-    block: int | None = None
-
+from docs_src.tour_steps import Ask
 
 TOUR: dict[str, Ask] = {
     "collectors": Ask("getAvailableCollectors", {}, block=0),

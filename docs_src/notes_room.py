@@ -23,7 +23,7 @@ class Names(BaseModel):
 
 @tool("write_note", destructive=False, idempotent=True)
 async def write_note(arguments: Note, call: Call[Database]) -> str:
-    """Keeps a note under a name; a note of that name is replaced."""
+    """Keeps a note under a name, replacing the previous one."""
 
     def work(transaction: Transaction) -> None:
         transaction.run("DELETE FROM notes WHERE name = ?", arguments.name)
@@ -36,7 +36,7 @@ async def write_note(arguments: Note, call: Call[Database]) -> str:
 
 @tool("list_notes", read_only=True)
 async def list_notes(call: Call[Database]) -> Names:
-    """Names every note there is."""
+    """Lists the names of all notes."""
     rows = await call.service.read(lambda rows: rows.all("SELECT name FROM notes ORDER BY name"))
     return Names(names=[name for (name,) in rows])
 

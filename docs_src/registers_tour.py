@@ -1,26 +1,6 @@
-"""The calls the page on registers shows, in their order. `$name` stands for a value an earlier answer gave."""
+"""The calls on the registers page, in order. `$name` stands for a value from an earlier answer."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A call of a tool; `keep` names members of the answer (dotted) that later calls refer to."""
-
-    tool: str
-    arguments: dict[str, Any]
-    keep: dict[str, str] = field(default_factory=dict)
-    shown: bool = True
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command line; `file` is a file of the current folder it reads, with its content."""
-
-    line: str
-    file: tuple[str, str] | None = None
-
+from docs_src.tour_steps import Ask, Command
 
 PLACE = {"register": "city", "schema": "tree"}
 

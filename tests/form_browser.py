@@ -8,7 +8,7 @@ from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
-_SECONDS = 20.0
+_SECONDS = 60.0
 
 
 @dataclass

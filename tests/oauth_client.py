@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.form_browser import FormBrowser
 
-_SECONDS = 20.0
+_SECONDS = 60.0
 
 
 def register(site: str, redirect_uri: str) -> str:
@@ -24,15 +24,19 @@ def register(site: str, redirect_uri: str) -> str:
 
 def access_token(site: str, path: str, scope: str, name: str, password: str) -> str:
     """A token for the endpoint at this path, after a login and a consent."""
-    redirect_uri = "http://127.0.0.1:9/callback"
-    client_id, verifier = register(site, redirect_uri), secrets.token_urlsafe(48)
-    shared = {"client_id": client_id, "redirect_uri": redirect_uri, "resource": site + path}
-    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-    asked = {"response_type": "code", "scope": scope, "code_challenge": challenge, "code_challenge_method": "S256"}
-    left = FormBrowser().approve(f"{site}/oauth/authorize?{urlencode({**shared, **asked})}", name, password)
+    redirect_uri, verifier = "http://127.0.0.1:9/callback", secrets.token_urlsafe(48)
+    shared = {"client_id": register(site, redirect_uri), "redirect_uri": redirect_uri, "resource": site + path}
+    left = FormBrowser().approve(authorization_url(site, scope, verifier, **shared), name, password)
     code = parse_qs(urlsplit(left).query)["code"][0]
     form = urlencode({**shared, "grant_type": "authorization_code", "code": code, "code_verifier": verifier})
     return _json(urllib.request.Request(f"{site}/oauth/token", form.encode()))["access_token"]
+
+
+def authorization_url(site: str, scope: str, verifier: str, **asked: str) -> str:
+    """Where a client sends a person, with its client_id, redirect_uri and resource."""
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    proof = {"response_type": "code", "scope": scope, "code_challenge": challenge, "code_challenge_method": "S256"}
+    return f"{site}/oauth/authorize?{urlencode({**asked, **proof})}"
 
 
 def _json(request: urllib.request.Request) -> Any:

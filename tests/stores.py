@@ -13,13 +13,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pentad.app import migration_sets
 from pentad.kernel.ports import Database, Rows
+from pentad.rooms.finder import find_rooms
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 
@@ -62,6 +64,8 @@ class PostgresServer:
         self._emptied: list[str] = []
         self._prepared: dict[Sets, list[str]] = {}
         self._made: dict[Sets, set[Part]] = {}
+        self._first_rows: dict[Sets, dict[str, list[Any]]] = {}
+        """What the migrations themselves put into tables."""
         self._run(
             "initdb", "--pgdata", str(self._folder / "data"), "--username", "postgres", "--auth", "trust",
             "--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8",
@@ -108,6 +112,21 @@ class PostgresServer:
         finally:
             self.give_back(url)
 
+    @contextlib.asynccontextmanager
+    async def prepared_database(self, rooms: tuple[str, ...]) -> AsyncGenerator[str]:
+        """The URL of a database with the tables of an app with these rooms, used again afterwards."""
+        sets = tuple(migration_sets(find_rooms(rooms)))
+        url = self.take(sets)
+        if sets not in self._made:
+            database = await open_database(url, self._folder)
+            await apply(database, sets)
+            self.note(url, sets)
+            await database.close()
+        try:
+            yield url
+        finally:
+            self.give_back(url, sets)
+
     def take(self, sets: Sets = ()) -> str:
         """A database without rows, which may have the tables of `sets` already and has no others."""
         if self._prepared.get(sets):
@@ -119,6 +138,9 @@ class PostgresServer:
         if sets not in self._made and all(one.package.startswith("pentad.") for one in sets):
             with self._connected(url) as connection:
                 self._made[sets] = _parts(connection)
+                tables = [name for kind, name in self._made[sets] if kind == "r" and name != _LEDGER]
+                found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+                self._first_rows[sets] = {name: rows for name, rows in found.items() if rows}
 
     def give_back(self, url: str, sets: Sets = ()) -> None:
         """End whatever still uses a database; only where all is as `sets` made it, its tables are kept."""
@@ -133,6 +155,9 @@ class PostgresServer:
                 steps += [f"DELETE FROM {name}" for kind, name in made if kind == "r" and name != _LEDGER]
                 steps += [f"ALTER SEQUENCE {name} RESTART" for kind, name in made if kind == "S"]
                 connection.execute("; ".join(["BEGIN; SET LOCAL session_replication_role = replica", *steps, "COMMIT"]))
+                for name, rows in self._first_rows[sets].items():
+                    marks = ", ".join(["%s"] * len(rows[0]))
+                    connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
                 self._prepared.setdefault(sets, []).append(url)
             else:
                 connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
@@ -239,6 +264,17 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 async def store(stores: Stores) -> Database:
     """A fresh open store in each dialect."""
     return await stores.open()
+
+
+@contextlib.asynccontextmanager
+async def app_database(request: pytest.FixtureRequest, rooms: tuple[str, ...]) -> AsyncGenerator[str | None]:
+    """The `database` setting for an app with these rooms, on the store that the fixture's parameter names."""
+    if request.param == "sqlite":
+        yield None
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    async with server.prepared_database(rooms) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pentad.access.oauth.grants import Grant, Grants
     from pentad.access.passwords import Passwords
     from pentad.access.rate_limits import RateLimits
-    from pentad.access.tokens import IssuerWatch, TokenVerifier
+    from pentad.access.tokens import IssuerWatch, KeySource, TokenVerifier
     from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
     from pentad.administration.services import Administration
@@ -301,7 +301,8 @@ class App:
     def oauth_clients(self) -> "Clients":
         from pentad.access.oauth.clients import Clients
 
-        return Clients(self.database, self.fetcher, clock=self.clock)
+        reads_documents = self.settings.login.client_documents
+        return Clients(self.database, self.fetcher, reads_documents=reads_documents, clock=self.clock)
 
     @cached_property
     def grants(self) -> "Grants":
@@ -334,15 +335,25 @@ class App:
 
     @cached_property
     def issuer_watch(self) -> "IssuerWatch | None":
-        if self.tokens is None:
+        sources: list[KeySource] = [] if self.tokens is None else list(self.tokens.issuers.values())
+        if self.provider_logins is not None:
+            sources.append(self.provider_logins.endpoints)
+        if not sources:
             return None
         from pentad.access.tokens import IssuerWatch
 
-        return IssuerWatch(self.tokens)
+        return IssuerWatch(sources)
 
     def issuer_troubles(self) -> Mapping[str, str | None]:
         """Per token issuer, why its keys could not be read the last time; this does not fetch them."""
-        return {} if self.issuer_watch is None else self.issuer_watch.troubles()
+        return {} if self.tokens is None else self.tokens.troubles()
+
+    def provider_health(self) -> Mapping[str, str]:
+        """Whether people can log in with the identity provider, by the last background check; empty without one."""
+        if self.settings.auth == "none" or self.provider_logins is None:
+            return {}
+        trouble = self.provider_logins.endpoints.trouble
+        return {"status": "ok"} if trouble is None else {"status": "unavailable", "message": trouble}
 
     @cached_property
     def authenticator(self) -> "Authenticator":

@@ -1,6 +1,5 @@
 """A small OpenID provider on this machine, strict about its clients, whose answers a test can spoil."""
 
-import asyncio
 import base64
 import hashlib
 import json
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode, urlsplit
 
+from tests.access.http_responder import Answer, responding
 from tests.access.issuing import RSA, key_set, signed
 
 Object = dict[str, Any]
@@ -106,28 +106,15 @@ class OidcProvider:
         pair = base64.b64decode(headers.get("authorization", "").removeprefix("Basic ")).decode()
         return tuple(map(unquote, pair.split(":"))) == (self.client_id, self.client_secret)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
-            body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
-            status, answer = self.answer(head[0].split(" ")[1], headers, body)
-            start = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(answer)}\r\n"
-            writer.write(f"{start}Connection: close\r\n\r\n".encode() + answer)
-            await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
 
 @asynccontextmanager
 async def oidc_provider() -> AsyncGenerator[OidcProvider]:
     """The provider, while the block runs."""
     made = OidcProvider()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    try:
+
+    def answer(path: str, headers: dict[str, str], body: str) -> Answer:
+        status, content = made.answer(path, headers, body)
+        return status, {"Content-Type": "application/json"}, content
+
+    async with responding(answer) as made.port:
         yield made
-    finally:
-        server.close()

@@ -113,9 +113,8 @@ async def test_a_discovery_document_of_another_issuer_is_not_believed(
     told = {"issuer": "https://evil.example", "jwks_uri": server.url("/keys")}
     server.documents.update({DISCOVERY: json.dumps(told).encode(), "/keys": key_set(RSA)})
     tokens = TokenVerifier([issuer(server.url())], fetcher, clock=TurnedClock())
-    watch = IssuerWatch(tokens)
-    await watch.refresh()
-    assert "https://evil.example" in (watch.troubles()[server.url()] or "")
+    await IssuerWatch(tokens.issuers.values()).refresh()
+    assert "https://evil.example" in (tokens.troubles()[server.url()] or "")
     assert "/keys" not in server.asked
 
 
@@ -241,16 +240,16 @@ async def test_only_what_is_mapped_grants_anything(
 
 @pytest.mark.requirement("access:jwt:watched")
 async def test_the_watch_knows_which_issuer_is_away(two: TokenVerifier, server: IssuerServer) -> None:
-    watch = IssuerWatch(two)
-    assert set(watch.troubles().values()) == {None}, "nothing is known yet"
+    watch = IssuerWatch(two.issuers.values())
+    assert set(two.troubles().values()) == {None}, "nothing is known yet"
     del server.documents["/two"]
     await watch.refresh()
-    troubles = watch.troubles()
+    troubles = two.troubles()
     assert troubles["https://one.example"] is None
     assert "answered 404" in (troubles["https://two.example"] or "")
     server.documents["/two"] = b'{"keys": []}'
     await watch.refresh()
-    assert "no key that can be used" in (watch.troubles()["https://two.example"] or "")
+    assert "no key that can be used" in (two.troubles()["https://two.example"] or "")
     server.documents["/two"] = key_set(OTHER)
     await watch.refresh()
-    assert set(watch.troubles().values()) == {None}
+    assert set(two.troubles().values()) == {None}

@@ -16,7 +16,7 @@ from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.internal_client import InternalClient
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
-from tests.conformance.server import free_port
+from tests.ports import free_port
 
 PASSWORD: Final = "correct horse battery"
 CALLERS: Final = ("anonymous", "reader", "writer", "admin", "scoped", "outsider")

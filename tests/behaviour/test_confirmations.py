@@ -29,7 +29,7 @@ from tests.behaviour.clients import (
 from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import ROOM, connect_http, connected_in_memory
 from tests.behaviour.test_client_requests import answered
-from tests.stores import PostgresServer
+from tests.stores import app_database
 
 pytestmark = pytest.mark.anyio
 
@@ -45,16 +45,13 @@ YES: Object = {"elicitation/create": {"action": "accept", "content": {"confirm":
 @pytest.fixture(params=["sqlite", "postgres"])
 async def careful(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
     """The lab, with tools that ask first, on both stores."""
-    database: str | None = None
-    if request.param == "postgres":
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        database = server.fresh_database()
-    settings = Settings(
-        data=tmp_path, database=database, rooms=(ROOM,), auth="none", confirm=("write_note", "wipe", "ask_*")
-    )
-    async with open_app(settings, clock=TurnedClock()) as app:
-        notes(app).clear()
-        yield app
+    async with app_database(request, (ROOM,)) as database:
+        settings = Settings(
+            data=tmp_path, database=database, rooms=(ROOM,), auth="none", confirm=("write_note", "wipe", "ask_*")
+        )
+        async with open_app(settings, clock=TurnedClock()) as app:
+            notes(app).clear()
+            yield app
 
 
 def notes(app: App) -> dict[str, str]:

@@ -31,7 +31,8 @@ from tests import waiting
 from tests.behaviour.clients import HTTP_MODERN, SESSION
 from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
-from tests.rooms.directory.interface.grpc.site import Wire, free_port, ref
+from tests.ports import free_port
+from tests.rooms.directory.interface.grpc.site import Wire, ref
 from tests.stores import PostgresServer, Stores
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from pentad.settings.sources import load_settings
 from tests.cli.processes import ROOM, child, run
+from tests.cli.server_thread import serving
 
 PASSWORD = "correct horse battery"
 
@@ -40,9 +42,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("administration")
     add = ("users", "add", "root", "--role", "admin", "--password-stdin", "--data", "d")
     assert run(*add, home=home, stdin=PASSWORD).returncode == 0
-    serve = ("serve", "--port", "0", "--grpc-port", "0", "--rooms", ROOM, "--data", "d")
-    with child(*serve, home=home) as process:
-        yield Server(home, process.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")"))
+    with serving(load_settings({"data": home / "d", "rooms": (ROOM,)}, environ={})) as site:
+        yield Server(home, f"{site}/mcp")
 
 
 @pytest.mark.requirement("admin:one-way", "cli:users", "cli:keys")

@@ -12,6 +12,7 @@ from pentad.cli.checks import check_clients, check_folder
 from pentad.mcp_clients.clients import CLIENTS, Machine
 from tests.access.issuing import EC, ISSUER, RSA, claims, key_set, signed
 from tests.cli.processes import COMMAND, PATIENCE, child_environment, run
+from tests.ports import free_port
 from tests.refusing import damage
 
 
@@ -19,12 +20,6 @@ def report(home: Path, *args: str, **environ: str) -> tuple[int, dict[str, dict[
     done = run("doctor", "--json", *args, home=home, environ=environ)
     assert "Traceback" not in done.stderr
     return done.returncode, {finding["check"]: finding for finding in json.loads(done.stdout)}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

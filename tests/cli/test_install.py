@@ -26,6 +26,22 @@ FILES = {
     "gemini": ".gemini/settings.json",
 }
 WITH_HTTP = tuple(name for name in tuple(CLIENTS) if name != "claude-desktop")
+BARE: dict[str, dict[str, str]] = {
+    "claude-code": {"type": "http", "url": HTTP.url},
+    "cursor": {"url": HTTP.url},
+    "vscode": {"type": "http", "url": HTTP.url},
+    "codex": {"url": HTTP.url},
+    "gemini": {"httpUrl": HTTP.url},
+}
+"""What each client needs to open the browser for the login by itself: nothing but the URL."""
+BEARER: dict[str, dict[str, Any]] = {
+    "claude-code": {"headers": {"Authorization": "Bearer ${PENTAD_TOKEN}"}},
+    "cursor": {"headers": {"Authorization": "Bearer ${env:PENTAD_TOKEN}"}},
+    "vscode": {"headers": {"Authorization": "Bearer ${input:pentad-token}"}},
+    "codex": {"bearer_token_env_var": "PENTAD_TOKEN"},
+    "gemini": {"headers": {"Authorization": "Bearer $PENTAD_TOKEN"}},
+}
+"""Where each client finds the key: never in the file itself."""
 WITH_COMMENTS = ("cursor", "vscode", "gemini")
 
 
@@ -39,12 +55,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_install(*args: str) -> str:
+def run_install(*args: str, told: bool = False) -> str:
     result = CliRunner().invoke(install, args)
     if isinstance(result.exception, PentadError):
         raise result.exception
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result.stderr if told else result.stdout
 
 
 def content(path: Path) -> dict[str, Any]:
@@ -60,7 +76,13 @@ def test_a_client_without_a_file_gets_one(home: Path, name: str) -> None:
     assert not (home / (FILES[name] + ".bak")).exists()
 
 
-@pytest.mark.parametrize("arguments", [*([name] for name in tuple(CLIENTS)), *([name, "--http"] for name in WITH_HTTP)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([name] for name in tuple(CLIENTS)),
+        *([name, "--http", *more] for name in WITH_HTTP for more in ([], ["--key"])),
+    ],
+)
 @pytest.mark.requirement("cli:install")
 def test_installing_twice_changes_nothing_the_second_time(home: Path, arguments: list[str]) -> None:
     name = arguments[0]
@@ -151,6 +173,31 @@ def test_changing_to_http_leaves_nothing_of_the_command(home: Path, name: str) -
     assert HTTP.url in entry.values()
 
 
+@pytest.mark.parametrize("name", WITH_HTTP)
+@pytest.mark.requirement("cli:install:login")
+def test_an_address_is_bare_unless_a_key_is_asked_for(home: Path, name: str) -> None:
+    def entry() -> dict[str, Any]:
+        return content(home / FILES[name])[CLIENTS[name].servers]["pentad"]
+
+    told = run_install(name, "--http", told=True)
+    assert entry() == BARE[name]
+    assert CLIENTS[name].login_step.format(name="pentad") in told
+    assert "PENTAD_TOKEN" not in told
+    told = run_install(name, "--http", "--key", told=True)
+    assert entry() == {**BARE[name], **BEARER[name]}
+    assert "PENTAD_TOKEN" in told
+    assert CLIENTS[name].login_step.format(name="pentad") not in told
+    run_install(name, "--http")
+    assert entry() == BARE[name]
+
+
+@pytest.mark.requirement("cli:install:login")
+def test_a_key_is_for_an_address_only(home: Path) -> None:
+    result = CliRunner().invoke(install, ["cursor", "--key"])
+    assert (result.exit_code, "--key needs --http" in result.stderr) == (2, True)
+    assert not (home / FILES["cursor"]).exists()
+
+
 def test_claude_desktop_says_why_it_takes_no_address(home: Path) -> None:
     with pytest.raises(Misconfigured, match="address"):
         run_install("claude-desktop", "--http")
@@ -167,7 +214,7 @@ def test_print_shows_the_snippet_and_writes_nothing(home: Path, name: str) -> No
 
 @pytest.mark.parametrize("name", WITH_HTTP)
 def test_no_snippet_holds_a_key_but_every_one_says_where_it_comes_from(name: str) -> None:
-    text = CLIENTS[name].snippet({"pentad": HTTP})
+    text = CLIENTS[name].snippet({"pentad": HttpServer(HTTP.url, with_key=True)})
     assert "PENTAD_TOKEN" in text or "${input:pentad-token}" in text
 
 
@@ -186,7 +233,9 @@ def test_several_rooms_over_http_are_one_entry_each(home: Path) -> None:
     run_install("vscode", "--http", "--rooms", "metrics,agents")
     found = content(home / FILES["vscode"])
     assert list(found["servers"]) == ["pentad-metrics", "pentad-agents"]
-    assert [question["id"] for question in found["inputs"]] == ["pentad-token"]
+    assert "inputs" not in found
+    run_install("vscode", "--http", "--key", "--rooms", "metrics,agents")
+    assert [question["id"] for question in content(home / FILES["vscode"])["inputs"]] == ["pentad-token"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pentad.settings.model import Settings
 from tests.cli.processes import ROOM, child, run
+from tests.cli.server_thread import serving
 from tests.cli.socket_browser import SocketBrowser
 
 PASSWORD = "correct horse battery"
@@ -55,16 +56,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder, home = tmp_path_factory.mktemp("server"), tmp_path_factory.mktemp("home")
     added = ("users", "add", "ada", "--role", "writer", "--password-stdin", "--data", "d")
     assert run(*added, home=folder, stdin=PASSWORD).returncode == 0
-    args = ("serve", "--port", "0", "--rooms", ROOM, "--data", "d")
-    with child(*args, home=folder, PENTAD_GRPC_PORT="0") as server:
-        found = re.search(r"http://127\.0\.0\.1:\d+", server.line("Pentad is ready at"))
-        assert found is not None
+    with serving(Settings(data=folder / "d", rooms=(ROOM,))) as site:
         browser = SocketBrowser()
-        browser.open(f"{found[0]}/login")
+        browser.open(f"{site}/login")
         browser.send("Log in", name="ada", password=PASSWORD)
         assert browser.status == 200
-        yield Place(found[0], home, browser)
-        assert server.end(signal.SIGTERM) == 0
+        yield Place(site, home, browser)
 
 
 @pytest.mark.requirement("cli:login")

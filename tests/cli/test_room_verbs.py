@@ -12,9 +12,11 @@ import pytest
 
 from pentad.app import open_app
 from pentad.entry_points import entry_points, load
-from pentad.settings.model import Settings
+from pentad.kernel.default_limits import Limits
+from pentad.settings.model import SearchSettings, Settings
 from tests.behaviour.avatars.folders import beekeeper, keeper
-from tests.cli.processes import child, run
+from tests.cli.processes import run
+from tests.cli.server_thread import serving
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.translate.sources import SERVER, SKILL
 
@@ -25,6 +27,7 @@ SCHEMA = {"title": "Tree", "slug": "tree", "properties": {"name": {"type": "stri
 
 
 NO_MODEL = {"PENTAD_SEARCH_EMBEDDER": "none"}
+WORDS_ALONE = SearchSettings(embedder="none")
 
 
 class Place:
@@ -66,10 +69,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     for data in ("d", "other"):
         made = run("avatars", "ingest", folder, "--data", data, home=home, environ=NO_MODEL)
         assert made.returncode == 0, made.stderr
-    with child(
-        "serve", "--auth", "none", "--port", "0", "--grpc-port", "0", "--data", "d", home=home, **NO_MODEL
-    ) as server:
-        yield Place(home, server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")"))
+    with serving(Settings(data=home / "d", auth="none", search=WORDS_ALONE)) as site:
+        yield Place(home, f"{site}/mcp")
 
 
 @pytest.mark.requirement("registers:organisations:verbs")
@@ -335,8 +336,8 @@ def test_the_server_decides_what_a_login_may_do(tmp_path: Path) -> None:
         ),
         "admin": (("agents", "keys", "rotate"), ("directory", "keys", "rotate")),
     }
-    with child("serve", "--port", "0", "--grpc-port", "0", "--data", "d", home=tmp_path, **NO_MODEL) as server:
-        url = server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")")
+    with serving(Settings(data=tmp_path / "d", search=WORDS_ALONE)) as site:
+        url = f"{site}/mcp"
         for place, (role, allowed) in enumerate(verbs.items()):
             for verb in allowed:
                 for name in roles:
@@ -384,10 +385,9 @@ def test_a_record_is_validated_without_a_store(tmp_path: Path) -> None:
 def test_a_folder_that_is_too_large_for_the_server_is_refused_with_its_limit(tmp_path: Path, size: int) -> None:
     folder = keeper(tmp_path)
     (folder / "corpus" / "large.md").write_bytes(b"word " * (size // 5))
-    options = ("--auth", "none", "--rooms", "avatars", "--port", "0", "--grpc-port", "0", "--data", "d")
-    with child("serve", *options, home=tmp_path, PENTAD_LIMITS_UPLOAD_BYTES="100000", **NO_MODEL) as server:
-        url = server.line("Pentad is ready at ").partition("MCP: ")[2].partition(",")[0].rstrip(")")
-        done = run("avatars", "ingest", str(folder), "--url", url, home=tmp_path)
+    settings = Settings(data=tmp_path / "d", auth="none", rooms=("avatars",), limits=Limits(upload_bytes=100_000))
+    with serving(settings) as site:
+        done = run("avatars", "ingest", str(folder), "--url", f"{site}/mcp", home=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "larger than 100000 bytes" in done.stderr
     assert "limits.upload_bytes" in done.stderr

@@ -1,6 +1,7 @@
 """serve, demo and mcp as real processes: ready, usable, stopped by Ctrl-C without a word too many."""
 
 import contextlib
+import dataclasses
 import http.client
 import json
 import os
@@ -10,10 +11,14 @@ import subprocess
 import sys
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from pentad.app import open_app
+from pentad.cli import http_server
+from pentad.settings.model import Settings
 from tests.cli.processes import PATIENCE, ROOM, Child, child, child_environment, run
 
 QUIET = {"PENTAD_GRPC_PORT": "0"}
@@ -42,7 +47,13 @@ def first_password(server: Child) -> str:
     return line.split()[-1]
 
 
-@pytest.mark.requirement("cli:serve", "access:first-admin")
+def users_added(home: Path, data: str = "d") -> list[tuple[str, str]]:
+    """Who added which user, by the audit trail."""
+    read = run("audit", "--tool", "user added", "--json", "--data", data, home=home)
+    return [(entry["principal"], entry["target"]) for entry in json.loads(read.stdout)]
+
+
+@pytest.mark.requirement("cli:serve", "access:first-admin", "access:first-admin:event")
 def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as server:
         port = port_of(server.line("Pentad is ready at"))
@@ -63,6 +74,7 @@ def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_
     assert "Traceback" not in "\n".join(server.stderr)
     logged = [line for line in server.stderr if line.startswith("{")]
     assert not [line for line in logged if password in line]
+    assert "pentad_link_" not in "".join([*server.stdout, *server.stderr]), "what is no terminal may be a log"
 
     with child("serve", "--port", "0", "--rooms", ROOM, "--data", "d", home=tmp_path, **QUIET) as again:
         again.line("Pentad is ready at")
@@ -70,9 +82,10 @@ def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_
         assert again.end(signal.SIGINT) in (0, 130)
     assert "Traceback" not in "\n".join(again.stderr)
     assert "password" not in "\n".join(again.stderr)
+    assert users_added(tmp_path) == [("local", "user:admin")]
 
 
-@pytest.mark.requirement("cli:workers")
+@pytest.mark.requirement("cli:workers", "access:first-admin:event")
 def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
     args = ("serve", "--port", "0", "--workers", "2", "--rooms", ROOM, "--data", "d")
     with child(*args, home=tmp_path, **QUIET) as server:
@@ -82,6 +95,7 @@ def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
         assert server.end(signal.SIGINT) == 0
     assert "Traceback" not in "\n".join(server.stderr)
     assert len([line for line in server.stderr if "password" in line]) == 1
+    assert users_added(tmp_path) == [("local", "user:admin")]
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
@@ -94,7 +108,7 @@ def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cli:demo")
 def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) -> None:
-    with child(*DEMO, home=tmp_path, PENTAD_SEARCH_EMBEDDER="none", PENTAD_PROGRAM="./pentad") as server:
+    with child(*DEMO, home=tmp_path, PENTAD_ROOMS=SMALL, PENTAD_PROGRAM="./pentad") as server:
         port = port_of(server.line("Pentad demo is ready"))
         server.line("Ctrl-C stops")
         assert all(len(line) <= 80 for line in server.stdout if "Data:" not in line)
@@ -114,6 +128,7 @@ def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) ->
         assert server.end(signal.SIGINT) == 0
     assert server.stderr == [""]
     assert (tmp_path / ".local/share/pentad/demo/pentad.db").exists()
+    assert users_added(tmp_path, ".local/share/pentad/demo") == [("local", "user:admin")]
 
 
 def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -> None:
@@ -213,16 +228,39 @@ def heard_on_a_terminal(*args: str, home: Path) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals of this kind")
 @pytest.mark.requirement("login:link:printed")
-def test_a_terminal_gets_a_login_link_and_nobody_else_does(tmp_path: Path) -> None:
+def test_a_terminal_gets_a_login_link(tmp_path: Path) -> None:
     args = ("serve", "--port", "0", "--rooms", ROOM, "--data", "d")
     found = re.search(
         r"http://127\.0\.0\.1:\d+/login/link\?token=pentad_link_[\w-]{43}", heard_on_a_terminal(*args, home=tmp_path)
     )
     assert found is not None
-    (tmp_path / "pentad.toml").write_text('public_url = "https://pentad.example"\n', encoding="utf-8")
-    assert "pentad_link_" not in heard_on_a_terminal(*args, "--config", "pentad.toml", home=tmp_path)
-    assert "pentad_link_" not in heard_on_a_terminal(*args, "--auth", "none", home=tmp_path)
-    with child(*args, home=tmp_path, **QUIET) as server:
-        ready = server.line("Pentad is ready at")
-        assert server.end(signal.SIGTERM) == 0
-    assert "pentad_link_" not in ready + "".join(server.stderr), "what is no terminal may be a log"
+
+
+class Terminal:
+    """Something that says whether it is a terminal."""
+
+    def __init__(self, is_one: bool) -> None:
+        self.isatty = lambda: is_one
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("login:link:printed")
+@pytest.mark.parametrize(
+    ("is_terminal", "changes", "is_made"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"public_url": "https://pentad.example"}, False),
+        (True, {"host": "0.0.0.0"}, False),
+        (True, {"auth": "none"}, False),
+    ],
+)
+async def test_a_login_link_is_made_for_a_terminal_that_only_this_machine_reaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool, changes: dict[str, Any], is_made: bool
+) -> None:
+    settings = Settings(data=tmp_path, rooms=(ROOM,))
+    async with open_app(settings) as app:
+        await app.administration.accounts.ensure_first_admin()
+        monkeypatch.setattr(http_server.sys, "stderr", Terminal(is_terminal))
+        link = await http_server.login_link(dataclasses.replace(settings, **changes), app.administration)
+    assert (link is not None) == is_made

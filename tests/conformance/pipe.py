@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.conformance.server import CONFORMANCE_ROOM, REPOSITORY, environment, pentad
 from tests.conformance.wire import LEGACY, MODERN, PREFIX, Object
 
-_SECONDS: Final = 10.0
+_SECONDS: Final = 60.0
 
 
 class Pipe:

@@ -21,9 +21,10 @@ from typing import Final
 import click
 
 from tests.conformance.node import node, npm_folder
-from tests.conformance.server import free_port, password_of, serving
+from tests.conformance.server import password_of, serving
 from tests.form_browser import FormBrowser
 from tests.oauth_client import register
+from tests.ports import free_port
 
 SUITE: Final = "@modelcontextprotocol/conformance"
 RELEASED: Final = "0.1.16"

@@ -3,7 +3,6 @@
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFORMANCE_ROOM = "tests.conformance.room:ROOM"
-_START_SECONDS = 30.0
-_STOP_SECONDS = 10.0
+_STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,6 @@ def environment() -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH")
     paths = [str(REPOSITORY), *([inherited] if inherited else [])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 MODERN: Final = "2026-07-28"
 LEGACY: Final = "2025-11-25"
 PREFIX: Final = "io.modelcontextprotocol/"
-_SECONDS: Final = 10.0
+_SECONDS: Final = 60.0
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 Headers = Mapping[str, str | None]

@@ -8,7 +8,9 @@ from urllib.parse import quote
 import pytest
 
 from pentad.app import App, open_app
+from pentad.console.account import AccountPages
 from pentad.console.administration import AdministrationPages
+from pentad.console.audit_trail import TrailPages
 from pentad.http.front import Front
 from pentad.kernel.principal import Principal
 from pentad.settings.model import Settings
@@ -51,8 +53,9 @@ async def press(browser: Browser, page: str, action: str, **fields: str) -> tupl
 
 
 def every_page(house: House) -> list[str]:
-    pages = AdministrationPages(house.app.administration, lambda: None).pages()  # pyright: ignore[reportArgumentType]
-    return [f"/console/{page.part}/{page.path}".rstrip("/") for page in pages]
+    admin = house.app.administration
+    pages = AdministrationPages(admin, lambda: None), AccountPages(admin), TrailPages(admin)  # pyright: ignore[reportArgumentType]
+    return [f"/console/{page.part}/{page.path}".rstrip("/") for part in pages for page in part.pages()]
 
 
 @pytest.mark.requirement("admin:pages")

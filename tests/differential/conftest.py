@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.server import free_port, serving
+from tests.conformance.server import serving
 from tests.conformance.wire import Wire
 from tests.interop.environments import sdk_python
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 

@@ -1,6 +1,6 @@
 """Which files of Pentad one request of each room crosses. Run as a program; prints JSON by room.
 
-Work runs on several threads, and a profile function reaches only threads that start after it was set. So this runs in
+Work runs on several threads, and a trace function reaches only threads that start after it was set. So this runs in
 its own process.
 """
 
@@ -101,6 +101,6 @@ async def main(trace: Trace) -> None:
 
 if __name__ == "__main__":
     tracing = Trace()
-    threading.setprofile(tracing)
-    sys.setprofile(tracing)
+    threading.settrace(tracing)  # not setprofile, which would also be called for every return
+    sys.settrace(tracing)
     asyncio.run(main(tracing))

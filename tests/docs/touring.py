@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import pytest
 
+from docs_src.tour_steps import Command
 from pentad.app import open_app
 from pentad.kernel.clock import SystemClock
 from pentad.settings.model import Settings
@@ -89,7 +90,7 @@ def command(step: Any, home: Path) -> str:
         text = f"```\n$ cat {name}\n{content.rstrip()}\n"
     else:
         text = "```\n"
-    store = ("--data", str(home / "data")) if getattr(step, "on_store", True) else ()
+    store = ("--data", str(home / "data")) if step.on_store else ()
     done = run(*shlex.split(step.line)[1:], *store, home=home)
     return f"{text}$ {step.line}\n{(done.stdout + done.stderr).strip()}\n```\n"
 
@@ -106,7 +107,7 @@ def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> 
     made: dict[str, str] = {}
     known: dict[str, Any] = {}
     for name, step in tour.TOUR.items():
-        if isinstance(step, tour.Command):
+        if isinstance(step, Command):
             made[name] = steady(command(step, home))
         else:
             shown_block = steady(asyncio.run(_asked(step, room, home, known)))

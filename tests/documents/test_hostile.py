@@ -71,11 +71,12 @@ def test_any_text_is_read(read: Callable[[bytes], Extracted], text: str):
 
 
 @pytest.mark.anyio
-async def test_spoilt_pdfs_end_as_lines_and_never_as_this_process(tmp_path: Path):
+@pytest.mark.parametrize("count", [4, pytest.param(40, marks=pytest.mark.interop)])
+async def test_spoilt_pdfs_end_as_lines_and_never_as_this_process(tmp_path: Path, count: int):
     chance = random.Random(7)
     data = papers.pdf([["Water flows (down)."], [], ["Land stays."]], labels=[(0, "/S /r")], title="T")
     ends: list[str] = []
-    for number in range(12):
+    for number in range(count):
         edits = [(chance.randrange(len(data)), chance.randbytes(chance.randint(1, 8))) for _ in range(number)]
         path = tmp_path / f"{number}.pdf"
         path.write_bytes(perturbations(data, edits))
@@ -84,5 +85,5 @@ async def test_spoilt_pdfs_end_as_lines_and_never_as_this_process(tmp_path: Path
         except Unreadable as refusal:
             ends.append(refusal.message)
     assert ends[0] == "Water flows (down).\n\nLand stays."
-    assert len(ends) == 12
+    assert len(ends) == count
     assert all(ends)

@@ -25,7 +25,8 @@ from pentad.app import App, open_app
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
-from tests.conformance.server import REPOSITORY, environment, free_port, pentad
+from tests.conformance.server import REPOSITORY, environment, pentad
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]

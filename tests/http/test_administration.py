@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +20,7 @@ from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
 from tests.http.browsing import Browser
 from tests.http.conftest import PAGES, UNHURRIED
-from tests.stores import PostgresServer
+from tests.stores import app_database
 
 pytestmark = pytest.mark.anyio
 
@@ -56,12 +57,10 @@ def basic(name: str, password: str = PASSWORD) -> dict[str, str]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    database: str | None = None
-    if request.param == "postgres":
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        database = server.fresh_database()
-    settings = Settings(data=tmp_path_factory.mktemp("house"), database=database, rooms=(PAGES,), limits=UNHURRIED)
-    async with open_app(settings) as app:
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(app_database(request, (PAGES,)))
+        settings = Settings(data=tmp_path_factory.mktemp("house"), database=database, rooms=(PAGES,), limits=UNHURRIED)
+        app = await stack.enter_async_context(open_app(settings))
         await app.users.add("root", PASSWORD, role="admin")
         await app.users.add("wren", PASSWORD, role="writer")
         await app.users.add("rita", PASSWORD)

@@ -118,6 +118,14 @@ async def test_registration_can_be_switched_off(make_app: AppMaker) -> None:
     assert answer.error == (400, "access_denied")
 
 
+@pytest.mark.requirement("oauth:document:off")
+async def test_client_documents_can_be_switched_off(make_app: AppMaker) -> None:
+    closed = await make_app(auth="required", login=LoginSettings(client_documents=False))
+    document = (await Program(front_of(closed)).get("/.well-known/oauth-authorization-server")).json
+    assert document["client_id_metadata_document_supported"] is False
+    assert "registration_endpoint" in document
+
+
 @pytest.mark.requirement("oauth:register")
 async def test_a_registration_answers_201_and_is_not_cached(program: Program) -> None:
     body = json.dumps({"redirect_uris": [REDIRECT], "client_name": "Probe", "scope": None}).encode()

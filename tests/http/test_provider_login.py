@@ -15,6 +15,7 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from pentad.app import App, open_app
+from pentad.cli.checks import check_provider
 from pentad.kernel.ports import Transaction
 from pentad.settings.model import LoginSettings, ProviderSettings, Settings
 from tests.access.issuing import RSA, SECRET, segment, signed
@@ -483,6 +484,60 @@ async def test_a_provider_that_is_away_is_a_page_and_passwords_go_on(make: Openi
     await browser.post("/login/provider", {"csrf": page.hidden("csrf")})
     assert len(company.provider.asked) == 1, "a failure is remembered for a moment"
     assert (await browser.log_in("ada")).status == 303
+
+
+@pytest.mark.requirement("login:provider:watched")
+async def test_a_provider_that_is_away_makes_a_ready_server_degraded(make: Opening) -> None:
+    company: Company = await make()
+    app, provider = company.app, company.provider
+    assert app.issuer_watch is not None
+    front = front_of(app)
+    key = {"authorization": f"Bearer {(await app.api_keys.create('probe')).token}"}
+    admin = {"authorization": f"Bearer {(await app.api_keys.create('admin', scopes=['*:*'])).token}"}
+
+    async def readiness() -> tuple[int, str, Any]:
+        answer = send(front, "GET", "/readyz", key)
+        body = await answer.json()
+        return answer.status, body["status"], body["identity_provider"]
+
+    async def health() -> Any:
+        return (await send(front, "GET", "/api/admin/health", admin).json())["identity_provider"]
+
+    assert await readiness() == (200, "ok", {"status": "ok"})
+    assert provider.asked == [], "whoever asks for readiness does not make the server ask the provider"
+    await app.issuer_watch.refresh()
+    assert "/jwks" in provider.asked
+    assert await readiness() == (200, "ok", {"status": "ok"})
+    provider.is_down = True
+    await app.issuer_watch.refresh()
+    asked = len(provider.asked)
+    for _ in range(5):
+        assert await readiness() == (200, "degraded", {"status": "unavailable"})
+    assert await health() == {"status": "unavailable", "message": "it answered 503"}
+    assert len(provider.asked) == asked
+    provider.is_down = False
+    await company.log_in(company.browser())
+    await app.issuer_watch.refresh()
+    assert await readiness() == (200, "ok", {"status": "ok"})
+    provider.metadata = {"issuer": "https://evil.example"}
+    await app.issuer_watch.refresh()
+    assert (await readiness())[1] == "degraded"
+    assert "https://evil.example" in (await health())["message"]
+
+
+@pytest.mark.requirement("login:provider:watched")
+async def test_the_doctor_asks_the_provider(make: Opening) -> None:
+    company: Company = await make()
+    settings, provider = company.app.settings, company.provider
+    assert [(one.check, one.state) for one in await check_provider(settings)] == [("identity provider", "ok")]
+    provider.metadata = {"jwks_uri": f"{provider.issuer}/nothing"}
+    [keyless] = await check_provider(settings)
+    assert (keyless.state, "answered 401" in keyless.text) == ("fail", True)
+    provider.metadata = {"issuer": "https://evil.example"}
+    [named] = await check_provider(settings)
+    assert (named.state, "https://evil.example" in named.text) == ("fail", True)
+    assert "login.provider.issuer" in named.fix
+    assert await check_provider(Settings()) == []
 
 
 @pytest.mark.requirement("login:provider:away")

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -97,9 +98,13 @@ LIBRARY = SOURCE / "agentvault"
 """What people import has the names of the library it stands in for, where that has them."""
 
 
+IMPORT = re.compile(r"^\s*(?:import|from)\s+(\.|\w+)", re.MULTILINE)
+"""What looks like an import; only the syntax tree tells whether it is one."""
+
+
 @cache
-def modules() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+def modules() -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def named(path: Path) -> str:
@@ -110,10 +115,13 @@ def named(path: Path) -> str:
 def test_a_package_marker_holds_one_docstring_and_nothing_else() -> None:
     silent: list[str] = []
     talkative: list[str] = []
-    for path, tree in modules().items():
+    for path, text in modules().items():
+        marker = path.name == "__init__.py" and path.parent != SOURCE
+        if text.startswith('"""') and not marker:
+            continue  # the usual case; the tree of every module would cost seconds
+        tree = ast.parse(text)
         if not ast.get_docstring(tree):
             silent.append(named(path))
-        marker = path.name == "__init__.py" and path.parent != SOURCE
         if marker and LIBRARY not in (path.parent, path.parent.parent) and len(tree.body) > 1:
             talkative.append(named(path))
     assert silent == [], "a module says why it exists"
@@ -124,8 +132,10 @@ def test_a_package_marker_holds_one_docstring_and_nothing_else() -> None:
 def test_no_module_of_the_product_imports_a_referee() -> None:
     referees = {"mcp", "mcp_types", "fastmcp", "a2a", "agentvault", "agentvault_server_sdk"}
     forbidden = {*referees, "pytest", "hypothesis", "tests"}
-    for path, tree in modules().items():
-        for node in ast.walk(tree):
+    for path, text in modules().items():
+        if {*forbidden, "."}.isdisjoint(IMPORT.findall(text)):
+            continue
+        for node in ast.walk(ast.parse(text)):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -137,7 +147,10 @@ def test_no_module_of_the_product_imports_a_referee() -> None:
 
 @pytest.mark.requirement("imports:rooms-apart")
 def test_a_room_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
-    shutil.copytree(SOURCE, tmp_path / "src" / "pentad", ignore=_all_but_python)
+    for part in ("rooms/metrics", "rooms/registers"):  # two rooms will do; the whole graph would cost seconds
+        shutil.copytree(SOURCE / part, tmp_path / "src" / "pentad" / part, ignore=_all_but_python)
+    for marker in ("__init__.py", "rooms/__init__.py"):
+        shutil.copy(SOURCE / marker, tmp_path / "src" / "pentad" / marker)
     shutil.copy(SOURCE.parents[1] / "pyproject.toml", tmp_path)
     service = tmp_path / "src" / "pentad" / "rooms" / "metrics" / "service.py"
     service.write_text(

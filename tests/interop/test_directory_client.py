@@ -10,8 +10,9 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 
 from pentad.rooms.directory.wire.protos import core_pb2
-from tests.conformance.server import free_port, serving
+from tests.conformance.server import serving
 from tests.interop.environments import directory_python
+from tests.ports import free_port
 from tests.rooms.directory.interface.grpc.site import METHODS, MODULES, ROOM
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.processes import child, run
 from tests.cli.socket_browser import SocketBrowser
 from tests.conformance.node import node, npm_folder
-from tests.conformance.server import free_port
 from tests.interop.environments import oidc_mock_python
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.server import REPOSITORY, Served, free_port, password_of, serving
+from tests.conformance.server import REPOSITORY, Served, password_of, serving
 from tests.interop.client_document import NAME, Published, published
 from tests.interop.inspector import inspector_command
 from tests.interop.oauth_peers import Peer, Person, Visit, revoke
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

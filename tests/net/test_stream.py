@@ -184,7 +184,7 @@ async def test_open_streams_never_keep_a_fetch_waiting():
 
     async with (
         answering(handler) as port,
-        streaming(connections=1, timeout=2.0) as fetcher,
+        streaming(connections=1, timeout=PATIENCE) as fetcher,
         fetcher.stream(f"http://127.0.0.1:{port}/slow") as answer,
     ):
         await anext(answer.chunks)
@@ -204,5 +204,5 @@ async def test_a_stream_left_early_frees_its_connection():
 
     async with answering(handler) as port, streaming(connections=1) as fetcher:
         for _ in range(3):
-            async with fetcher.stream(f"http://127.0.0.1:{port}/", timeout=1.0) as answer:
+            async with fetcher.stream(f"http://127.0.0.1:{port}/", timeout=PATIENCE) as answer:
                 assert await anext(answer.chunks) == b"one"

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ import click
 from tests.conformance.server import REPOSITORY
 from tests.interop.environments import sdk_python
 from tests.newcomer import printed
+from tests.ports import free_port
 
 SETUP_SECONDS = 900
 SECONDS = 180
@@ -191,7 +191,7 @@ def main() -> int:
 
 def _demo(newcomer: Newcomer) -> None:
     """`make demo`, and all that can be done while it runs."""
-    port = _free_port()
+    port = free_port()
     command = f"make demo ARGS='--port {port} --grpc-port 0 --no-open'"
     with newcomer.serving(command, "Ctrl-C stops the demo.", SETUP_SECONDS) as demo:
         commands = printed.from_terminal(demo.text)
@@ -254,7 +254,7 @@ def _installed(newcomer: Newcomer) -> None:
     newcomer.run("pipx install .")
     for command in printed.from_hint(newcomer.run("pentad cal", fails=True)):
         newcomer.run(command)
-    command = f"uvx --from . pentad demo --port {_free_port()} --grpc-port 0 --no-open"
+    command = f"uvx --from . pentad demo --port {free_port()} --grpc-port 0 --no-open"
     with newcomer.serving(command, "Ctrl-C stops the demo.", SETUP_SECONDS) as demo:
         commands = [one.strip() for one in demo.text.splitlines() if one.startswith("  uvx ")]
         if not commands:
@@ -280,12 +280,6 @@ def _system_path() -> str:
     """The PATH without any folder that has Pentad: a newcomer has not installed it."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(one for one in folders if one and not shutil.which("pentad", path=one))
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def _say(text: str) -> None:

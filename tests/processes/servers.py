@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
-from tests.conformance.server import REPOSITORY, environment, free_port, pentad
+from tests.conformance.server import REPOSITORY, environment, pentad
 from tests.conformance.wire import Wire
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 ROOM = "tests.behaviour.room:ROOM"

@@ -25,16 +25,17 @@ SEVERAL_ACTIONS = (
     "objects",
     "attachments",
     "transfer",
+    "views",
     "agntcy_oasf_import_record",
     "call_tool",
 )
 """Tools that need the right to read to be called at all, and more for some of what they do."""
 READING_ACTIONS = {
     "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
-    "used",
+    "used", "status", "export", "cancel", "run",
 }  # fmt: skip
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
-OWN_BOOKS = re.compile(r"^(audit|call_totals|jobs|search_|signals|sqlite_)")
+OWN_BOOKS = re.compile(r"^(audit|call_totals|job|search_|signals|sqlite_)")
 """Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed."""
 
 

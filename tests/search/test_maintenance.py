@@ -151,7 +151,7 @@ async def test_segments_that_fill_one_are_merged_however_few(
 async def test_a_large_collection_is_searched_almost_exactly(database: Database, stores: Stores):
     random = np.random.default_rng(5)
     centres = random.standard_normal((40, 128))
-    vectors = centres[random.integers(0, 40, 4_000)] + 0.5 * random.standard_normal((4_000, 128))
+    vectors = centres[random.integers(0, 40, 1_500)] + 0.5 * random.standard_normal((1_500, 128))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f4")
     embedder = Neighbours(vectors)
     sieved = SearchIndex(database, stores.data / "sieved", embedder, exact_up_to=1_000)
@@ -164,7 +164,7 @@ async def test_a_large_collection_is_searched_almost_exactly(database: Database,
         assert await database.read(lambda rows: rows.value(names)) == 1
     same = 0
     for turn in range(20):
-        answers = [await one.search("large", str(turn * 199), limit=10) for one in (sieved, exact)]
+        answers = [await one.search("large", str(turn * 74), limit=10) for one in (sieved, exact)]
         same += len(set.intersection(*({hit.id for hit in answer.hits} for answer in answers)))
     assert same >= 198
     narrow = await sieved.search("large", "7", limit=10, allowed=[5, 6])

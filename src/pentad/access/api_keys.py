@@ -26,7 +26,9 @@ DEFAULT_LIFETIME: Final = 90 * 86_400.0
 LAST_USE_EVERY: Final = 60.0
 _TOKEN: Final = re.compile(r"pentad_([a-z2-7]{16})_[a-z2-7]{52}")
 _KEY_ID: Final = re.compile(r"[a-z2-7]{16}")
-_COLUMNS: Final = "id, label, owner, scopes, created_at, expires_at, own_only, last_used_at, revoked_at"
+_SELECT: Final = (
+    "SELECT id, label, owner, scopes, created_at, expires_at, own_only, last_used_at, revoked_at FROM api_keys"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +110,8 @@ class ApiKeys:
         """Every key, or those of one owner, newest first. Includes revoked and expired keys."""
 
         def work(rows: Rows) -> list[ApiKey]:
-            if owner is None:
-                found = rows.all(f"SELECT {_COLUMNS} FROM api_keys ORDER BY created_at DESC, id")  # noqa: S608  a constant
-            else:
-                found = rows.all(
-                    f"SELECT {_COLUMNS} FROM api_keys WHERE owner = ? ORDER BY created_at DESC, id",  # noqa: S608  a constant
-                    owner.lower(),
-                )
+            chosen = ("", ()) if owner is None else (" WHERE owner = ?", (owner.lower(),))
+            found = rows.all(f"{_SELECT}{chosen[0]} ORDER BY created_at DESC, id", *chosen[1])
             return [_key(row) for row in found]
 
         return await self._db.read(work)

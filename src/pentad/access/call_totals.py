@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pentad.kernel.ports import Rows, Transaction
+from pentad.kernel.sql import insert
 
 BOUNDS_US: Final = (
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
@@ -19,12 +20,14 @@ BOUNDS_US: Final = (
 
 _BUCKETS: Final = (*(f"le_{bound}" for bound in BOUNDS_US), "le_more")
 _SUMS: Final = ("calls", "total_us", *_BUCKETS)
-_COLUMNS: Final = ", ".join(("room", "tool", "outcome", *_SUMS))
+_COLUMNS: Final = ("room", "tool", "outcome", *_SUMS)
 _ADD: Final = (
-    f"INSERT INTO call_totals ({_COLUMNS}) VALUES ({', '.join('?' * (3 + len(_SUMS)))})"  # noqa: S608  constants
-    f" ON CONFLICT (room, tool, outcome) DO UPDATE SET "
+    insert("call_totals", _COLUMNS)
+    + " ON CONFLICT (room, tool, outcome) DO UPDATE SET "
     + ", ".join(f"{name} = call_totals.{name} + excluded.{name}" for name in _SUMS)
 )
+
+_TOTALS: Final = f"SELECT {', '.join(_COLUMNS)} FROM call_totals ORDER BY room, tool, outcome"  # noqa: S608  constants
 
 CallKey = tuple[str, str, str]
 
@@ -62,5 +65,5 @@ def add_totals(tx: Transaction, totals: dict[CallKey, list[int]]) -> None:
 
 def read_totals(rows: Rows) -> list[CallTotal]:
     """Every total, by room, tool and outcome."""
-    found = rows.all(f"SELECT {_COLUMNS} FROM call_totals ORDER BY room, tool, outcome")  # noqa: S608  constants
+    found = rows.all(_TOTALS)
     return [CallTotal(row[0], row[1], row[2], row[3], row[4] / 1e6, tuple(row[5:])) for row in found]

@@ -15,35 +15,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from pentad.access.issuer import ASYMMETRIC, TrustedIssuer, is_safe_url
-from pentad.access.jwks import DISCOVERY
-from pentad.access.single_flight import SingleFlight
-from pentad.access.tokens import IssuerTokens, RefusedToken, claim_at, words_of
-from pentad.access.user_identities import PLACE, IdentityProvider, LoginRefused, ProvenIdentity
+from pentad.access.provider_endpoints import ProviderEndpoints, ProviderMetadata
+from pentad.access.tokens import RefusedToken, claim_at, words_of
+from pentad.access.user_identities import IdentityProvider, LoginRefused, ProvenIdentity
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
-from pentad.kernel.errors import Overloaded, PentadError, Unavailable
 from pentad.kernel.ports import Database, Fetcher, Transaction
 
 ATTEMPT_SECONDS: Final = 600.0
-METADATA_SECONDS: Final = 3600.0
-RETRY_SECONDS: Final = 10.0
-MOST_AT_ONCE: Final = 32
-"""How many logins may wait for the provider; a provider that hangs must not use up this server."""
-_FETCH_SECONDS: Final = 10.0
-_MOST_BYTES: Final = 256 * 1024
 _LONGEST_SUBJECT: Final = 255
 _LONGEST_PARAMETER: Final = 4_000
-
-
-class _Metadata(msgspec.Struct):
-    """The fields used of the provider's discovery document."""
-
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    userinfo_endpoint: str | None = None
-    token_endpoint_auth_methods_supported: list[str] = msgspec.field(default_factory=lambda: ["client_secret_basic"])
-    authorization_response_iss_parameter_supported: bool = False
 
 
 class _Tokens(msgspec.Struct):
@@ -77,19 +57,13 @@ class ProviderLogins:
     ) -> None:
         self.provider = provider
         self._db = db
-        self._fetcher = fetcher
         self._clock = clock or SystemClock()
         self._randomness = randomness or SystemRandomness()
-        trusted = TrustedIssuer(provider.issuer, (provider.client_id,), algorithms=ASYMMETRIC, place=PLACE)
-        self._tokens = IssuerTokens(trusted, fetcher, clock=clock)
-        self._metadata: tuple[_Metadata, float] | None = None
-        self._failed: tuple[PentadError, float] | None = None
-        self._loading: SingleFlight[None, _Metadata] = SingleFlight()
-        self._waiting = 0
+        self.endpoints = ProviderEndpoints(provider, fetcher, clock=clock)
 
     async def begin(self, session: str, callback: str, next_path: str) -> str:
         """The URL at the provider to send a browser session to. `callback` is where it comes back to."""
-        metadata = await self._known_metadata()
+        metadata = await self.endpoints.metadata()
         state, nonce, verifier = self._random(), self._random(), self._random()
         now = self._clock.now()
 
@@ -125,7 +99,7 @@ class ProviderLogins:
             raise _out_of_place("state")
         if not hmac.compare_digest(attempt.session, session):
             raise _out_of_place("browser")
-        metadata = await self._known_metadata()
+        metadata = await self.endpoints.metadata()
         issuer = given.get("iss")
         if issuer != self.provider.issuer and (issuer or metadata.authorization_response_iss_parameter_supported):
             raise _out_of_place("issuer")
@@ -155,7 +129,7 @@ class ProviderLogins:
 
         return await self._db.write(work) if state else None
 
-    async def _exchange(self, metadata: _Metadata, code: str, attempt: _Attempt) -> _Tokens:
+    async def _exchange(self, metadata: ProviderMetadata, code: str, attempt: _Attempt) -> _Tokens:
         body = {
             "grant_type": "authorization_code",
             "code": code,
@@ -171,7 +145,7 @@ class ProviderLogins:
             body["client_id"] = self.provider.client_id
             if secret is not None:
                 body["client_secret"] = secret
-        fetched = await self._fetched(metadata.token_endpoint, "POST", headers, urlencode(body).encode())
+        fetched = await self.endpoints.fetch(metadata.token_endpoint, "POST", headers, urlencode(body).encode())
         if fetched is None:
             raise LoginRefused(
                 f"{self.provider.name} did not confirm the login.", "code", "The provider refused the code.",
@@ -185,7 +159,7 @@ class ProviderLogins:
             ) from None
 
     async def _verified_claims(self, id_token: str, nonce: str) -> Mapping[str, Any]:
-        claims = await self._tokens.claims(id_token)
+        claims = await self.endpoints.tokens.claims(id_token)
         if isinstance(claims, RefusedToken):
             raise self._bad_token(claims.reason, claims.text)
         given, authorized, audience = claims.get("nonce"), claims.get("azp"), claims.get("aud")
@@ -201,12 +175,12 @@ class ProviderLogins:
     def _bad_token(self, reason: str, text: str) -> LoginRefused:
         return LoginRefused(f"{self.provider.name} did not prove who you are.", reason, f"ID token: {text}")
 
-    async def _userinfo(self, metadata: _Metadata, access_token: str, subject: str) -> Mapping[str, Any]:
+    async def _userinfo(self, metadata: ProviderMetadata, access_token: str, subject: str) -> Mapping[str, Any]:
         """What the provider tells at its userinfo endpoint, if it is about the same person."""
         if metadata.userinfo_endpoint is None or not access_token:
             return {}
         headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
-        fetched = await self._fetched(metadata.userinfo_endpoint, "GET", headers, None)
+        fetched = await self.endpoints.fetch(metadata.userinfo_endpoint, "GET", headers, None)
         try:
             found = msgspec.json.decode(fetched or b"{}", type=dict[str, Any])
         except msgspec.MsgspecError:
@@ -225,70 +199,6 @@ class ProviderLogins:
         groups = tuple(words_of(claim_at(claims, self.provider.groups_claim)))
         return ProvenIdentity(self.provider.issuer, claims["sub"], groups, known[0], verified, next_path)
 
-    async def _known_metadata(self) -> _Metadata:
-        now = self._clock.monotonic()
-        if self._metadata is not None and now < self._metadata[1]:
-            return self._metadata[0]
-        if self._failed is not None and now < self._failed[1]:
-            raise self._failed[0]
-        return await self._loading.run(None, self._load_metadata)
-
-    async def _load_metadata(self) -> _Metadata:
-        """Read where the provider's endpoints are. A failure is remembered for some seconds."""
-        try:
-            metadata = await self._discovered()
-        except PentadError as error:
-            self._failed = (error, self._clock.monotonic() + RETRY_SECONDS)
-            raise
-        self._metadata = (metadata, self._clock.monotonic() + METADATA_SECONDS)
-        return metadata
-
-    async def _discovered(self) -> _Metadata:
-        fetched = await self._fetched(self.provider.issuer.rstrip("/") + DISCOVERY, "GET", {}, None)
-        try:
-            metadata = msgspec.json.decode(fetched or b"", type=_Metadata)
-        except msgspec.MsgspecError as error:
-            raise self._away(f"its discovery document cannot be used: {error}") from None
-        if metadata.issuer != self.provider.issuer:
-            raise self._away(f"it calls itself {metadata.issuer[:200]!r}, and {PLACE}.issuer must say the same")
-        for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.userinfo_endpoint):
-            if url is not None and not is_safe_url(url):
-                raise self._away("one of its endpoints is not https")
-        return metadata
-
-    async def _fetched(self, url: str, method: str, headers: Mapping[str, str], body: bytes | None) -> bytes | None:
-        """The body of an answer; None for a refusal. The issuer's own server may be private, others are judged."""
-        if self._waiting >= MOST_AT_ONCE:
-            raise Overloaded(
-                f"Too many people log in with {self.provider.name} at this moment.", hint="Try again soon."
-            )
-        self._waiting += 1
-        try:
-            answer = await self._fetcher.fetch(
-                url,
-                method=method,
-                headers=headers,
-                body=body,
-                max_bytes=_MOST_BYTES,
-                timeout=_FETCH_SECONDS,
-                trusted=_origin(url) == _origin(self.provider.issuer),
-                follow_redirects=False,
-            )
-        except PentadError as error:
-            raise self._away(error.message) from None
-        finally:
-            self._waiting -= 1
-        if answer.status >= 500 or 300 <= answer.status < 400:
-            raise self._away(f"it answered {answer.status}")
-        return answer.body if answer.status == 200 else None
-
-    def _away(self, why: str) -> Unavailable:
-        return Unavailable(
-            f"{self.provider.name} cannot be reached at this moment.",
-            hint="Try again in a minute, or log in with a password.",
-            details={"reason": why},
-        )
-
     def _random(self) -> str:
         return _text(self._randomness.token_bytes(32))
 
@@ -300,12 +210,7 @@ def _out_of_place(reason: str) -> LoginRefused:
 
 
 def _has_several(audience: object) -> bool:
-    return isinstance(audience, list) and audience != audience[:1]  # pyright: ignore[reportUnknownVariableType]
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return isinstance(audience, list) and audience != audience[:1]
 
 
 def _digest(state: str) -> bytes:

@@ -137,7 +137,7 @@ class IssuerKeys:
                 hint=f"Write {issuer.place}.issuer exactly as the issuer does, or set {issuer.place}.jwks_url.",
             )
         self.source = provider.jwks_uri
-        return await self._fetched(provider.jwks_uri, trusted=_origin(provider.jwks_uri) == _origin(place))
+        return await self._fetched(provider.jwks_uri, trusted=origin(provider.jwks_uri) == origin(place))
 
     async def _fetched(self, url: str, *, trusted: bool) -> bytes:
         if self._fetcher is None or not (trusted or is_safe_url(url)):
@@ -145,14 +145,14 @@ class IssuerKeys:
         fetched = await self._fetcher.fetch(url, max_bytes=_MOST_BYTES, timeout=_FETCH_SECONDS, trusted=trusted)
         if fetched.status != 200:
             raise Unavailable(f"It answered {fetched.status}.")
-        if _origin(fetched.url) != _origin(url):
+        if origin(fetched.url) != origin(url):
             raise Unavailable(
                 "It redirects to another server.", hint=f"Set {self._issuer.place}.jwks_url to the final address."
             )
         return fetched.body
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
+def origin(url: str) -> tuple[str, str | None, int | None]:
     """Scheme, host and port. The fetcher validates the URL more strictly."""
     try:
         parts = urlsplit(url)

@@ -101,11 +101,11 @@ class Passwords:
         return done
 
 
-def checked_password(password: str, *, shortest: int = SHORTEST) -> str:
+def checked_password(password: str) -> str:
     """The password; InvalidInput if it breaks a length rule."""
-    if not shortest <= len(password) <= LONGEST:
+    if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInput(
-            f"A password has {shortest} to {LONGEST} characters; this one has {len(password)}.",
+            f"A password has {SHORTEST} to {LONGEST} characters; this one has {len(password)}.",
             hint="Choose another one.",
             details={"field": "password"},
         )

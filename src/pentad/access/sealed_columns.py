@@ -82,7 +82,7 @@ def _stale(rows: Rows, box: SecretBox, columns: Sequence[SealedColumn]) -> Itera
         beginning = f"substr({column.column}, 1, {len(prefix)})"
         # Table and column names come from the code, never from a caller.
         sql = (
-            f"SELECT {column.column}, {', '.join(column.key)} FROM {column.table}"  # noqa: S608
+            f"SELECT {column.column}, {', '.join(column.key)} FROM {column.table}"  # noqa: S608  the code's own names
             f" WHERE {column.column} IS NOT NULL AND {beginning} {test} ?"
         )
         for kept, *key in rows.all(sql, column.stored(prefix)):

@@ -8,7 +8,7 @@ issuer's token. The operator learns why a token was refused and what to change; 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 from joserfc import jws, jwt
@@ -64,6 +64,10 @@ class TokenVerifier:
             issuer.issuer: IssuerTokens(issuer, fetcher, clock=clock) for issuer in issuers
         }
 
+    def troubles(self) -> Mapping[str, str | None]:
+        """What is wrong with the keys of each issuer; None if nothing is known to be. This fetches nothing."""
+        return {name: issuer.trouble for name, issuer in self.issuers.items()}
+
     async def verify(self, token: str) -> VerifiedToken | RefusedToken:
         """The principal `jwt:<issuer>|<subject>`, or why the token is refused; Unavailable while there are no keys."""
         named = ""
@@ -97,6 +101,16 @@ class IssuerTokens:
             exp={"essential": True},
             sub={"essential": True},
         )
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the keys could not be read the last time; None if nothing is known to be wrong."""
+        return None if self.keys is None else self.keys.trouble
+
+    async def refresh(self) -> None:
+        """Read the keys now; a shared secret has none."""
+        if self.keys is not None:
+            await self.keys.refresh()
 
     def unusable_algorithms(self) -> list[str]:
         """The allowed algorithms for which there is no key."""
@@ -192,14 +206,23 @@ class IssuerTokens:
         )
 
 
+class KeySource(Protocol):
+    """An issuer of tokens, or the identity provider."""
+
+    @property
+    def trouble(self) -> str | None: ...
+
+    async def refresh(self) -> None: ...
+
+
 class IssuerWatch:
     """Refreshes the keys of all issuers in the background.
 
     So `/readyz` can tell whether the issuers are reachable without asking them, and tokens seldom wait for keys.
     """
 
-    def __init__(self, tokens: TokenVerifier) -> None:
-        self._keys = {name: issuer.keys for name, issuer in tokens.issuers.items()}
+    def __init__(self, sources: Iterable[KeySource]) -> None:
+        self._sources = tuple(sources)
         self._background = Background()
 
     def start(self) -> None:
@@ -210,16 +233,12 @@ class IssuerWatch:
 
     async def refresh(self) -> None:
         """Read the keys of every issuer now."""
-        await asyncio.gather(*(keys.refresh() for keys in self._keys.values() if keys is not None))
-
-    def troubles(self) -> Mapping[str, str | None]:
-        """What is wrong with the keys of each issuer; None if nothing is known to be."""
-        return {name: None if keys is None else keys.trouble for name, keys in self._keys.items()}
+        await asyncio.gather(*(source.refresh() for source in self._sources))
 
     async def _run(self) -> None:
         while True:
             await self.refresh()
-            is_well = not any(self.troubles().values())
+            is_well = all(source.trouble is None for source in self._sources)
             await asyncio.sleep(REFRESH_EVERY if is_well else REFRESH_AT_MOST_EVERY)
 
 

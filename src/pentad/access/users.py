@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pentad.access.passwords import SHORTEST, Passwords, checked_password
+from pentad.access.passwords import Passwords, checked_password
 from pentad.access.scopes import checked_role, checked_scopes, scopes_from_text, scopes_of, scopes_to_text
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, PentadError
@@ -21,7 +21,7 @@ from pentad.kernel.principal import Principal, Role
 CHANNEL: Final = "access"
 FIRST_ADMIN: Final = "admin"
 _NAME: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
-_COLUMNS: Final = "name, role, scopes, created_at"
+_SELECT: Final = "SELECT name, role, scopes, created_at FROM users"
 _OWNED: Final = (
     "UPDATE api_keys SET revoked_at = ? WHERE owner = ? AND revoked_at IS NULL",
     "UPDATE oauth_grants SET revoked_at = ?, revoked_why = 'user removed' WHERE user_key = ? AND revoked_at IS NULL",
@@ -83,11 +83,10 @@ class Users:
         *,
         role: str = "reader",
         scopes: Iterable[str] = (),
-        shortest: int = SHORTEST,
     ) -> User:
-        """Add a user. `shortest` exists for the demo, whose public login works on loopback only."""
+        """Add a user."""
         user = User(_checked_name(name), checked_role(role), checked_scopes(scopes), self._clock.now())
-        encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
+        encoded = await self._passwords.hash(checked_password(password))
         if not await self._db.write(lambda tx: _insert(tx, user, encoded)):
             raise Conflict(
                 f"A user named {user.name!r} exists already.",
@@ -103,7 +102,7 @@ class Users:
         """The user of that name, in any case."""
         if not is_user_name(name):
             return None
-        row = await self._db.lookup(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
+        row = await self._db.lookup(f"{_SELECT} WHERE name_key = ?", name.lower())
         return None if row is None else _user(row)
 
     async def first_admin(self) -> User | None:
@@ -126,7 +125,7 @@ class Users:
                 raise _unknown(name)
             _keep_an_admin(tx, name)
             tx.signal(CHANNEL, user_principal_id(name))
-            row = tx.one(f"SELECT {_COLUMNS} FROM users WHERE name_key = ?", name.lower())  # noqa: S608  a constant
+            row = tx.one(f"{_SELECT} WHERE name_key = ?", name.lower())
             return _user(row or ())
 
         changed = await self._db.write(work)
@@ -157,11 +156,11 @@ class Users:
         await self._db.write(work)
         self.changed(name)
 
-    async def set_password(self, name: str, password: str, *, shortest: int = SHORTEST) -> None:
+    async def set_password(self, name: str, password: str) -> None:
         """Replace a password; logins with the old one end at once, browser sessions too."""
         if not is_user_name(name):
             raise _unknown(name)
-        encoded = await self._passwords.hash(checked_password(password, shortest=shortest))
+        encoded = await self._passwords.hash(checked_password(password))
 
         def work(tx: Transaction) -> None:
             if tx.run("UPDATE users SET password_hash = ? WHERE name_key = ?", encoded, name.lower()) == 0:
@@ -175,7 +174,7 @@ class Users:
     async def verify(self, name: str, password: str) -> User | None:
         """The user, if the password matches. Unknown names take as long as known ones."""
         row = await self._db.lookup(
-            f"SELECT {_COLUMNS}, password_hash FROM users WHERE name_key = ?",  # noqa: S608  a constant
+            "SELECT name, role, scopes, created_at, password_hash FROM users WHERE name_key = ?",
             name.lower(),
         )
         encoded: str | None = None if row is None else row[4]
@@ -185,14 +184,15 @@ class Users:
             await self._rehash(name, password, encoded)
         return _user(row)
 
-    async def ensure_first_admin(self) -> str | None:
+    async def ensure_first_admin(self, password: str | None = None) -> str | None:
         """On a store without users, make `admin` and return its password, which is not shown again.
 
-        If several processes start together, one makes the user and gets the password.
+        If several processes start together, one makes the user and gets the password. A given `password` may be of
+        any length: it is for the demo, whose public login works on loopback only.
         """
         if await self.count():
             return None
-        password = base64.b32encode(self._randomness.token_bytes(15)).decode("ascii").lower()
+        password = password or base64.b32encode(self._randomness.token_bytes(15)).decode("ascii").lower()
         encoded = await self._passwords.hash(password)
         user = User(FIRST_ADMIN, "admin", frozenset(), self._clock.now())
 
@@ -250,7 +250,7 @@ def _insert(tx: Transaction, user: User, encoded: str) -> bool:
 
 
 def _all_users(rows: Rows) -> list[User]:
-    found = rows.all(f"SELECT {_COLUMNS} FROM users ORDER BY name_key")  # noqa: S608  a constant
+    found = rows.all(f"{_SELECT} ORDER BY name_key")
     return [_user(row) for row in found]
 
 

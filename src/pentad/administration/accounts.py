@@ -9,7 +9,7 @@ from typing import Any, Final
 from pentad.access.api_keys import DEFAULT_LIFETIME, ApiKey, ApiKeys, NewKey
 from pentad.access.audit import AuditTrail
 from pentad.access.scopes import READ_ONLY, ROLE_ACTIONS, checked_role, checked_scopes, role_scopes, scopes_of
-from pentad.access.users import User, Users, user_principal_id
+from pentad.access.users import FIRST_ADMIN, User, Users, user_principal_id
 from pentad.administration.rights import (
     account_of,
     require,
@@ -19,7 +19,7 @@ from pentad.administration.rights import (
 )
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import Forbidden, NotFound, Unauthenticated
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import LOCAL, Principal
 
 CheckPassword = Callable[[str, str, str | None], Awaitable[None]]
 """Raises if the password (of this user, from this address) is wrong. Wrong ones count as failed logins."""
@@ -60,6 +60,14 @@ class Accounts:
         user = await self._users.add(name, password, role=role, scopes=wanted)
         self._audit.event(actor, "user added", target=user.principal_id, reason=_rights(user))
         return user_json(user)
+
+    async def ensure_first_admin(self, password: str | None = None) -> str | None:
+        """At a start on a store without users, make `admin`; returns the password if this call made the user."""
+        made = await self._users.ensure_first_admin(password)
+        if made is not None:
+            target = user_principal_id(FIRST_ADMIN)
+            self._audit.event(LOCAL, "user added", target=target, reason="admin, the first user of this store")
+        return made
 
     async def change_user(
         self, actor: Principal, name: str, *, role: str | None = None, scopes: Iterable[str] | None = None

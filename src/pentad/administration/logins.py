@@ -10,7 +10,7 @@ from pentad.access.users import Users, user_principal_id
 from pentad.administration.rights import account_of, require, require_not_above
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import NotFound
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import LOCAL, Principal
 
 
 class Logins:
@@ -65,6 +65,11 @@ class Logins:
         token = await self._sessions.make_link(user)
         self._audit.event(actor, "login link made", target=user_principal_id(user))
         return token
+
+    async def make_first_link(self) -> str | None:
+        """The same at a start, for the first administrator; None if there is none."""
+        admin = await self._users.first_admin()
+        return None if admin is None else await self.make_link(LOCAL, admin.name)
 
     # Clients and grants
 

@@ -1,4 +1,4 @@
-"""The checks of `pentad doctor`: the machine, the store, token issuers, search, ports and clients.
+"""The checks of `pentad doctor`: the machine, the store, issuers of tokens and logins, search, ports and clients.
 
 Each check reports a state and, unless it is ok, what to do. No check changes anything: the store is opened as it is and
 never migrated.
@@ -43,6 +43,8 @@ _MOST_SKEW_SECONDS: Final = 5.0
 _MIB: Final = 1024**2
 _MOST_FAULTS: Final = 3
 _ISSUER: Final = "token issuer"
+_PROVIDER: Final = "identity provider"
+_PROVIDER_FIX: Final = "Check login.provider.issuer, and that this machine reaches it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +296,24 @@ async def _check_issuer(one: "IssuerTokens") -> Finding:
     return Finding(_ISSUER, "ok", text)
 
 
+async def check_provider(settings: "Settings") -> list[Finding]:
+    """Whether people can log in with the identity provider, if one is set."""
+    if (provider := settings.login.provider.checked()) is None:
+        return []
+    from pentad.access.provider_endpoints import ProviderEndpoints
+    from pentad.net.fetch import HttpFetcher
+
+    fetcher = HttpFetcher(settings.fetch)
+    try:
+        endpoints = ProviderEndpoints(provider, fetcher)
+        await endpoints.refresh()
+    finally:
+        await fetcher.close()
+    if endpoints.trouble is not None:
+        return [Finding(_PROVIDER, "fail", f"{provider.issuer} cannot be used: {endpoints.trouble}", _PROVIDER_FIX)]
+    return [Finding(_PROVIDER, "ok", f"{provider.issuer} answers under that name, and its keys can be used.")]
+
+
 async def _check_token(tokens: "TokenVerifier", token: str) -> Finding:
     from pentad.access.tokens import RefusedToken
 
@@ -342,7 +362,7 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
         Finding("server", overall, f"Pentad {body['version']} is {body['status']}.", "See the lines below."),
         Finding("store", "fail" if troubles else "ok", "; ".join(troubles) or f"{store['dialect']} answers.", _LOG),
         *(
-            Finding(f"room {name}", "ok" if state["status"] == "ok" else "warn", _room_text(state), _LOG)
+            Finding(f"room {name}", "ok" if state["status"] == "ok" else "warn", _state_text(state), _LOG)
             for name, state in body["rooms"].items()
         ),
         *(
@@ -355,6 +375,11 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
             )
             for name, problems in body.get("profiles", {}).items()
             for problem in problems
+        ),
+        *(
+            Finding(_PROVIDER, "ok" if state["status"] == "ok" else "warn", _state_text(state), _PROVIDER_FIX)
+            for state in [body.get("identity_provider")]
+            if state is not None
         ),
         Finding(
             "audit trail",
@@ -371,5 +396,5 @@ def server_health(body: Mapping[str, Any]) -> list[Finding]:
     ]
 
 
-def _room_text(state: Mapping[str, Any]) -> str:
+def _state_text(state: Mapping[str, Any]) -> str:
     return str(state.get("message") or f"It is {state['status']}.")

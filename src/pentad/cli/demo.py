@@ -62,7 +62,7 @@ def demo(port: int, grpc_port: int, data: Path | None, no_open: bool) -> None:
     async def prepare(app: "App") -> None:
         nonlocal link
         await _prepare(app)
-        link = await login_link(app.settings, app.users, app.browser_sessions)
+        link = await login_link(app.settings, app.administration)
 
     def announce(app: "App") -> None:
         written(app.settings)
@@ -96,9 +96,8 @@ async def _prepare(app: "App") -> None:
 async def _ensure_login(app: "App") -> None:
     from pentad.kernel.errors import Misconfigured
 
-    if not await app.users.count():
-        await app.users.add(LOGIN, LOGIN, role="admin", shortest=len(LOGIN))
-    elif await app.users.verify(LOGIN, LOGIN) is None:
+    is_new = await app.administration.accounts.ensure_first_admin(LOGIN) is not None
+    if not is_new and await app.users.verify(LOGIN, LOGIN) is None:
         raise Misconfigured(
             "That folder holds a store with users of its own, and the demo does not touch it.",
             hint="Choose another --data, or leave it out.",

@@ -96,6 +96,7 @@ def examine(
         *folder,
         *(asyncio.run(checks.check_store(settings, check_seconds, _progress)) if is_sound else []),
         *asyncio.run(checks.check_issuers(settings, token)),
+        *asyncio.run(checks.check_provider(settings)),
         checks.check_search(settings),
         *(checks.check_ports(settings) if server is None else [checks.running_server(settings)]),
         *checks.check_clients(CLIENTS.values(), this_machine()),

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from pentad.access.browser_sessions import BrowserSessions
-from pentad.access.users import Users
+from pentad.administration.services import Administration
 from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.http.login import link_path
@@ -39,7 +38,7 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
         runner.run(_run(known, listener, prepare, announce))
 
 
-async def login_link(settings: Settings, users: Users, sessions: BrowserSessions) -> str | None:
+async def login_link(settings: Settings, admin: Administration) -> str | None:
     """A one-time link for the administrator, to be printed at the start; None if it must not be.
 
     Only on a terminal, because logs are kept and shipped, and only if nobody but this machine can reach the server.
@@ -47,8 +46,8 @@ async def login_link(settings: Settings, users: Users, sessions: BrowserSessions
     """
     if settings.auth == "none" or settings.public_url or not is_loopback(settings.host) or not sys.stderr.isatty():
         return None
-    admin = await users.first_admin()
-    return None if admin is None else settings.url(link_path(await sessions.make_link(admin.name)))
+    token = await admin.logins.make_first_link()
+    return None if token is None else settings.url(link_path(token))
 
 
 async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, announce: Announce) -> None:

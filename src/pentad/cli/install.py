@@ -22,23 +22,28 @@ from pentad.terminal.program import uvx_command
 @click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option("--print", "only_print", is_flag=True, help="Show the snippet and change nothing.")
 @click.option("--http", is_flag=True, help="Connect to a running server instead of starting one for each client.")
+@click.option("--key", is_flag=True, help=f"With --http: an API key, kept in {TOKEN_VARIABLE}, instead of a login.")
 @profile_option
 @settings_options("rooms", "data")
-def install(client: str, only_print: bool, http: bool, profile: str | None, settings: Settings) -> None:
+def install(client: str, only_print: bool, http: bool, key: bool, profile: str | None, settings: Settings) -> None:
     """Add Pentad to an MCP client's configuration.
 
     Only Pentad's entry in the file changes; the old file is kept as FILE.bak. With --http the client connects to the
-    address of the settings host and port (or public_url) with an API key.
+    address of the settings host and port (or public_url), and opens the browser for the login.
     """
+    if key and not http:
+        raise click.UsageError("--key needs --http: a server that the client starts itself has no login.")
     chosen = CLIENTS[client]
     if profile is not None:
         find_profile(profile, settings.profiles)
-    servers = _http_servers(settings, profile) if http else {"pentad": _stdio_server(settings, profile)}
+    servers = _http_servers(settings, profile, with_key=key) if http else {"pentad": _stdio_server(settings, profile)}
     if only_print:
         print_text(chosen.snippet(servers))
     else:
         _install(chosen, servers)
-    if http:
+        if http and not key and settings.auth == "required":
+            say("\n".join(chosen.login_step.format(name=name) for name in servers))
+    if key:
         say(f"The client needs a key: make one with `pentad keys create NAME` and keep it in {TOKEN_VARIABLE}.")
 
 
@@ -84,14 +89,14 @@ def _stdio_server(settings: Settings, profile: str | None) -> StdioServer:
     return StdioServer(command, tuple(args))
 
 
-def _http_servers(settings: Settings, profile: str | None) -> dict[str, Server]:
+def _http_servers(settings: Settings, profile: str | None, *, with_key: bool) -> dict[str, Server]:
     if profile is not None and settings.rooms:
         raise Misconfigured("--rooms and --profile both choose an address.", hint="Leave one of them out.")
     if not settings.rooms:
-        return {"pentad": HttpServer(settings.url("/mcp" if profile is None else f"/mcp/{profile}"))}
+        return {"pentad": HttpServer(settings.url("/mcp" if profile is None else f"/mcp/{profile}"), with_key)}
     if foreign := [room for room in settings.rooms if ":" in room]:
         raise Misconfigured(f"{foreign[0]!r} has no address of its own.", hint="Name rooms as they are served.")
-    return {f"pentad-{room}": HttpServer(settings.url(f"/rooms/{room}/mcp")) for room in settings.rooms}
+    return {f"pentad-{room}": HttpServer(settings.url(f"/rooms/{room}/mcp"), with_key) for room in settings.rooms}
 
 
 def _command() -> list[str]:

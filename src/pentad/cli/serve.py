@@ -14,8 +14,7 @@ from pentad.terminal.output import print_text, say
 from pentad.terminal.program import as_typed
 
 if TYPE_CHECKING:
-    from pentad.access.browser_sessions import BrowserSessions
-    from pentad.access.users import Users
+    from pentad.administration.services import Administration
     from pentad.app import App
     from pentad.net.supervisor import WorkerLink
     from pentad.platform import Room
@@ -67,7 +66,7 @@ def _serve(settings: "Settings") -> None:
 
     async def prepare(app: "App") -> None:
         nonlocal is_new
-        is_new = await _first_login(app.settings, app.users, app.browser_sessions) or not has_store
+        is_new = await _first_login(app.settings, app.administration) or not has_store
 
     def announce(app: "App") -> None:
         rooms = [opened.room for opened in app.rooms]
@@ -96,7 +95,7 @@ def _supervise(settings: "Settings") -> None:
     import contextlib
     import dataclasses
 
-    from pentad.cli.store import open_sessions, open_users
+    from pentad.cli.local_administration import open_administration
     from pentad.http.ports import check_free, port_address
     from pentad.net.listen import bind, bound_port
     from pentad.net.supervisor import supervise
@@ -111,8 +110,8 @@ def _supervise(settings: "Settings") -> None:
             if grpc is not None:
                 check_free(known)
             has_store = _has_store(known)
-            async with open_users(known) as users, open_sessions(known) as sessions:
-                is_new = await _first_login(known, users, sessions) or not has_store
+            async with open_administration(known) as admin:
+                is_new = await _first_login(known, admin) or not has_store
 
             def announce(_port: int) -> None:
                 written(known)
@@ -134,16 +133,16 @@ def _has_store(settings: "Settings") -> bool:
     return not isinstance(place, Path) or place.exists()
 
 
-async def _first_login(settings: "Settings", users: "Users", sessions: "BrowserSessions") -> bool:
+async def _first_login(settings: "Settings", admin: "Administration") -> bool:
     """Create the first user. Its password goes to stderr only: logs are kept, and a password must not be."""
     from pentad.cli.http_server import login_link
 
     is_first = False
-    if settings.auth == "required" and (password := await users.ensure_first_admin()) is not None:
+    if settings.auth == "required" and (password := await admin.accounts.ensure_first_admin()) is not None:
         is_first = True
         say(f"First start: log in as admin with the password {password}")
         say("It is shown only now; `pentad users passwd admin` changes it.")
-    if (link := await login_link(settings, users, sessions)) is not None:
+    if (link := await login_link(settings, admin)) is not None:
         say(f"Log in with your browser, once within ten minutes: {link}")
     return is_first
 

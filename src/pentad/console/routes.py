@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from pentad.access.browser_sessions import BrowserSession
 from pentad.app import App
-from pentad.console.administration import AdministrationPages, AdminPage, menu
+from pentad.console.admin_page import AdminPage, menu
 from pentad.console.forms import has_form
 from pentad.console.home import home_sheet, reader_program
 from pentad.console.layout import ICON, PANEL_SCRIPT, SCRIPT, STYLE, Surroundings, document, headers
@@ -84,7 +84,7 @@ class Console:
 
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
-    def administration_routes(self, pages: AdministrationPages) -> list[BaseRoute]:
+    def administration_routes(self, pages: Sequence[AdminPage]) -> list[BaseRoute]:
         """The pages of administration, of the audit trail and of the visitor's account."""
 
         def route(page: AdminPage) -> BaseRoute:
@@ -94,7 +94,7 @@ class Console:
 
             return Route(f"/console/{page.part}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
-        return [route(page) for page in pages.pages()]
+        return [route(page) for page in pages]
 
     async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
         async def checked(visit: Visit) -> Sheet:

@@ -15,7 +15,10 @@ from starlette.routing import BaseRoute
 
 from pentad.administration.rights import account_of, require
 from pentad.administration.services import Administration
-from pentad.console.administration import ACCOUNT, ADMIN, AdministrationPages, new_key_sheet
+from pentad.console.account import AccountPages
+from pentad.console.admin_page import ACCOUNT, ADMIN
+from pentad.console.administration import AdministrationPages
+from pentad.console.credentials import new_key_sheet
 from pentad.console.routes import Console, Load
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.guards.credentials import client_of
@@ -37,8 +40,22 @@ class Posted:
     fields: Fields
     address: str | None
 
+    @property
+    def name(self) -> str:
+        """The user in the form's path."""
+        return self.path["name"]
+
+    @property
+    def id(self) -> Any:
+        """The id in the form's path."""
+        return self.path["id"]
+
     def text(self, name: str) -> str:
         return self.fields.get(name, "").strip()
+
+    def password(self, name: str = "password") -> str:
+        """A field whose spaces count."""
+        return self.fields.get(name, "")
 
     def scopes(self) -> list[str]:
         return self.text("scopes").replace(",", " ").split()
@@ -56,42 +73,59 @@ class Posted:
         return {"scopes": self.scopes() or None, "days": self.days(), "own_only": "own_only" in self.fields}
 
 
-Do = Callable[[Posted], Awaitable[str | Sheet]]
-"""Does what the form asks for; returns where to go then, or what to show."""
+Do = Callable[[Posted], Awaitable[Any]]
+"""Does what the form asks for. If it returns a page, that is shown."""
 
 
 class AdministrationForms:
     """The routes of the forms."""
 
-    def __init__(self, admin: Administration, console: Console, pages: AdministrationPages) -> None:
+    def __init__(
+        self, admin: Administration, console: Console, pages: AdministrationPages, account: AccountPages
+    ) -> None:
         self._admin = admin
         self._console = console
         self._pages = pages
+        self._account = account
 
     def routes(self) -> list[BaseRoute]:
-        pages = self._pages
+        """A route for each form: its path, the page it is on, what it does, and where the browser goes then."""
+        accounts, logins, server = self._admin.accounts, self._admin.logins, self._admin.server
+        pages, account = self._pages, self._account
+        of_admin: list[tuple[str, Load, Do, str]] = [
+            ("users", pages.users, _add_user, "/users?done=added"),
+            ("users/{name}/rights", pages.user, _change_rights, "/users/{name}?done=changed"),
+            ("users/{name}/password", pages.user,
+             lambda it: accounts.set_password(it.actor, it.name, it.password()), "/users/{name}?done=password"),
+            ("users/{name}/logout", pages.user,
+             lambda it: logins.end_sessions(it.actor, it.name), "/users/{name}?done=ended"),
+            ("users/{name}/remove", pages.user,
+             lambda it: accounts.remove_user(it.actor, it.name), "/users?done=removed"),
+            ("keys", pages.keys, _create_key, ""),
+            ("keys/{id}/revoke", pages.key, lambda it: accounts.revoke_key(it.actor, it.id), "/keys/{id}?done=revoked"),
+            ("clients/remove", pages.clients,
+             lambda it: logins.remove_client(it.actor, it.text("id")), "/clients?done=revoked"),
+            ("grants/{id}/revoke", pages.grant,
+             lambda it: logins.revoke_grant(it.actor, it.id), "/grants?done=revoked"),
+            ("sessions/{id}/end", pages.session,
+             lambda it: logins.end_session(it.actor, it.id), "/sessions?done=ended"),
+            ("jobs/{id:int}/retry", pages.job, lambda it: server.retry_job(it.actor, it.id), "/jobs?done=retried"),
+            ("jobs/{id:int}/forget", pages.job, lambda it: server.forget_job(it.actor, it.id), "/jobs?done=forgotten"),
+        ]  # fmt: skip
+        of_account: list[tuple[str, Load, Do, str]] = [
+            ("password", account.account, _change_own_password, "?done=password"),
+            ("logout", account.account, lambda it: logins.end_own_sessions(it.actor), ""),
+            ("keys", account.account, _create_own_key, ""),
+            ("keys/{id}/revoke", account.key, lambda it: accounts.revoke_own_key(it.actor, it.id), "?done=revoked"),
+            ("grants/{id}/revoke", account.grant, lambda it: logins.revoke_own_grant(it.actor, it.id), "?done=revoked"),
+            ("sessions/{id}/end", account.session, lambda it: logins.end_own_session(it.actor, it.id), "?done=ended"),
+        ]
         return [
-            self._route(ADMIN, "users", _add_user, pages.users),
-            self._route(ADMIN, "users/{name}/rights", _change_rights, pages.user),
-            self._route(ADMIN, "users/{name}/password", _set_password, pages.user),
-            self._route(ADMIN, "users/{name}/logout", _log_user_out, pages.user),
-            self._route(ADMIN, "users/{name}/remove", _remove_user, pages.user),
-            self._route(ADMIN, "keys", _create_key, pages.keys),
-            self._route(ADMIN, "keys/{id}/revoke", _revoke_key, pages.key),
-            self._route(ADMIN, "clients/remove", _remove_client, pages.clients),
-            self._route(ADMIN, "grants/{id}/revoke", _revoke_grant, pages.grant),
-            self._route(ADMIN, "sessions/{id}/end", _end_session, pages.session),
-            self._route(ADMIN, "jobs/{id:int}/retry", _retry_job, pages.job),
-            self._route(ADMIN, "jobs/{id:int}/forget", _forget_job, pages.job),
-            self._route(ACCOUNT, "password", _change_own_password, pages.account),
-            self._route(ACCOUNT, "logout", _log_out_everywhere, pages.account),
-            self._route(ACCOUNT, "keys", _create_own_key, pages.account),
-            self._route(ACCOUNT, "keys/{id}/revoke", _revoke_own_key, pages.own_key),
-            self._route(ACCOUNT, "grants/{id}/revoke", _revoke_own_grant, pages.own_grant),
-            self._route(ACCOUNT, "sessions/{id}/end", _end_own_session, pages.own_session),
+            *(self._route(ADMIN, path, page, do, then) for path, page, do, then in of_admin),
+            *(self._route(ACCOUNT, path, page, do, then) for path, page, do, then in of_account),
         ]
 
-    def _route(self, part: str, path: str, do: Do, page: Load) -> BaseRoute:
+    def _route(self, part: str, path: str, page: Load, do: Do, then: str) -> BaseRoute:
         async def handle(request: Request) -> Response:
             """A form of the console."""
             fields = await form_fields(request)
@@ -102,8 +136,9 @@ class AdministrationForms:
                 done = await do(posted)
             except PentadError as error:
                 return await self._console.answer(request, part, page, below=True, error=error)
-            if isinstance(done, str):
-                return see_other(done)
+            if not isinstance(done, Sheet):
+                named = {name: quote(str(value), safe="") for name, value in posted.path.items()}
+                return see_other(f"/console/{part}{then.format(**named)}")
             shown = done
 
             async def load(_visit: object) -> Sheet:
@@ -114,41 +149,15 @@ class AdministrationForms:
         return form_route(f"/console/{part}/{path}", handle)
 
 
-def _user_page(posted: Posted, done: str) -> str:
-    return f"/console/admin/users/{quote(posted.path['name'], safe='')}?done={done}"
+async def _add_user(posted: Posted) -> None:
+    name, password = posted.text("name"), posted.password()
+    role, scopes = posted.text("role"), posted.scopes()
+    await posted.admin.accounts.add_user(posted.actor, name, password, role=role, scopes=scopes)
 
 
-async def _add_user(posted: Posted) -> str:
-    await posted.admin.accounts.add_user(
-        posted.actor,
-        posted.text("name"),
-        posted.fields.get("password", ""),
-        role=posted.text("role"),
-        scopes=posted.scopes(),
-    )
-    return "/console/admin/users?done=added"
-
-
-async def _change_rights(posted: Posted) -> str:
-    await posted.admin.accounts.change_user(
-        posted.actor, posted.path["name"], role=posted.text("role"), scopes=posted.scopes()
-    )
-    return _user_page(posted, "changed")
-
-
-async def _set_password(posted: Posted) -> str:
-    await posted.admin.accounts.set_password(posted.actor, posted.path["name"], posted.fields.get("password", ""))
-    return _user_page(posted, "password")
-
-
-async def _log_user_out(posted: Posted) -> str:
-    await posted.admin.logins.end_sessions(posted.actor, posted.path["name"])
-    return _user_page(posted, "ended")
-
-
-async def _remove_user(posted: Posted) -> str:
-    await posted.admin.accounts.remove_user(posted.actor, posted.path["name"])
-    return "/console/admin/users?done=removed"
+async def _change_rights(posted: Posted) -> None:
+    role, scopes = posted.text("role"), posted.scopes()
+    await posted.admin.accounts.change_user(posted.actor, posted.name, role=role, scopes=scopes)
 
 
 async def _create_key(posted: Posted) -> Sheet:
@@ -158,63 +167,11 @@ async def _create_key(posted: Posted) -> Sheet:
     return new_key_sheet(made, ADMIN)
 
 
-async def _revoke_key(posted: Posted) -> str:
-    await posted.admin.accounts.revoke_key(posted.actor, posted.path["id"])
-    return f"/console/admin/keys/{posted.path['id']}?done=revoked"
-
-
-async def _remove_client(posted: Posted) -> str:
-    await posted.admin.logins.remove_client(posted.actor, posted.text("id"))
-    return "/console/admin/clients?done=revoked"
-
-
-async def _revoke_grant(posted: Posted) -> str:
-    await posted.admin.logins.revoke_grant(posted.actor, posted.path["id"])
-    return "/console/admin/grants?done=revoked"
-
-
-async def _end_session(posted: Posted) -> str:
-    await posted.admin.logins.end_session(posted.actor, posted.path["id"])
-    return "/console/admin/sessions?done=ended"
-
-
-async def _retry_job(posted: Posted) -> str:
-    await posted.admin.server.retry_job(posted.actor, posted.path["id"])
-    return "/console/admin/jobs?done=retried"
-
-
-async def _forget_job(posted: Posted) -> str:
-    await posted.admin.server.forget_job(posted.actor, posted.path["id"])
-    return "/console/admin/jobs?done=forgotten"
-
-
-async def _change_own_password(posted: Posted) -> str:
-    await posted.admin.accounts.change_own_password(
-        posted.actor, posted.fields.get("current", ""), posted.fields.get("password", ""), address=posted.address
-    )
-    return "/console/account?done=password"
-
-
-async def _log_out_everywhere(posted: Posted) -> str:
-    await posted.admin.logins.end_own_sessions(posted.actor)
-    return "/console/account"
+async def _change_own_password(posted: Posted) -> None:
+    current, new = posted.password("current"), posted.password()
+    await posted.admin.accounts.change_own_password(posted.actor, current, new, address=posted.address)
 
 
 async def _create_own_key(posted: Posted) -> Sheet:
     made = await posted.admin.accounts.create_own_key(posted.actor, posted.text("label"), **posted.key())
     return new_key_sheet(made, ACCOUNT)
-
-
-async def _revoke_own_key(posted: Posted) -> str:
-    await posted.admin.accounts.revoke_own_key(posted.actor, posted.path["id"])
-    return "/console/account?done=revoked"
-
-
-async def _revoke_own_grant(posted: Posted) -> str:
-    await posted.admin.logins.revoke_own_grant(posted.actor, posted.path["id"])
-    return "/console/account?done=revoked"
-
-
-async def _end_own_session(posted: Posted) -> str:
-    await posted.admin.logins.end_own_session(posted.actor, posted.path["id"])
-    return "/console/account?done=ended"

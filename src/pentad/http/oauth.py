@@ -115,7 +115,7 @@ class OAuthEndpoints:
             "token_endpoint_auth_methods_supported": list(METHODS),
             "token_endpoint_auth_signing_alg_values_supported": ["RS256", "PS256", "ES256", "Ed25519"],
             "revocation_endpoint_auth_methods_supported": list(METHODS),
-            "client_id_metadata_document_supported": True,
+            "client_id_metadata_document_supported": self._app.settings.login.client_documents,
             "authorization_response_iss_parameter_supported": True,
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],

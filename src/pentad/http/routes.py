@@ -14,7 +14,9 @@ from starlette.types import ASGIApp, Scope
 from pentad import __version__
 from pentad.access.audit import EVENTS
 from pentad.app import App
+from pentad.console.account import AccountPages
 from pentad.console.administration import AdministrationPages
+from pentad.console.audit_trail import TrailPages
 from pentad.console.routes import Console
 from pentad.http.administration import administration_routes, export_route
 from pentad.http.administration_forms import AdministrationForms
@@ -91,11 +93,11 @@ def _administration_routes(app: App) -> list[BaseRoute]:
 def _console_routes(app: App, console: Console) -> list[BaseRoute]:
     """The pages that belong to no room, and their forms. Visits are in the audit trail."""
     admin = app.administration
-    pages = AdministrationPages(admin, lambda: health(app), console.pages)
+    pages, account = AdministrationPages(admin, lambda: health(app), console.pages), AccountPages(admin)
     routes: list[BaseRoute] = [
         *console.home_routes(),
-        *console.administration_routes(pages),
-        *AdministrationForms(admin, console, pages).routes(),
+        *console.administration_routes([*pages.pages(), *account.pages(), *TrailPages(admin).pages()]),
+        *AdministrationForms(admin, console, pages, account).routes(),
         Route("/console/audit/export", export_route(admin), include_in_schema=False),
     ]
     audit_routes(routes, CONSOLE, app.record)
@@ -103,8 +105,10 @@ def _console_routes(app: App, console: Console) -> list[BaseRoute]:
 
 
 async def health(app: App) -> dict[str, Any]:
-    """The readiness in detail, with the state of the audit trail, of the jobs, and of the profiles' typed tools."""
+    """The readiness with every reason, and the state of the audit trail, the jobs and the profiles' typed tools."""
     _, body = await readiness(app)
+    if provider := app.provider_health():
+        body["identity_provider"] = provider
     trail = {"waiting": app.audit.waiting(), "dropped": app.audit.dropped}
     missing = await app.missing_tools()
     profiles = {"profiles": missing} if missing else {}

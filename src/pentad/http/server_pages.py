@@ -134,27 +134,33 @@ class ServerPages:
 async def readiness(app: App) -> tuple[int, dict[str, Any]]:
     """The status and body of `/readyz`: `ok`, `degraded` or `failing`, with the reasons.
 
-    `degraded` is still 200: the store refuses writes, a room is unwell or a token issuer is unreachable, but everything
-    else works, above all reading. Taking such a server out of service would turn a partial failure into a whole one,
-    on every server of that store at once. `failing` is 503: not even reading is reliable.
+    `degraded` is still 200: the store refuses writes, a room is unwell, or a token issuer or the identity provider is
+    unreachable, but everything else works, above all reading. Taking such a server out of service would turn a partial
+    failure into a whole one, on every server of that store at once. `failing` is 503: not even reading is reliable.
     """
     store = await app.store_watch.now()
     health = app.store_watch.health
     rooms = {opened.room.name: {"status": "ok"} for opened in app.rooms} | await app.health()
     issuers = {name: "ok" if trouble is None else "unreachable" for name, trouble in app.issuer_troubles().items()}
+    provider = app.provider_health()
+    states = [*issuers.values(), provider.get("status", "ok"), *(state.get("status") for state in rooms.values())]
     status = health.status
     if status == "ok":
         if store.trouble is not None:
             status = "failing"
-        elif "unreachable" in issuers.values() or any(state.get("status") != "ok" for state in rooms.values()):
+        elif any(state != "ok" for state in states):
             status = "degraded"
     store_state: dict[str, Any] = {"dialect": store.dialect, "schema": store.schema, "queued": store.queued}
     if troubles := [{**fault.error, "since": iso(fault.since)} for fault in health.faults()]:
         store_state["troubles"] = troubles
     elif store.trouble is not None:
         store_state["troubles"] = [store.trouble.as_json()]
-    body = {"status": status, "store": store_state, "rooms": rooms}
-    return _STATUSES[status], {**body, "issuers": issuers} if issuers else body
+    body: dict[str, Any] = {"status": status, "store": store_state, "rooms": rooms}
+    if issuers:
+        body["issuers"] = issuers
+    if provider:
+        body["identity_provider"] = {"status": provider["status"]}  # the reason may name hosts of a private network
+    return _STATUSES[status], body
 
 
 class Document:

@@ -57,6 +57,11 @@ def select(columns: str, tables: Sql, where: Sql | None = None, tail: str = "") 
     return Sql(text + tail, (*tables.params, *(where.params if where else ())))
 
 
+def insert(table: str, columns: Sequence[str]) -> str:
+    """An INSERT statement with a parameter for each column; the names come from the code."""
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  own names
+
+
 def nested(statement: Sql, name: str) -> Sql:
     """A statement as a table of another statement."""
     return Sql(f"({statement.text}) AS {name}", statement.params)

@@ -23,9 +23,10 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A server the client connects to."""
+    """A server the client connects to, with a login in the browser unless it has a key."""
 
     url: str
+    with_key: bool = False
 
 
 Server = StdioServer | HttpServer
@@ -64,6 +65,8 @@ class Client:
     """The member that holds the servers."""
     next_step: str
     """What the user does after the file has changed."""
+    login_step: str = ""
+    """What the user does then to log in to a server over HTTP; `{name}` is the server's name."""
     url: str | None = "url"
     """The member for a server's URL; None if the client has no such member."""
     authorization: Mapping[str, Any] | None = None
@@ -84,14 +87,14 @@ class Client:
                 hint=f"Leave --http out, or add the address in {self.title} under Settings > Connectors.",
             )
         else:
-            kind, members = "http", {self.url: server.url, **(self.authorization or {})}
-            others = ("command", "args")
+            kind, members = "http", {self.url: server.url, **((server.with_key and self.authorization) or {})}
+            others = ("command", "args", *(name for name in self.authorization or {} if not server.with_key))
         return {**({"type": kind} if self.has_type else {}), **members, **dict.fromkeys(others)}
 
     def prompts(self, servers: Mapping[str, Server]) -> list[Mapping[str, Any]]:
         """The questions that these servers need: at most one."""
-        has_http = any(isinstance(server, HttpServer) for server in servers.values())
-        return [self.prompt] if self.prompt is not None and has_http else []
+        has_key = any(isinstance(server, HttpServer) and server.with_key for server in servers.values())
+        return [self.prompt] if self.prompt is not None and has_key else []
 
     def snippet(self, servers: Mapping[str, Server], **members: Any) -> str:
         """What a user would paste into the configuration; `members` are set in every entry, or left out if None."""
@@ -114,6 +117,7 @@ CLAUDE_CODE: Final = Client(
     path=lambda machine: machine.folder("CLAUDE_CONFIG_DIR") / ".claude.json",
     servers="mcpServers",
     next_step="Start a new session and type /mcp.",
+    login_step="Choose {name} there and log in.",
     authorization=_bearer(f"${{{TOKEN_VARIABLE}}}"),
     has_type=True,
 )
@@ -133,6 +137,7 @@ CURSOR: Final = Client(
     path=lambda machine: machine.home / ".cursor" / "mcp.json",
     servers="mcpServers",
     next_step="Open Cursor's settings under MCP and switch pentad on.",
+    login_step="Choose {name} there and log in.",
     authorization=_bearer(f"${{env:{TOKEN_VARIABLE}}}"),
 )
 VSCODE: Final = Client(
@@ -142,6 +147,7 @@ VSCODE: Final = Client(
     path=lambda machine: machine.settings_folder() / "Code" / "User" / "mcp.json",
     servers="servers",
     next_step="Run `MCP: List Servers` in VS Code and start pentad.",
+    login_step="VS Code opens the browser for the login to {name}.",
     authorization=_bearer(f"${{input:{_PROMPT}}}"),
     has_type=True,
     prompt={"type": "promptString", "id": _PROMPT, "description": "Pentad API key", "password": True},
@@ -153,6 +159,7 @@ CODEX: Final = Client(
     path=lambda machine: machine.folder("CODEX_HOME", ".codex") / "config.toml",
     servers="mcp_servers",
     next_step="Start codex and type /mcp.",
+    login_step="Before that, log in with `codex mcp login {name}`.",
     authorization={"bearer_token_env_var": TOKEN_VARIABLE},
 )
 GEMINI: Final = Client(
@@ -162,6 +169,7 @@ GEMINI: Final = Client(
     path=lambda machine: machine.home / ".gemini" / "settings.json",
     servers="mcpServers",
     next_step="Start gemini and type /mcp.",
+    login_step="Log in there with `/mcp auth {name}`.",
     url="httpUrl",
     authorization=_bearer(f"${TOKEN_VARIABLE}"),
 )

@@ -108,7 +108,7 @@ def _claude_desktop(server: Server) -> list[Step]:
 
 
 def _cursor(server: Server) -> list[Step]:
-    configuration = CURSOR.snippet({_NAME: HttpServer(server.url)}, headers=None)
+    configuration = CURSOR.snippet({_NAME: HttpServer(server.url)})
     return [
         Step("Add this to ~/.cursor/mcp.json", configuration),
         *_then(server, "In Cursor's settings, under MCP, choose pentad and log in."),
@@ -133,7 +133,7 @@ def _vscode_key(url: str, key: str) -> list[Step]:
     return [
         Step(
             "Run MCP: Open User Configuration in VS Code and add this to mcp.json",
-            VSCODE.snippet({_NAME: HttpServer(url)}),
+            VSCODE.snippet({_NAME: HttpServer(url, with_key=True)}),
         ),
         Step(_START_IN_VSCODE),
         Step("It asks for the key", key),

@@ -30,7 +30,7 @@ class TomlEditor:
                 table.pop(key, None)
             elif key not in table or table[key] != inner:
                 table[key] = inner
-        return tomlkit.dumps(document)  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped
+        return tomlkit.dumps(document)
 
     def content(self, text: str) -> dict[str, Any]:
         """The content of the text."""
@@ -40,7 +40,7 @@ class TomlEditor:
         """The content as text, to paste by hand."""
         import tomlkit
 
-        return tomlkit.dumps(content).strip()  # pyright: ignore[reportUnknownMemberType]  its sort_keys parameter is untyped
+        return tomlkit.dumps(content).strip()
 
 
 def _parsed(text: str) -> "TOMLDocument":

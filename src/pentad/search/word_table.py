@@ -11,12 +11,13 @@ from typing import Final, Literal
 import msgspec
 
 from pentad.kernel.ports import Dialect, Transaction
-from pentad.kernel.sql import Sql, composed
+from pentad.kernel.sql import Sql, composed, insert, nested, select
 from pentad.kernel.words import words
 
 _LAST_PLACE: Final = 16_383
 _MOST_PLACES: Final = 255
 _AT_ONCE: Final = 200
+_MATCH: Final = "words @@ CAST(? AS tsquery)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,16 @@ class WordTable:
                 [(key, self.tsvector(texts)) for key, texts in documents],
             )
             return
-        columns = ", ".join(self.columns)
         if len(self.columns) > 1:
-            marks = ", ".join("?" * len(self.columns))
             tx.run_many(
-                f"INSERT INTO {self.name} (rowid, {columns}) VALUES (?, {marks})",  # noqa: S608  own names
+                insert(self.name, ("rowid", *self.columns)),
                 [(key, *map(self._fts_text, texts)) for key, texts in documents],
             )
             return
         listed = [(key, self._fts_text(text)) for key, (text,) in documents]
         # One statement for many rows: running a statement costs more than adding a row.
         statement = (
-            f"INSERT INTO {self.name} (rowid, {columns})"  # noqa: S608  own names
+            f"INSERT INTO {self.name} (rowid, {', '.join(self.columns)})"  # noqa: S608  own names
             " SELECT CAST(key AS INTEGER), value FROM json_each(?)"
         )
         for start in range(0, len(listed), _AT_ONCE):
@@ -101,31 +100,23 @@ class WordTable:
 
     def having(self, dialect: Dialect, expression: str) -> Sql:
         """A table `d` of the ids an expression finds, as `record`."""
-        if dialect == "sqlite":
-            return Sql(f"(SELECT rowid AS record FROM {self.name} WHERE {self.name} MATCH ?) AS d", (expression,))  # noqa: S608
-        found = f"(SELECT {self.key} AS record FROM {self.name} WHERE words @@ CAST(? AS tsquery)) AS d"  # noqa: S608
-        return Sql(found, (expression,))
+        return nested(self._matching(dialect, expression), "d")
 
     def having_or(self, dialect: Dialect, expression: str, ids: Sequence[int]) -> Sql:
         """The same table `d`, with some further ids in it."""
         if dialect == "sqlite":
-            found = f"SELECT rowid AS record FROM {self.name} WHERE {self.name} MATCH ?"  # noqa: S608  own names
             listed, given = "SELECT value FROM json_each(?)", msgspec.json.encode(list(ids)).decode()
         else:
-            found = f"SELECT {self.key} AS record FROM {self.name} WHERE words @@ CAST(? AS tsquery)"  # noqa: S608
             listed, given = "SELECT unnest(CAST(? AS bigint[]))", "{" + ",".join(map(str, ids)) + "}"
-        return Sql(f"({found} UNION {listed}) AS d", (expression, given))
+        return nested(composed(self._matching(dialect, expression), " UNION ", Sql(listed, (given,))), "d")
 
     def best_first(self, dialect: Dialect, expression: str) -> Sql:
         """The same table `d`, with the store's own guess of how well a document fits as `points`."""
         if dialect == "sqlite":
-            found = f"SELECT rowid AS record, -rank AS points FROM {self.name} WHERE {self.name} MATCH ?"  # noqa: S608
-        else:
-            found = (
-                f"SELECT {self.key} AS record, ts_rank_cd(words, wanted) AS points"  # noqa: S608  own names
-                f" FROM {self.name}, CAST(? AS tsquery) AS wanted WHERE words @@ wanted"
-            )
-        return Sql(f"({found}) AS d", (expression,))
+            return nested(self._matching(dialect, expression, "-rank"), "d")
+        tables = Sql(f"{self.name}, CAST(? AS tsquery) AS wanted", (expression,))
+        columns = f"{self.key} AS record, ts_rank_cd(words, wanted) AS points"
+        return nested(select(columns, tables, Sql("words @@ wanted")), "d")
 
     def pointed(self, dialect: Dialect, asked: Iterable[tuple[Word, Mapping[str, int]]]) -> Sql:
         """A table `d` of the ids that have any of the words, with the points of the parts that have them."""
@@ -134,28 +125,22 @@ class WordTable:
             by_part = [(self.expression(dialect, (word,), "or", part), points[part]) for part in self.parts]
             if dialect == "sqlite":
                 pieces += [
-                    Sql(
-                        f"SELECT rowid AS record, CAST(? AS INTEGER) AS points FROM {self.name}"  # noqa: S608
-                        f" WHERE {self.name} MATCH ?",
-                        (given, found),
-                    )
-                    for found, given in by_part
+                    self._matching(dialect, found, Sql("CAST(? AS INTEGER)", (given,))) for found, given in by_part
                 ]
             else:
                 cases = " + ".join(
                     "CASE WHEN words @@ CAST(? AS tsquery) THEN CAST(? AS bigint) ELSE 0 END" for _ in by_part
                 )
-                anywhere = self.expression(dialect, (word,), "or")
-                params = (*(value for pair in by_part for value in pair), anywhere)
-                pieces.append(
-                    Sql(
-                        f"SELECT {self.key} AS record, {cases} AS points FROM {self.name}"  # noqa: S608
-                        " WHERE words @@ CAST(? AS tsquery)",
-                        params,
-                    )
-                )
+                summed = Sql(cases, tuple(value for pair in by_part for value in pair))
+                pieces.append(self._matching(dialect, self.expression(dialect, (word,), "or"), summed))
         every = Sql(" UNION ALL ".join(piece.text for piece in pieces), tuple(p for one in pieces for p in one.params))
         return composed("(SELECT record, SUM(points) AS points FROM (", every, ") AS e GROUP BY record) AS d")
+
+    def _matching(self, dialect: Dialect, expression: str, points: str | Sql = "") -> Sql:
+        """A statement for the ids an expression finds, as `record`, and their `points` if wanted."""
+        key, match = ("rowid", f"{self.name} MATCH ?") if dialect == "sqlite" else (self.key, _MATCH)
+        more = composed(", ", points, " AS points") if points else Sql("")
+        return composed(f"SELECT {key} AS record", more, f" FROM {self.name} WHERE ", Sql(match, (expression,)))
 
     def words(self, text: str) -> list[str]:
         """The words of a text, as they are indexed; what is past the bound is left out."""

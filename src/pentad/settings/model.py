@@ -58,7 +58,7 @@ def setting(
     given = {name: value for name, value in optional.items() if value is not None}
     metadata = {**documented(about, secret=secret), "variables": variables, **given}
     if default is NO_TABLE:  # a mapping cannot be the default of a dataclass field
-        return field(default_factory=dict[str, Any], repr=not secret, metadata=metadata)  # pyright: ignore[reportReturnType]
+        return field(default_factory=dict[str, Any], repr=not secret, metadata=metadata)  # pyright: ignore[reportReturnType]  a field stands for its value
     return field(default=default, repr=not secret, metadata=metadata)
 
 
@@ -222,6 +222,11 @@ class LoginSettings:
         True, "Whether clients may log in with OAuth 2.1: a person signs in and consents."
     )
     open_registration: bool = setting(True, "Whether clients may register themselves (RFC 7591).")
+    client_documents: bool = setting(
+        True,
+        "Whether a client's id may be the https URL of a document about it, which this server fetches;"
+        " switch it off on a server without internet.",
+    )
     access_token_minutes: float = setting(60.0, "Minutes an access token is good for, at least a second (0.02).")
     refresh_token_days: int = setting(30, "Days a client may stay away before it has to log in again.")
     grant_days: int = setting(365, "Days after which a person has to consent again.")

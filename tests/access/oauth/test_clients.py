@@ -8,7 +8,7 @@ from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
 from pentad.access.oauth import clients as limits
-from pentad.access.oauth.clients import CLI_ID, Client, ClientCredentials, registration_answer
+from pentad.access.oauth.clients import CLI_ID, Client, ClientCredentials, Clients, registration_answer
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.metadata_documents import FAILED_SECONDS, KNOWN, is_document_url
 from pentad.kernel.errors import NotFound
@@ -330,6 +330,20 @@ async def test_well_known_clients_work_though_their_documents_cannot_be_read(ser
         client = await server.clients.find(url, fetch=True)
         assert client is not None
         assert (client.kind, client.metadata) == ("described", metadata)
+
+
+@pytest.mark.requirement("oauth:document:off")
+async def test_a_server_that_reads_no_documents_knows_only_the_clients_it_has(server: Opened) -> None:
+    server.web.put(URL, document())
+    offline = Clients(server.db, server.web, reads_documents=False, clock=server.clock)
+    assert await offline.find(URL, fetch=True) is None
+    assert server.web.asked == []
+    for url in KNOWN:
+        assert await offline.find(url, fetch=True) is not None
+    known = await server.clients.find(URL, fetch=True)
+    server.clock.advance(30 * 86_400)
+    assert await offline.find(URL, fetch=True) == known, "its grants go on"
+    assert server.web.asked == [URL]
 
 
 SIGNER = RSAKey.generate_key(2048, {"kid": "1", "use": "sig", "alg": "RS256"})

@@ -11,8 +11,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.conformance.server import REPOSITORY, environment, free_port, pentad
+from tests.conformance.server import REPOSITORY, environment, pentad
 from tests.faults.agents.follower import LOST, Follower, gist, kept, sent, streamed
+from tests.ports import free_port
 from tests.stores import PostgresServer
 from tests.waiting import until
 

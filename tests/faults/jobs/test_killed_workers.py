@@ -10,9 +10,10 @@ import pytest
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
 from pentad.storage.open import open_database
-from tests.conformance.server import REPOSITORY, environment, free_port, pentad
+from tests.conformance.server import REPOSITORY, environment, pentad
 from tests.faults.agents.test_killed_servers import store
 from tests.faults.jobs.room import FOLDER
+from tests.ports import free_port
 from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(300)]

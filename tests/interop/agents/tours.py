@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.server import free_port
 from tests.interop.environments import a2a_python, agentvault_python
+from tests.ports import free_port
 
 FOLDER = Path(__file__).parent
 _PATIENCE = 120

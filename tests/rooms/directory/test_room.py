@@ -17,7 +17,7 @@ from pentad.rooms.directory.room import ROOM
 from pentad.settings.model import Settings
 from tests.behaviour.clients import Wire
 from tests.behaviour.connecting import connect_http
-from tests.rooms.directory.interface.grpc.site import free_port
+from tests.ports import free_port
 from tests.rooms.directory.oasf.samples import SAMPLES, sample
 from tests.rooms.directory.records.parts import agent
 from tests.stores import PostgresServer

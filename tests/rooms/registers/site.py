@@ -149,5 +149,5 @@ async def open_site(
     async with open_app(settings, clock=clock) as app:
         keys = {role: (await app.api_keys.create(role, scopes=scopes)).token for role, scopes in ROLES.items()}
         if basic:
-            await app.users.add("admin", "admin", role="admin", shortest=1)
+            await app.users.ensure_first_admin("admin")
         yield Site(app, http_application(app), keys)

@@ -22,6 +22,7 @@ from pentad.access.oauth import store
 from pentad.access.oauth.errors import OAuthError
 from pentad.access.oauth.metadata_documents import (
     KNOWN,
+    MOST_REDIRECTS,
     STALE_SECONDS,
     ClientMetadata,
     DocumentReader,
@@ -42,7 +43,6 @@ REFRESH_GRANT: Final = "refresh_token"
 DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 GRANT_TYPES: Final = (CODE_GRANT, REFRESH_GRANT, DEVICE_GRANT)
 SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
-MOST_REDIRECTS: Final = 20
 LONGEST_SCOPE: Final = 2000
 UNUSED_PER_HOST: Final = 200
 """Never-used clients of one redirect host, registered from one address."""
@@ -100,13 +100,14 @@ class ClientCredentials:
 
 
 class Clients:
-    """The clients of one store."""
+    """The clients of one store. Without `reads_documents` no document is fetched: only clients known before count."""
 
     def __init__(
         self,
         db: Database,
         fetcher: Fetcher,
         *,
+        reads_documents: bool = True,
         clock: Clock | None = None,
         randomness: Randomness | None = None,
     ) -> None:
@@ -114,6 +115,7 @@ class Clients:
         self._fetcher = fetcher
         self._clock = clock or SystemClock()
         self._randomness = randomness or SystemRandomness()
+        self._reads_documents = reads_documents
         self._documents = DocumentReader(fetcher, self._clock)
         self._rates = AddressBuckets(REGISTRATIONS_PER_SECOND, REGISTRATIONS_AT_ONCE, self._clock)
         self._since_pruned = 0
@@ -163,6 +165,7 @@ class Clients:
             return None
         row = await self._db.lookup(store.CLIENT, client_id)
         now = self._clock.now()
+        fetch = fetch and self._reads_documents
         if row is not None and (not fetch or now < (row[5] or 0.0)):
             return _client(row)
         if not fetch:

@@ -22,7 +22,7 @@ from pentad.access.oauth.opaque_tokens import digest, kind_of, new_token, random
 from pentad.access.oauth.redirects import redirect_host
 from pentad.access.oauth.resources import audience, narrowed_resources
 from pentad.access.oauth.store import StoredCode, StoredGrant, StoredToken
-from pentad.access.scopes import narrowed, scopes_from_text, scopes_of, scopes_to_text
+from pentad.access.scopes import exceeding, narrowed, scopes_from_text, scopes_of, scopes_to_text
 from pentad.access.users import user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound, PentadError
@@ -231,7 +231,7 @@ class Grants:
             if found.replaced_at is not None and now - found.replaced_at > GRACE_SECONDS:
                 return _ended(tx, grant.id, now, "A refresh token was used again long after it was replaced.")
             granted = scopes_from_text(grant.scopes)
-            if asked and not all(_covers(granted, scope) for scope in asked):
+            if exceeding(asked or (), granted):
                 raise OAuthError("invalid_scope", "A refresh can narrow the scope, not widen it.")
             for_token = narrowed_resources(resources, grant.resources)
             store.replace_token(tx, digest(token), now)
@@ -303,7 +303,7 @@ class Grants:
         fitting = [
             one
             for one in await self._db.read(work)
-            if wanted <= set(one.resources) and all(_covers(one.scopes, scope) for scope in asked)
+            if wanted <= set(one.resources) and not exceeding(asked, one.scopes)
         ]
         return max(fitting, key=lambda one: one.expires_at, default=None)
 
@@ -424,12 +424,6 @@ def _ended(tx: Transaction, grant_id: str, now: float, why: str) -> Grant:
         raise OAuthError("invalid_grant", _BAD_CODE)
     is_new = store.revoke_grant(tx, grant_id, now, why)
     return _grant(found._replace(revoked_why=why if is_new else None))
-
-
-def _covers(granted: frozenset[str], scope: str) -> bool:
-    """Whether the granted scopes allow all that one scope means."""
-    room, _, action = scope.partition(":")
-    return not granted.isdisjoint((scope, f"*:{action}", f"{room}:*", "*:*"))
 
 
 def _fits_challenge(verifier: str, challenge: str) -> bool:

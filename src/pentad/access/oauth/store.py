@@ -4,9 +4,10 @@ from typing import Final, NamedTuple
 
 from pentad.access.users import CHANNEL
 from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.kernel.sql import insert
 
-CLIENT: Final = "SELECT id, metadata, secret, created_at, used_at, fresh_until FROM oauth_clients WHERE id = ?"
 _CLIENTS: Final = "SELECT id, metadata, secret, created_at, used_at, fresh_until FROM oauth_clients"
+CLIENT: Final = f"{_CLIENTS} WHERE id = ?"
 
 
 def add_client(
@@ -89,18 +90,16 @@ class StoredCode(NamedTuple):
     grant_id: str | None = None
 
 
-_CODE: Final = ", ".join(StoredCode._fields)
+_ADD_CODE: Final = insert("oauth_codes", ("digest", *StoredCode._fields))
+_CODES: Final = f"SELECT {', '.join(StoredCode._fields)} FROM oauth_codes"  # noqa: S608  constants
 
 
 def add_code(tx: Transaction, digest: bytes, code: StoredCode) -> None:
-    tx.run(
-        f"INSERT INTO oauth_codes (digest, {_CODE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608  constants
-        digest, *code,
-    )  # fmt: skip
+    tx.run(_ADD_CODE, digest, *code)
 
 
 def code(rows: Rows, digest: bytes) -> StoredCode | None:
-    row = rows.one(f"SELECT {_CODE} FROM oauth_codes WHERE digest = ?", digest)  # noqa: S608  constants
+    row = rows.one(f"{_CODES} WHERE digest = ?", digest)
     return None if row is None else StoredCode(*row)
 
 
@@ -124,13 +123,12 @@ class StoredGrant(NamedTuple):
     revoked_why: str | None = None
 
 
-_GRANT: Final = ", ".join(StoredGrant._fields)
-_GRANTS: Final = f"SELECT {_GRANT} FROM oauth_grants"  # noqa: S608  constants
+_ADD_GRANT: Final = insert("oauth_grants", StoredGrant._fields)
+_GRANTS: Final = f"SELECT {', '.join(StoredGrant._fields)} FROM oauth_grants"  # noqa: S608  constants
 
 
 def add_grant(tx: Transaction, grant: StoredGrant) -> None:
-    marks = ", ".join("?" * len(StoredGrant._fields))
-    tx.run(f"INSERT INTO oauth_grants ({_GRANT}) VALUES ({marks})", *grant)  # noqa: S608  constants
+    tx.run(_ADD_GRANT, *grant)
 
 
 def grant(rows: Rows, grant_id: str) -> StoredGrant | None:
@@ -189,7 +187,8 @@ class StoredToken(NamedTuple):
     replaced_at: float | None = None
 
 
-_TOKEN: Final = ", ".join(StoredToken._fields)
+_ADD_TOKEN: Final = insert("oauth_tokens", ("digest", *StoredToken._fields))
+_TOKENS: Final = f"SELECT {', '.join(StoredToken._fields)} FROM oauth_tokens"  # noqa: S608  constants
 ACCESS: Final = (
     "SELECT t.expires_at, t.scopes, t.resources, g.id, g.client_id, g.expires_at, g.last_used_at,"
     " u.name, u.role, u.scopes"
@@ -200,14 +199,11 @@ ACCESS: Final = (
 
 
 def add_token(tx: Transaction, digest: bytes, token: StoredToken) -> None:
-    tx.run(
-        f"INSERT INTO oauth_tokens (digest, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608  constants
-        digest, *token,
-    )  # fmt: skip
+    tx.run(_ADD_TOKEN, digest, *token)
 
 
 def token(rows: Rows, digest: bytes) -> StoredToken | None:
-    row = rows.one(f"SELECT {_TOKEN} FROM oauth_tokens WHERE digest = ?", digest)  # noqa: S608  constants
+    row = rows.one(f"{_TOKENS} WHERE digest = ?", digest)
     return None if row is None else StoredToken(*row)
 
 
@@ -260,17 +256,15 @@ class StoredDevice(NamedTuple):
     expires_at: float
 
 
-_DEVICE: Final = ", ".join(StoredDevice._fields)
+_ADD_DEVICE: Final = (
+    insert("oauth_device_codes", ("digest", *StoredDevice._fields)) + " ON CONFLICT (user_code) DO NOTHING"
+)
+_DEVICES: Final = f"SELECT {', '.join(StoredDevice._fields)} FROM oauth_device_codes"  # noqa: S608  constants
 
 
 def add_device(tx: Transaction, digest: bytes, device: StoredDevice) -> bool:
     """Store a device code; False if its user code is taken."""
-    marks = ", ".join("?" * (len(StoredDevice._fields) + 1))
-    added = tx.run(
-        f"INSERT INTO oauth_device_codes (digest, {_DEVICE}) VALUES ({marks}) ON CONFLICT (user_code) DO NOTHING",  # noqa: S608  constants
-        digest, *device,
-    )  # fmt: skip
-    return added == 1
+    return tx.run(_ADD_DEVICE, digest, *device) == 1
 
 
 def waiting_devices(rows: Rows, now: float) -> int:
@@ -278,12 +272,12 @@ def waiting_devices(rows: Rows, now: float) -> int:
 
 
 def device(rows: Rows, digest: bytes) -> StoredDevice | None:
-    row = rows.one(f"SELECT {_DEVICE} FROM oauth_device_codes WHERE digest = ?", digest)  # noqa: S608  constants
+    row = rows.one(f"{_DEVICES} WHERE digest = ?", digest)
     return None if row is None else StoredDevice(*row)
 
 
 def device_by_user_code(rows: Rows, user_code: str) -> StoredDevice | None:
-    row = rows.one(f"SELECT {_DEVICE} FROM oauth_device_codes WHERE user_code = ?", user_code)  # noqa: S608  constants
+    row = rows.one(f"{_DEVICES} WHERE user_code = ?", user_code)
     return None if row is None else StoredDevice(*row)
 
 

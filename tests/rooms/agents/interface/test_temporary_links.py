@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pentad.rooms.agents.context.integrity import bytes_hash, exact_json
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.settings.model import Settings
 from tests.net.raw_http import running
+from tests.ports import free_port
 from tests.rooms.agents.interface.conftest import HERE, Caller
 
 pytestmark = pytest.mark.anyio
@@ -31,13 +31,21 @@ pytestmark = pytest.mark.anyio
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 TEXT = "Ünïcode and plain words. " * 190_000
 NUMBERS = {"rows": [[9007199254740993 + n, 42.0, 42] for n in range(5_000)]}
-CONTEXT = {
-    "items": {
-        "report": {"mediaType": "text/plain", "content": f"{TEXT}{SECRET}"},
-        "numbers": {"mediaType": "application/json", "content": NUMBERS},
-        "note": {"content": "small"},
+
+
+def context(text: str) -> dict[str, Any]:
+    return {
+        "items": {
+            "report": {"mediaType": "text/plain", "content": f"{text}{SECRET}"},
+            "numbers": {"mediaType": "application/json", "content": NUMBERS},
+            "note": {"content": "small"},
+        }
     }
-}
+
+
+CONTEXT = context(TEXT)
+LARGER = context(TEXT[:200_000])
+"""Larger than the limit too, and soon read."""
 LIMIT = 64 * 1024
 REACHES_HERE = FetchPolicy(allow_hosts=frozenset({"localhost"}), allow_http=True)
 
@@ -50,12 +58,6 @@ class Pair:
     receiver: App
     call: Caller
     site: str
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @asynccontextmanager
@@ -168,7 +170,7 @@ def _everything(rows: Any) -> str:
 @pytest.mark.requirement("agents:elsewhere:lent-read-only")
 async def test_an_address_can_be_read_and_no_more_and_a_wrong_one_tells_nothing(tmp_path: Path) -> None:
     async with pair(tmp_path) as both:
-        await both.call("agents_send_task", agent="far/weigher", text="weigh", context=CONTEXT)
+        await both.call("agents_send_task", agent="far/weigher", text="weigh", context=LARGER)
         url = (await brought(both))["items"]["report"]["ref"]
         fetcher = HttpFetcher(REACHES_HERE)
         try:
@@ -201,7 +203,7 @@ async def test_what_is_not_what_was_lent_is_not_taken(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(TemporaryLinks, "read", forged)
     async with pair(tmp_path) as both:
-        task = await both.call("agents_send_task", agent="far/weigher", text="weigh", context=CONTEXT)
+        task = await both.call("agents_send_task", agent="far/weigher", text="weigh", context=LARGER)
         assert task["state"] == "failed"
         assert "its hash is another" in task["text"]
         assert f"{both.site}/agents/_content/... " in task["text"], "the address itself is nobody's to read"
@@ -210,7 +212,7 @@ async def test_what_is_not_what_was_lent_is_not_taken(tmp_path: Path, monkeypatc
 @pytest.mark.requirement("agents:elsewhere:unlent")
 async def test_without_a_public_address_it_is_refused_with_what_to_set_and_nothing_is_sent(tmp_path: Path) -> None:
     async with pair(tmp_path, public=False) as both:
-        refused = await both.call.refused("agents_send_task", agent="far/weigher", text="weigh", context=CONTEXT)
+        refused = await both.call.refused("agents_send_task", agent="far/weigher", text="weigh", context=LARGER)
         assert refused["code"] == "invalid_input"
         assert "public_url" in refused["hint"]
         assert await both.receiver.database.read(lambda rows: rows.value("SELECT count(*) FROM agent_tasks")) == 0
@@ -218,7 +220,7 @@ async def test_without_a_public_address_it_is_refused_with_what_to_set_and_nothi
 
 async def test_an_agent_that_follows_no_web_references_is_not_lent_anything(tmp_path: Path) -> None:
     async with pair(tmp_path, refSchemes=["context"]) as both:
-        refused = await both.call.refused("agents_send_task", agent="far/weigher", text="weigh", context=CONTEXT)
+        refused = await both.call.refused("agents_send_task", agent="far/weigher", text="weigh", context=LARGER)
         assert "follows no references by http" in refused["hint"]
         lent = "SELECT count(*) FROM agent_lent_contents"
         assert await both.sender.database.read(lambda rows: rows.value(lent)) == 0

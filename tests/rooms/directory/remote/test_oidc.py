@@ -19,8 +19,9 @@ from pentad.net.fetch import HttpFetcher
 from pentad.rooms.directory.remote.client_settings import ClientSettings, OidcSettings
 from pentad.rooms.directory.remote.node import RemoteNode
 from pentad.rooms.directory.remote.oidc import OidcTokens
+from tests.ports import free_port
 from tests.rooms.directory.interface.grpc.certificates import Authority
-from tests.rooms.directory.interface.grpc.site import free_port, open_site
+from tests.rooms.directory.interface.grpc.site import open_site
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio

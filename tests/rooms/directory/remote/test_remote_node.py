@@ -20,9 +20,10 @@ from pentad.rooms.directory.remote.client_settings import client_settings
 from pentad.rooms.directory.remote.node import RemoteNode
 from pentad.rooms.directory.search.query import Filter, FilterKind, Query
 from pentad.rooms.directory.wire.structs import encoded_record
+from tests.ports import free_port
 from tests.room_settings import room_settings
 from tests.rooms.directory.interface.grpc.certificates import Authority
-from tests.rooms.directory.interface.grpc.site import Site, free_port, open_site
+from tests.rooms.directory.interface.grpc.site import Site, open_site
 from tests.rooms.directory.interface.grpc.test_naming_methods import pem_of
 from tests.rooms.directory.records.parts import agent
 from tests.rooms.directory.remote.workload_api import workload_api
@@ -288,7 +289,7 @@ async def test_a_token_file_is_an_identity(mutual: Site, authority: Authority, t
 
 
 async def test_a_workload_api_that_is_missing_or_knows_nobody_is_told(authority: Authority, socket: Path) -> None:
-    given = {"spiffe_socket_path": str(socket), "timeout": "2"}
+    given = {"spiffe_socket_path": str(socket), "timeout": "20"}
     async with node_at("localhost:1", auth_mode="x509", **given) as node:
         with pytest.raises(Unavailable, match="Workload API cannot be used"):
             await node.pull(UNKNOWN)

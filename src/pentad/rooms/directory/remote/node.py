@@ -4,7 +4,8 @@ Every call has a deadline, and a dead server is detected within seconds. Pulled 
 other side is not trusted. A request that it cannot serve is refused here, not silently weakened.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any, Final
 
 from pentad.kernel.cid import canonical_json, cid_of
@@ -48,8 +49,9 @@ class RemoteNode:
         return Pushed(core_pb2.RecordRef.FromString(answers[0]).cid, None)
 
     async def pull(self, cid: str) -> Record:
-        async for record in self._pull([cid]):
-            return record
+        async with aclosing(self._pull([cid])) as records:
+            async for record in records:
+                return record
         raise NotFound(f"record not found: {cid}")
 
     async def pull_many(self, cids: Sequence[str]) -> list[Record]:
@@ -58,9 +60,10 @@ class RemoteNode:
         left, together = list(cids), len(cids)
         while left:
             try:
-                async for record in self._pull(left[:together]):
-                    found.append(record)
-                    left.pop(0)
+                async with aclosing(self._pull(left[:together])) as records:
+                    async for record in records:
+                        found.append(record)
+                        left.pop(0)
             except NotFound:
                 left.pop(0)
             except BrokenStream:
@@ -142,14 +145,15 @@ class RemoteNode:
             return None
         return answer.total_count
 
-    async def _pull(self, cids: Sequence[str]) -> AsyncIterator[Record]:
+    async def _pull(self, cids: Sequence[str]) -> AsyncGenerator[Record]:
         refs = [core_pb2.RecordRef(cid=cid).SerializeToString() for cid in cids]
         expected = iter(tuple(cids))
-        async for raw in self._client.exchange(_STORE + "Pull", refs):
-            text = canonical_json(decoded_record(raw))
-            if (cid := next(expected, None)) is None or cid_of(text) != cid:
-                raise Unavailable(f"The directory at {self.address} sent a different record than requested.")
-            yield Record(cid, text.decode())
+        async with aclosing(self._client.exchange(_STORE + "Pull", refs)) as answers:
+            async for raw in answers:
+                text = canonical_json(decoded_record(raw))
+                if (cid := next(expected, None)) is None or cid_of(text) != cid:
+                    raise Unavailable(f"The directory at {self.address} sent a different record than requested.")
+                yield Record(cid, text.decode())
 
 
 PORTION_SECONDS: Final = 60.0

@@ -15,6 +15,7 @@ import msgspec
 from grpc import aio
 
 from pentad.kernel.errors import Misconfigured, Unavailable
+from pentad.rooms.directory.wire.client_calls import end_call
 from pentad.rooms.directory.wire.protos import workload_pb2
 
 _SERVICE: Final = "/SpiffeWorkloadAPI/"
@@ -43,7 +44,7 @@ async def fetch_identity(socket: str, seconds: float) -> Identity:
         try:
             call = fetch(workload_pb2.X509SVIDRequest(), timeout=seconds, metadata=_METADATA)
             answer = await call.read()
-            call.cancel()
+            await end_call(call)
         except grpc.RpcError as error:
             raise _unreachable(error) from None
     if answer is aio.EOF or not answer.svids:

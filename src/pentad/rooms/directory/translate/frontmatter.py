@@ -140,7 +140,7 @@ def _yaml(text: str) -> str | list[str]:
     items: list[str] = []
     is_list = False
     try:
-        parse = cast("Callable[[str, object], Iterator[object]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
+        parse = cast("Callable[[str, object], Iterator[object]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]  untyped
         for event in parse(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
             if isinstance(event, yaml.ScalarEvent) and event.anchor is None and event.tag is None:
                 items.append(str(event.value))

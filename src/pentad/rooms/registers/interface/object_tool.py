@@ -103,7 +103,7 @@ class ObjectsArguments(Arguments):
                 "Both register and schema IDs are required for object operations.",
                 hint="Give each as id, uuid or slug; registers with action=list shows what there is.",
             )
-        return self.register_, self.schema_  # pyright: ignore[reportReturnType]  neither is None here
+        return self.register_, self.schema_
 
     def ref(self) -> int | str:
         if self.id is None or self.id == "":

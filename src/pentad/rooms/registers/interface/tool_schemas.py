@@ -25,7 +25,6 @@ _PAGING: Final[dict[str, Any]] = {
     "fields": _about(_NAMES, "return only these"),
     "max_tokens": _about(_INT, "cut the answer to fit"),
 }
-_CONFIRM: Final = _about(_TEXT, "token from the answer that asked for it")
 _WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
 
 RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of", "reason"})
@@ -75,7 +74,7 @@ REGISTERS: Final = _schema(
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids to add], detach [ids], authorization"),
     if_version=_about(_TEXT, "fail if it changed since"),
-    confirm=_CONFIRM,
+    confirm=_TEXT,
     **_PAGING,
 )
 SCHEMAS: Final = _schema(
@@ -90,10 +89,10 @@ SCHEMAS: Final = _schema(
     ),
     migration=_about(_OBJECTS, "[{step: rename|default|cast|drop|enum_map, property, to|value|values}], see preflight"),
     if_version=_TEXT,
-    confirm=_CONFIRM,
+    confirm=_TEXT,
     version=_about(_INT, "with get, diff, undo"),
     to_version=_INT,
-    as_of=_about({"type": ["string", "number"]}, "with get: a time"),
+    as_of={"type": ["string", "number"]},
     **_PAGING,
     **_WHY,
 )
@@ -102,7 +101,7 @@ OBJECTS: Final = _schema(
     ["action", "register", "schema"],
     register=_ID,
     schema=_ID,
-    id=_about(_REF, "uuid, slug or unique value"),
+    id=_about(_REF, "uuid, slug, unique value"),
     data=_about(_OBJECT, "properties; with patch: a merge patch"),
     filter=_about(
         _OBJECT,
@@ -131,9 +130,9 @@ OBJECTS: Final = _schema(
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
-    extend=_about(_NAMES, "show these references as objects: author, author.country, all"),
+    extend=_about(_NAMES, "references to show as objects, or all"),
     deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
-    confirm=_CONFIRM,
+    confirm=_TEXT,
     **_PAGING,
     **_WHY,
 )

@@ -119,7 +119,7 @@ class HistoryAccess:
         place = change_log.span_condition(self._dialect, pair.register.id, pair.schema.id, span)
         seen = condition(sql_dialect(self._dialect), rule)
         now = (
-            f"SELECT 1 FROM objects WHERE uuid IN (SELECT uuid FROM object_changes WHERE {place.text})"  # noqa: S608
+            f"SELECT 1 FROM objects WHERE uuid IN (SELECT uuid FROM object_changes WHERE {place.text})"  # noqa: S608  own condition
             f" AND ({seen.text}) LIMIT 1"
         )
         if rows.one(now, *place.params, *seen.params) is not None:

@@ -1,7 +1,6 @@
 """A whole Pentad whose directory is served over gRPC on a port of its own, and a client that speaks every method."""
 
 import contextlib
-import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from pentad.rooms.directory.wire.protos import (
     store_pb2,
 )
 from pentad.settings.model import Settings
+from tests.ports import free_port
 
 ROOM = "directory"
 ROLES = {"writer": ["directory:read", "directory:write"], "reader": ["directory:read"], "stranger": ["registers:read"]}
@@ -41,7 +41,7 @@ METHODS: Mapping[str, MethodDescriptor] = {
     for service in module.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
-SECONDS = 20
+SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,6 @@ def record_of(data: Mapping[str, Any]) -> core_pb2.Record:
 
 def ref(cid: str) -> core_pb2.RecordRef:
     return core_pb2.RecordRef(cid=cid)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.asynccontextmanager

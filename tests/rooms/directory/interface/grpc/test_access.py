@@ -22,9 +22,10 @@ from pentad.rooms.directory.interface.grpc.server import is_login_waived, server
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import events_pb2, search_pb2
 from pentad.settings.model import Settings
+from tests.ports import free_port
 from tests.room_settings import room_settings
 from tests.rooms.directory.interface.grpc.certificates import Authority
-from tests.rooms.directory.interface.grpc.site import METHODS, ROOM, Site, Wire, free_port, open_site, record_of
+from tests.rooms.directory.interface.grpc.site import METHODS, ROOM, Site, Wire, open_site, record_of
 from tests.rooms.directory.records.parts import agent
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,8 @@ from pentad.rooms.directory.settings import DirectorySettings
 from pentad.rooms.directory.wire.protos import core_pb2, search_pb2
 from pentad.settings.rooms import resolve_room
 from tests.cli.processes import child, run
-from tests.rooms.directory.interface.grpc.site import ROOM, free_port, record_of
+from tests.ports import free_port
+from tests.rooms.directory.interface.grpc.site import ROOM, record_of
 from tests.rooms.directory.records.parts import agent
 
 SERVE = ("serve", "--port", "0", "--auth", "none", "--rooms", ROOM)

@@ -353,7 +353,7 @@ async def walk(site: Site) -> None:
     await go("GET", item)
     await go("POST", f"{item}/unlock")
     await go("POST", f"{item}/revert", {"version": 1})
-    for path in ("audit-trails", "history", "audit-trails/verify", "diff?from=1"):
+    for path in ("audit-trails", "history", "audit-trails/verify", "diff?from=1", "uses", "used"):
         await go("GET", f"{item}/{path}")
     feed = await go("GET", f"/audit-trails?register={register['id']}")
     await go("GET", "/audit?_limit=1")

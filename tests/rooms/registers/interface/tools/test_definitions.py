@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.requirement("registers:tools:listing")
 async def test_the_three_main_tools_cost_at_most_sixteen_hundred_tokens(shelf: Shelf) -> None:
     tools = (await shelf.client.request("tools/list"))["tools"]
-    assert [tool["name"] for tool in tools] == ["registers", "schemas", "objects", "attachments", "transfer"]
+    assert [tool["name"] for tool in tools] == ["registers", "schemas", "objects", "attachments", "views", "transfer"]
     tools = tools[:3]
     assert len(json.dumps(tools, separators=(",", ":"))) / 4 <= 1600
     for tool in tools:

@@ -102,8 +102,11 @@ async def _import(
     pair = await _pair(request, "create", option("schema") or None)
     kind = format_named(option("format") or _kind_of(media_type, name))
     key = tuple(part.strip() for part in option("key").split(",") if part.strip())
-    flags = {name: read_bool(option(name) or "false", name) for name in ("partial", "dry_run", "new_ids")}
-    options = ImportOptions(key=key, **flags)
+
+    def flag(parameter: str) -> bool:
+        return read_bool(option(parameter) or "false", parameter)
+
+    options = ImportOptions(key=key, new_ids=flag("new_ids"), partial=flag("partial"), dry_run=flag("dry_run"))
     report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
     refused = report.failed and not options.partial and not options.dry_run
     return json_response(report.wire(), 400 if refused else 200)

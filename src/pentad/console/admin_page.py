@@ -1,0 +1,68 @@
+"""What the pages of administration, of the audit trail and of the own account have in common."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pentad.administration.rights import ACCESS, AUDIT
+from pentad.kernel.errors import NotFound
+from pentad.kernel.pages import Block, Cell, Note, Sheet, Visit
+from pentad.kernel.principal import Principal
+
+Row = dict[str, Any]
+
+ADMIN: Final = "admin"
+TRAIL: Final = "audit"
+ACCOUNT: Final = "account"
+_DONE: Final = {
+    "added": "The user was added.",
+    "changed": "The change counts from now on.",
+    "password": "The password was changed.",
+    "removed": "The user was removed.",
+    "revoked": "It is revoked.",
+    "ended": "The browser is logged out.",
+    "retried": "The job is queued again.",
+    "forgotten": "The dead letter is deleted.",
+}
+"""What a page says after one of its forms, by the query parameter `done`: never text of the URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdminPage:
+    """A page below `/console/<part>/`."""
+
+    part: str
+    path: str
+    load: Callable[[Visit], Awaitable[Sheet]]
+
+
+def menu(principal: Principal) -> list[tuple[str, str]]:
+    """The entries of the console's menu besides the rooms."""
+    entries = [
+        (ADMIN, "Administration") if principal.may(ACCESS, "admin") else None,
+        (TRAIL, "Audit trail") if principal.may(AUDIT, "admin") else None,
+    ]
+    return [entry for entry in entries if entry is not None]
+
+
+def page_sheet(
+    visit: Visit, title: str, blocks: Sequence[Block], trail: Sequence[Cell] = (), *, lead: str = ""
+) -> Sheet:
+    """A page that may say what its form has just done."""
+    done = _DONE.get(visit.query.get("done", ""))
+    return Sheet(title, [*([] if done is None else [Note(done, "good")]), *blocks], lead=lead, trail=trail)
+
+
+def one_of(found: Sequence[Row], wanted: str, what: str) -> Row:
+    one = next((one for one in found if one["id"] == wanted), None)
+    if one is None:
+        raise NotFound(f"There is no {what} {wanted[:80]!r}.", hint="The list has all of them.")
+    return one
+
+
+def minute(text: str | None) -> str:
+    return "" if not text else text[:16].replace("T", " ")
+
+
+def day(text: str | None) -> str:
+    return "" if not text else text[:10]

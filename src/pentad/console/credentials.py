@@ -1,0 +1,151 @@
+"""Keys, grants and sessions as tables and pages: the same for administrators and for the person they belong to."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pentad.console.admin_page import ACCOUNT, Row, day, minute, page_sheet
+from pentad.kernel.pages import (
+    Block,
+    Button,
+    Cell,
+    CheckBox,
+    Code,
+    Column,
+    Facts,
+    Form,
+    Links,
+    Note,
+    Place,
+    Sheet,
+    Table,
+    TextField,
+    Visit,
+)
+
+SCOPES_HINT: Final = "Separated by spaces, such as directory:read metrics:write."
+
+
+def new_key_sheet(made: Row, part: str) -> Sheet:
+    """The page that shows a new key's token, once."""
+    back = Place() if part == ACCOUNT else Place(("keys",))
+    blocks: list[Block] = [
+        Note("Copy the token now: it is shown only once.", "good"),
+        Code(made["token"]),
+        Facts(
+            [("Key", made["id"]), ("Scopes", " ".join(made["scopes"])), ("Expires", minute(made["expires"]) or "never")]
+        ),
+        Links([Cell("Back", back)]),
+    ]
+    return Sheet(f"Key {made['label']}", blocks)
+
+
+def keys_table(found: Sequence[Row], part: str) -> Table:
+    rows = [
+        [
+            Cell(one["label"], Place(("keys", one["id"]), room=part)), one["owner"] or "", " ".join(one["scopes"]),
+            day(one["expires"]) or "never", day(one["last_used"]) or "never", one["state"],
+        ]
+        for one in found
+    ]  # fmt: skip
+    columns = ("Label", Column("Owner", short=True), "Scopes", Column("Expires", short=True),
+               Column("Last used", short=True), Column("State", short=True))  # fmt: skip
+    return Table(columns, rows, "There are no keys.")
+
+
+def key_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet:
+    facts = Facts(
+        [
+            ("Id", one["id"]),
+            ("State", one["state"]),
+            ("Owner", one["owner"] or "nobody: it is a principal of its own"),
+            ("Scopes", " ".join(one["scopes"])),
+            ("Sees", "only what it created" if one["own_only"] else ""),
+            ("Made", minute(one["created"])),
+            ("Expires", minute(one["expires"]) or "never"),
+            ("Last used", minute(one["last_used"]) or "never"),
+        ]
+    )
+    return _revocable(visit, one["label"], facts, one, f"/console/{part}/keys/{one['id']}/revoke", trail)
+
+
+def grants_table(found: Sequence[Row], part: str) -> Table:
+    rows = [
+        [
+            Cell(one["client_name"], Place(("grants", one["id"]), room=part)), one["user"], " ".join(one["scopes"]),
+            day(one["last_used"]) or "never", one["state"],
+        ]
+        for one in found
+    ]  # fmt: skip
+    columns = (
+        "Client",
+        Column("User", short=True),
+        "Scopes",
+        Column("Last used", short=True),
+        Column("State", short=True),
+    )
+    return Table(columns, rows, "No program has been granted access.")
+
+
+def grant_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet:
+    facts = Facts(
+        [
+            ("State", one["state"]),
+            ("User", one["user"]),
+            ("Client", one["client"]),
+            ("Sends people to", one["client_host"]),
+            ("Scopes", " ".join(one["scopes"])),
+            ("Good at", " ".join(one["resources"])),
+            ("Granted", minute(one["created"])),
+            ("Expires", minute(one["expires"])),
+            ("Last used", minute(one["last_used"]) or "never"),
+            ("Ended because", one["revoked_why"] or ""),
+        ]
+    )
+    return _revocable(visit, one["client_name"], facts, one, f"/console/{part}/grants/{one['id']}/revoke", trail)
+
+
+def _revocable(visit: Visit, title: str, facts: Facts, one: Row, path: str, trail: Sequence[Cell]) -> Sheet:
+    form = [Form((), [Button("Revoke", kind="bad")], path)] if one["state"] == "active" else []
+    return page_sheet(visit, title, [facts, *form], trail)
+
+
+def sessions_table(found: Sequence[Row], part: str) -> Table:
+    rows = [
+        [
+            Cell(one["browser"] or "a browser", Place(("sessions", one["id"]), room=part)), one["user"], one["address"],
+            minute(one["last_used"]), "this one" if one["current"] else one["method"],
+        ]
+        for one in found
+    ]  # fmt: skip
+    columns = ("Browser", Column("User", short=True), Column("Address", short=True), Column("Last used", short=True),
+               Column("Login", short=True))  # fmt: skip
+    return Table(columns, rows, "No browser is logged in.")
+
+
+def session_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet:
+    facts = Facts(
+        [
+            ("User", one["user"]),
+            ("Browser", one["browser"]),
+            ("Address", one["address"]),
+            ("Login", one["method"]),
+            ("Since", minute(one["created"])),
+            ("Last used", minute(one["last_used"])),
+            ("Ends", minute(one["expires"])),
+        ]
+    )
+    form = Form((), [Button("Log out", kind="bad")], f"/console/{part}/sessions/{one['id']}/end")
+    return page_sheet(visit, "Session", [facts, form], trail)
+
+
+def key_fields() -> list[TextField | CheckBox]:
+    return [
+        TextField("label", "Label", hint="What the key is for, such as laptop of ada."),
+        TextField("scopes", "Scopes", "*:read", SCOPES_HINT),
+        TextField("days", "Days until it expires", "90", "0 means never."),
+        CheckBox("own_only", "Confine the key to what it creates itself"),
+    ]
+
+
+def new_password() -> TextField:
+    return TextField("password", "New password", kind="password", autocomplete="new-password")
