@@ -387,7 +387,11 @@ async def walk(site: Site) -> None:
     view = await go("POST", "/views", {**where, "title": "All", "query": {"facets": ["height"]}})
     for path in ("/views", f"/views/{view['id']}", f"/views/{view['id']}/results"):
         await go("GET", path)
+    await go("GET", f"/views/{view['id']}/export?format=json")
+    await go("PUT", f"/views/{view['id']}", {"title": "Everything"})
+    await go("PATCH", f"/views/{view['id']}", {"query": {"limit": 5}})
     await go("DELETE", f"/views/{view['id']}")
+    await go("GET", f"{r}/describe")
     for kind in ("csv", "xlsx", "json", "jsonl"):
         await go("GET", f"{r}/export?format={kind}")
     await go("POST", f"{r}/import?format=csv", b"name,height\nHal,3\n", content_type="text/csv")

@@ -271,7 +271,15 @@ REGISTER_ROUTES: Final = (
         "/registers/{id}/describe",
         "registers",
         describe,
-        [Parameter("max_tokens", "The size of the answer (default 2000).", "integer", minimum=FEWEST_TOKENS)],
+        [
+            Parameter(
+                "max_tokens",
+                "The size of the answer (default 2000).",
+                "integer",
+                minimum=FEWEST_TOKENS,
+                maximum=_MOST_TOKENS,
+            )
+        ],
         answer=RegisterDescription,
         own=True,
     ),

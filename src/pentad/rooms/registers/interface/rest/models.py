@@ -643,7 +643,7 @@ class ViewChanges(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: str = Field("", min_length=1, max_length=200)
+    title: str = Field(default_factory=str, min_length=1, max_length=200)
     slug: str = ""
     description: str = Field("", max_length=2000)
     query: dict[str, Any] = Field(default_factory=dict[str, Any])
