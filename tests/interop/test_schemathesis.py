@@ -112,7 +112,7 @@ def test_schemathesis_finds_no_answer_that_is_not_as_described(tmp_path: Path) -
         document = tmp_path / "openapi.json"
         document.write_text(json.dumps(ask(served, "GET", "/openapi.json")), encoding="utf-8")
         finished = subprocess.run(
-            [*command(python, served, document)], cwd=REPOSITORY, env={**environment(), **known}, capture_output=True,
+            [*command(python, served, document)], cwd=tmp_path, env={**environment(), **known}, capture_output=True,
             timeout=1100, check=False,
         )  # fmt: skip
         said = finished.stdout.decode(errors="replace")
