@@ -39,7 +39,7 @@ def test_the_text_of_an_object_says_what_the_object_says(
     text = msgspec.json.encode(data).decode()
     uuid = "0190a000-0000-7000-8000-000000000001"
     stored = StoredObject(
-        1, uuid, 2, 3, 4, text, slug, "user:ada", "home", 1.25, 2.5, None, lock, data if known else None
+        1, uuid, 2, 3, 4, text, slug, "user:ada", "home", 1.25, 2.5, None, lock, None, data if known else None
     )
     passed_on = msgspec.json.decode(msgspec.json.encode(stored.raw(definition)))
     read = msgspec.json.decode(msgspec.json.encode(stored.wire(definition)))

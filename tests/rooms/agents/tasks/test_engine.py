@@ -31,10 +31,10 @@ async def test_an_agent_that_answers_at_once_costs_one_transaction(stores: Store
         writes = 0
         plain = database.write
 
-        async def counted(work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+        async def counted(work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
             nonlocal writes
             writes += 1
-            return await plain(work, brief=brief)
+            return await plain(work, brief=brief, locking=locking)
 
         tasks._log.database.write = counted
         task = await send(tasks, "chunks 20")
@@ -315,7 +315,7 @@ async def test_a_commit_that_was_in_doubt_is_neither_lost_nor_written_twice(stor
     plain = database.write
     doubts = 0
 
-    async def doubtful(work: Callable[[Transaction], T], *, brief: bool = False) -> T:
+    async def doubtful(work: Callable[[Transaction], T], *, brief: bool = False, locking: bool = False) -> T:
         """Every second write is lost before it is kept, every third after."""
         nonlocal doubts
         doubts += 1

@@ -307,7 +307,7 @@ def _value_type(one: Property) -> Any:
 
 def _literal(values: Sequence[Any]) -> Any:
     plain = all(value is None or isinstance(value, str | int | bool) for value in values)
-    return Literal[tuple(values)] if plain else Any  # pyright: ignore[reportInvalidTypeForm]  made at run time
+    return Literal[tuple(values)] if plain else Any
 
 
 def _filter_type(one: Property) -> Any:
