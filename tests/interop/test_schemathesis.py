@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.server import REPOSITORY, Served, environment, password_of, serving
+from tests.conformance.server import Served, environment, password_of, serving
 from tests.interop.environments import schemathesis_python
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1200)]
