@@ -124,6 +124,7 @@ async def test_the_limits_of_parameters_are_those_the_server_enforces(site: Site
     ]
     assert len(numbers) > 15
     assert (await site.send("GET", "/api/registers?_page=1&_offset=-1")).status == 400, "also if it is not used"
+    assert (await site.send("GET", "/api/registers?_limit=x&_limit=1")).status == 400, "which one is meant?"
     for base, schema in numbers:
         for good in (schema["minimum"], schema["maximum"]):
             assert (await site.send("GET", f"{base}{good}")).status in (200, 404), (base, good)

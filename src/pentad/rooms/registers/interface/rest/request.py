@@ -73,6 +73,8 @@ class RestRequest:
         return given is not None and read_bool(given, name)
 
     def integer(self, name: str, default: int, most: int) -> int:
+        if len(self.http.query_params.getlist(name)) > 1:
+            raise InvalidInput(f"{name} is there more than once.", hint="Send it once.")
         return read_integer(self.text(name), name, default, most)
 
     def window(self) -> tuple[int, int]:
