@@ -19,6 +19,7 @@ from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.objects.test_evolution import indexes
 from tests.rooms.registers.opening import ADMIN, WRITER, opened
 from tests.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -149,8 +150,7 @@ async def test_a_change_waits_for_writes_that_have_begun_and_later_writes_for_th
             change = group.create_task(registers.catalogue.update_schema(ADMIN, "permit", {"description": "new"}))
             waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
             database = registers.platform.database
-            while not await database.read(lambda rows: rows.value(waiting)):
-                await asyncio.sleep(0.01)
+            await until(lambda: database.read(lambda rows: rows.value(waiting)))
             writes = [group.create_task(registers.objects.create(WRITER, pair, {"number": one})) for one in range(20)]
             # more writes wait than there are connections, and everything else goes on
             assert (await registers.catalogue.get_schema(ADMIN, "permit")).version == "0.0.1"

@@ -1,6 +1,7 @@
 """Imports and exports as jobs: followed, cancelled, taken over, and seen by nobody else."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -173,19 +174,20 @@ async def test_a_process_that_lost_the_job_writes_nothing(registers: Registers, 
 
 @pytest.mark.requirement("registers:transfer:jobs")
 async def test_a_cancelled_import_writes_nothing(registers: Registers, trees: Pair, monkeypatch: Any):
-    reached, loop = asyncio.Event(), asyncio.get_running_loop()
+    reached, go_on, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
     monkeypatch.setattr(imports, "_CHUNK_ROWS", 10)
     original = imports._Run._read_some
 
     def slow(self: Any, rows: Any) -> bool:
         loop.call_soon_threadsafe(reached.set)
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(10)
+        assert go_on.wait(30)
         return original(self, rows)
 
     monkeypatch.setattr(imports._Run, "_read_some", slow)
     started = await registers.transfers.start_import(WRITER, trees, numbered(1_000), "csv", {})
     await asyncio.wait_for(reached.wait(), 30)
     state = await registers.transfers.cancel(WRITER, started.id)
+    go_on.set()
     assert state.state == "cancelled"
     assert (await registers.transfers.cancel(WRITER, started.id)).state == "cancelled"
     assert await total(registers, trees) == 0

@@ -39,7 +39,7 @@ from pentad.search.index import SearchIndex
 T = TypeVar("T")
 
 MOST_OPERATIONS: Final = 10_000
-_TRIES: Final = 4
+_TRIES: Final = 10
 
 
 class WriteOptions(TypedDict, total=False):
