@@ -1,5 +1,6 @@
 """One open Pentad, six callers, and things that are the caller's own, a colleague's, or another organisation's."""
 
+import asyncio
 import base64
 import contextlib
 import itertools
@@ -130,6 +131,35 @@ async def _view(house: House, owner: Principal, other: Other) -> str:
     return str((await service.views.create(caller, pair, f"View {next(_SLUGS)}", {})).id)
 
 
+async def _attached(house: House, owner: Principal, other: Other) -> str:
+    """An object with a file `note.txt` whose text has been extracted."""
+    uuid, register, schema = await _object(house, owner, other), await other("register"), await other("schema")
+    file = {"register": register, "schema": schema, "id": uuid, "name": "note.txt"}
+    await house.call(owner, "attachments", {"action": "write", **file, "text": "hello"})
+    async with asyncio.timeout(60):
+        while "content" not in await house.call(owner, "attachments", {"action": "read", **file}):
+            await asyncio.sleep(0.05)
+    return uuid
+
+
+async def _upload(house: House, owner: Principal, other: Other) -> str:
+    """The secret part of an upload link."""
+    from pentad.rooms.registers.models import Caller as RegistersCaller
+
+    service = next(one.service for one in house.app.rooms if one.room.name == "registers")
+    token, _ = await service.upload_links.create(RegistersCaller(owner), await other("object"), "note.txt")
+    return str(token)
+
+
+async def _export(house: House, owner: Principal, other: Other) -> str:
+    """A finished export. Its file was written with the rights the owner has now, so not everybody's has one."""
+    schema, register = await other("schema"), await other("register")
+    arguments = {"action": "export", "register": register, "schema": schema, "wait": 50}
+    made = await house.call(owner, "transfer", arguments)
+    assert made["state"] in ("done", "failed"), made
+    return str(made["id"])
+
+
 async def _task(house: House, owner: Principal, _other: Other) -> str:
     return str((await house.call(owner, "agents_send_task", {"agent": "echo", "text": "hello"}))["task_id"])
 
@@ -166,6 +196,9 @@ _MAKERS: Final[dict[str, Callable[[House, Principal, Other], Awaitable[str]]]] =
     "deleted": _deleted,
     "plan": _plan,
     "view": _view,
+    "attached": _attached,
+    "upload": _upload,
+    "export": _export,
     "task": _task,
     "card": _card,
     "record": _record,
