@@ -24,8 +24,12 @@ class Steady:
         text = UUID.sub(lambda match: self._named(match[0], "0196f0a0-0000-7000-8000-{:012}"), text)
         text = re.sub(r'"(hash|head|session)": "[0-9A-Za-z_-]{32,64}"', r'"\1": "..."', text)
         text = re.sub(r"(://views/)([A-Za-z0-9_-]{16})", lambda m: f"{m[1]}{self._named(m[2], 'view-{}')}", text)
+        text = re.sub(r'"secret": "whsec_[A-Za-z0-9+/=]+"', '"secret": "whsec_..."', text)
+        kind = "webhook" if "/webhooks\n" in text else "transfer" if '"tool": "transfer"' in text else "plan"
         return re.sub(
-            r'("(?:id|plan)": )"([A-Za-z0-9_-]{16,32})"', lambda m: f'{m[1]}"{self._named(m[2], "plan-{}")}"', text
+            r'("(?:id|plan)": )"([A-Za-z0-9_-]{16,32})"',
+            lambda m: f'{m[1]}"{self._named(m[2], kind + "-{}")}"',
+            text,
         )
 
     def _named(self, value: str, form: str) -> str:

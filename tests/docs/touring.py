@@ -16,11 +16,13 @@ from typing import Any, cast
 
 import pytest
 
-from docs_src.tour_steps import Command
-from pentad.app import open_app
+from docs_src.tour_steps import Command, Request, Table
+from pentad.app import App, open_app
+from pentad.http.application import http_application
 from pentad.kernel.clock import SystemClock
 from pentad.settings.model import Settings
 from tests.cli.processes import run
+from tests.rooms.registers.site import Site
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 108
@@ -97,9 +99,65 @@ def command(step: Any, home: Path) -> str:
 
 async def _asked(step: Any, room: str, home: Path, known: dict[str, Any]) -> str:
     settings = Settings(data=home / "data", rooms=(room,), auth="none")
-    async with open_app(settings, clock=StillClock()) as app, app.client() as client:
-        asked, shown = await answer(client, step, known)
+    async with open_app(settings, clock=StillClock()) as app:
+        if isinstance(step, Request):
+            return await _requested(app, step)
+        if isinstance(step, Table):
+            return await _tabled(app, step, known)
+        async with app.client() as client:
+            asked, shown = await answer(client, step, known)
+    if not step.answered:
+        return f"```json\n{asked}\n```\n"
     return block(asked, shown, "json" if shown.startswith("{") else "text")
+
+
+async def _requested(app: App, step: Request) -> str:
+    reply = await Site(app, http_application(app), {}).send(step.method, step.path, step.body, who="")
+    sent = "" if step.body is None else f"{pretty(step.body)}\n"
+    kind = reply.headers["content-type"].partition(";")[0]
+    return f"```\n{step.method} {step.path}\n{sent}\n{reply.status} {kind}\n{pretty(reply.json)}\n```\n"
+
+
+async def _tabled(app: App, step: Table, known: dict[str, Any]) -> str:
+    heads = step.heads if step.column is None else ("asked of", *step.heads)
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for asks, meaning in step.rows:
+        found = await _found(app, step, asks, known)
+        first = "" if step.column is None else f"`{asks[step.column]}` | "
+        lines.append(f"| {first}`{_in_short(step, asks)}` | {meaning} | {found} |")
+    return "\n".join(lines) + "\n"
+
+
+def _in_short(step: Table, asks: Any) -> str:
+    if isinstance(asks, str):
+        return asks
+    if isinstance(asks, dict):
+        asks = {name: value for name, value in cast("dict[str, Any]", asks).items() if name != step.column}
+    return json.dumps(asks)
+
+
+async def _found(app: App, step: Table, asks: Any, known: dict[str, Any]) -> str:
+    """The answer in short: the values of the rows, or the rows if they have several."""
+    if step.path is not None:
+        more = "".join(f"&{name}={value}" for name, value in step.arguments.items())
+        reply = await Site(app, http_application(app), {}).send("GET", f"{step.path}?{asks}{more}", who="")
+        assert reply.status == 200, reply.body
+        said = reply.json
+    else:
+        own = asks if step.argument is None else {step.argument: asks}
+        hidden = {} if step.column is None else step.hidden.get(asks[step.column], {})
+        async with app.client() as client:
+            result = await client.call_tool(step.tool, filled({**step.arguments, **hidden, **own}, known))
+        assert not result["isError"], result
+        said = result["structuredContent"]
+    return ", ".join(_short(row) for row in said.get(step.member, ())) or "nothing"
+
+
+def _short(row: Any) -> str:
+    if not isinstance(row, dict):
+        return str(row)
+    values = {name: value for name, value in cast("dict[str, Any]", row).items() if name not in ("id", "@self")}
+    return str(next(iter(values.values()))) if len(values) == 1 else f"`{json.dumps(values)}`"
 
 
 def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> None:
@@ -111,7 +169,7 @@ def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> 
             made[name] = steady(command(step, home))
         else:
             shown_block = steady(asyncio.run(_asked(step, room, home, known)))
-            if step.shown:
+            if getattr(step, "shown", True):
                 made[name] = shown_block
     text = page.read_text(encoding="utf-8")
     if os.environ.get("PENTAD_WRITE_DOCS"):
