@@ -469,7 +469,7 @@ FILES: dict[str, Step] = {
         {"action": "import", **PERMITS, "content": "number,fee\nP-5,40\nP-5,50\n", "key": ["number"]},
     ),
     "export": Command(
-        "pentad registers export --register permits --schema permit --format csv --fields number,fee,status"
+        "pentad registers export --register permits --schema permit --format jsonl --fields number,fee,status"
     ),
     "registers-list": Command("pentad registers list"),
     "describe": Command("pentad registers describe permits"),

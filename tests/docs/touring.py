@@ -56,15 +56,16 @@ def filled(value: Any, known: dict[str, Any]) -> Any:
     return known.get(value[1:], value) if isinstance(value, str) and value.startswith("$") else value
 
 
-async def answer(client: Any, step: Any, known: dict[str, Any]) -> tuple[str, str]:
+async def answer(client: Any, step: Any, known: dict[str, Any], layout: "Layout | None" = None) -> tuple[str, str]:
+    layout = layout or pretty
     arguments = filled(step.arguments, known)
     result = await client.call_tool(step.tool, arguments)
     assert step.shown or not result["isError"], result
     said = result.get("structuredContent")
     for name, member in step.keep.items():
         known[name] = said[member]
-    shown = pretty(said) if said is not None else "\n".join(wrap(result["content"][0]["text"], WIDTH))
-    return pretty({"tool": step.tool, "arguments": arguments}), shown
+    shown = layout(said) if said is not None else "\n".join(wrap(result["content"][0]["text"], WIDTH))
+    return layout({"tool": step.tool, "arguments": arguments}), shown
 
 
 def pretty(value: Any, indent: str = "") -> str:
@@ -78,6 +79,32 @@ def pretty(value: Any, indent: str = "") -> str:
         members = [f"{inner}{json.dumps(name)}: {pretty(member, inner)}" for name, member in items]
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
     return "[\n" + ",\n".join(inner + pretty(member, inner) for member in cast("list[Any]", value)) + f"\n{indent}]"
+
+
+def packed(value: Any, indent: str = "") -> str:
+    """The same in fewer lines: neighbouring members share a line if they fit. Objects in a list keep their own."""
+    short = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(short) <= WIDTH or not isinstance(value, dict | list):
+        return short
+    inner = indent + "  "
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        parts = [f"{json.dumps(name)}: {packed(member, inner)}" for name, member in items]
+    else:
+        parts = [packed(member, inner) for member in cast("list[Any]", value)]
+    lines: list[str] = []
+    for part in parts:
+        room = lines and "\n" not in lines[-1] + part and len(inner) + len(lines[-1]) + 2 + len(part) <= WIDTH
+        if room and not (isinstance(value, list) and part.startswith("{")):
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n" + ",\n".join(inner + line for line in lines) + f"\n{indent}{closing}"
+
+
+Layout = Callable[[Any], str]
+"""How JSON is laid out on a page: `pretty` or `packed`."""
 
 
 def block(asked: str, shown: str, language: str) -> str:
@@ -97,25 +124,25 @@ def command(step: Any, home: Path) -> str:
     return f"{text}$ {step.line}\n{(done.stdout + done.stderr).strip()}\n```\n"
 
 
-async def _asked(step: Any, room: str, home: Path, known: dict[str, Any]) -> str:
+async def _asked(step: Any, room: str, home: Path, known: dict[str, Any], layout: Layout) -> str:
     settings = Settings(data=home / "data", rooms=(room,), auth="none")
     async with open_app(settings, clock=StillClock()) as app:
         if isinstance(step, Request):
-            return await _requested(app, step)
+            return await _requested(app, step, layout)
         if isinstance(step, Table):
             return await _tabled(app, step, known)
         async with app.client() as client:
-            asked, shown = await answer(client, step, known)
+            asked, shown = await answer(client, step, known, layout)
     if not step.answered:
         return f"```json\n{asked}\n```\n"
     return block(asked, shown, "json" if shown.startswith("{") else "text")
 
 
-async def _requested(app: App, step: Request) -> str:
+async def _requested(app: App, step: Request, layout: Layout) -> str:
     reply = await Site(app, http_application(app), {}).send(step.method, step.path, step.body, who="")
-    sent = "" if step.body is None else f"{pretty(step.body)}\n"
+    sent = "" if step.body is None else f"{layout(step.body)}\n"
     kind = reply.headers["content-type"].partition(";")[0]
-    return f"```\n{step.method} {step.path}\n{sent}\n{reply.status} {kind}\n{pretty(reply.json)}\n```\n"
+    return f"```\n{step.method} {step.path}\n{sent}\n{reply.status} {kind}\n{layout(reply.json)}\n```\n"
 
 
 async def _tabled(app: App, step: Table, known: dict[str, Any]) -> str:
@@ -160,7 +187,7 @@ def _short(row: Any) -> str:
     return str(next(iter(values.values()))) if len(values) == 1 else f"`{json.dumps(values)}`"
 
 
-def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> None:
+def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady, layout: Layout = pretty) -> None:
     """Make every block of the tour; the page must show exactly these."""
     made: dict[str, str] = {}
     known: dict[str, Any] = {}
@@ -168,7 +195,7 @@ def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> 
         if isinstance(step, Command):
             made[name] = steady(command(step, home))
         else:
-            shown_block = steady(asyncio.run(_asked(step, room, home, known)))
+            shown_block = steady(asyncio.run(_asked(step, room, home, known, layout)))
             if getattr(step, "shown", True):
                 made[name] = shown_block
     text = page.read_text(encoding="utf-8")
