@@ -286,6 +286,67 @@ QUERIES: dict[str, Step] = {
         ("filter", "means", "answer"),
         argument="filter",
     ),
+    "facets": Table(
+        "objects",
+        {"action": "list", **PERMITS, "limit": 0},
+        (
+            (["status"], "how often each value occurs"),
+            ({"status": {"size": 1}}, "only the most frequent"),
+            ({"received": {"by": "month"}}, "by `day`, `week`, `month`, `quarter` or `year`"),
+            ({"fee": {"ranges": [50, 100]}}, "below, between and from these bounds"),
+            (["applicant.city"], "through a reference"),
+        ),
+        ("`facets`", "counts", "answer"),
+        argument="facets",
+        member="facets",
+    ),
+    "figures": Table(
+        "objects",
+        {"action": "list", **PERMITS},
+        (
+            ({"metrics": {"n": "count", "mean": {"avg": "fee"}}}, "`count sum avg min max distinct`"),
+            ({"group_by": [{"path": "received", "by": "month"}]}, "groups by time, as in facets"),
+            (
+                {"metrics": {"n": "count"}, "group_by": ["status"], "having": {"n": {"gte": 2}}, "sort": ["-n"]},
+                "groups with such a figure, in this order",
+            ),
+        ),
+        ("`aggregate`", "computes", "answer"),
+        argument="aggregate",
+    ),
+    "columns": Table(
+        "views",
+        {"register": "permits"},
+        (
+            (
+                {"schema": "permit", "columns": ["status"]},
+                "a property; also `address.city`, or metadata: `@self.created`",
+            ),
+            ({"schema": "permit", "columns": ["applicant.city"]}, "a value through references, up to three"),
+            (
+                {"schema": "permit", "columns": [{"name": "City", "path": "applicant.city"}]},
+                "the same under another name",
+            ),
+            (
+                {"schema": "permit", "columns": [{"name": "With tax", "expression": "fee * 1.2"}]},
+                "computed from properties and from the columns before it; null if that fails",
+            ),
+            (
+                {"schema": "person", "columns": [{"name": "Open", "count": "permits", "filter": {"status": "open"}}]},
+                "how many related objects there are, here only some",
+            ),
+            (
+                {"schema": "person", "columns": [{"name": "Fees", "sum": "permits.fee"}]},
+                "a figure over a property of the related objects; also `avg`, `min`, `max`; null if there are none",
+            ),
+            (
+                {"schema": "person", "columns": [{"name": "Last", "latest": "permits.status", "by": "received"}]},
+                "the value in the latest related object, by default the one created last",
+            ),
+        ),
+        ("column", "value", "answer"),
+        column="schema",
+    ),
     "urls": Table(
         "objects",
         {"_fields": "number"},

@@ -174,17 +174,41 @@ async def _found(app: App, step: Table, asks: Any, known: dict[str, Any]) -> str
         own = asks if step.argument is None else {step.argument: asks}
         hidden = {} if step.column is None else step.hidden.get(asks[step.column], {})
         async with app.client() as client:
+            if step.tool == "views":
+                return await _view(client, step, own)
             result = await client.call_tool(step.tool, filled({**step.arguments, **hidden, **own}, known))
         assert not result["isError"], result
         said = result["structuredContent"]
-    return ", ".join(_short(row) for row in said.get(step.member, ())) or "nothing"
+    found = said.get(step.member, ())
+    if isinstance(found, dict):  # facets
+        found = [bucket for facet in cast("dict[str, Any]", found).values() for bucket in facet["buckets"]]
+    return _listed(found)
+
+
+async def _view(client: Any, step: Table, own: dict[str, Any]) -> str:
+    """The rows of a view with these columns."""
+    place = {**step.arguments, step.column: own[step.column]} if step.column else step.arguments
+    query = {name: value for name, value in own.items() if name != step.column}
+    made = await client.call_tool("views", {"action": "create", "data": {"title": "Row", **place, "query": query}})
+    assert not made["isError"], made
+    named = {"id": made["structuredContent"]["id"]}
+    result = await client.call_tool("views", {"action": "run", **named})
+    await client.call_tool("views", {"action": "delete", **named})
+    return _listed(result["structuredContent"]["results"])
+
+
+def _listed(rows: Any) -> str:
+    return ", ".join(_short(row) for row in rows) or "nothing"
 
 
 def _short(row: Any) -> str:
     if not isinstance(row, dict):
         return str(row)
     values = {name: value for name, value in cast("dict[str, Any]", row).items() if name not in ("id", "@self")}
-    return str(next(iter(values.values()))) if len(values) == 1 else f"`{json.dumps(values)}`"
+    if len(values) > 1:
+        return f"`{json.dumps(values)}`"
+    [value] = values.values()
+    return "null" if value is None else str(value)
 
 
 def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady, layout: Layout = pretty) -> None:
