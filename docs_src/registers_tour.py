@@ -357,6 +357,7 @@ QUERIES: dict[str, Step] = {
             ("_order[applicant.city]=desc&_order[number]=asc", "sorted"),
             ("_filter={%22fee%22:{%22gt%22:200}}", "a JSON filter"),
             ("_created[gt]=2024-01-01&_limit=1", "metadata, for short"),
+            ("received[gt]=-1month", "relative times"),
             ("_search=building", "words"),
         ),
         path="/api/objects/permits/permit",
@@ -506,6 +507,50 @@ SCHEMAS: dict[str, Step] = {
         ("operation", "members", "the plan says"),
         argument="operations",
         member="changes",
+    ),
+    "steps": Table(
+        "schemas",
+        {"action": "preflight", "id": "permit"},
+        (
+            (
+                {
+                    "data": {"properties": {"fee": None, "fee_eur": {"type": "number", "minimum": 0}}},
+                    "migration": [{"step": "rename", "property": "fee", "to": "fee_eur"}],
+                },
+                "gives a property another name",
+            ),
+            (
+                {
+                    "data": {"properties": {"desk": {"type": "string"}}},
+                    "migration": [{"step": "default", "property": "desk", "value": "north"}],
+                },
+                "fills objects without a value",
+            ),
+            (
+                {
+                    "data": {"properties": {"fee": {"type": "string"}}},
+                    "migration": [{"step": "cast", "property": "fee", "to": "string"}],
+                },
+                "converts what can be converted without loss",
+            ),
+            (
+                {
+                    "data": {"properties": {"kind": {"enum": ["building", "event", "tree"]}}},
+                    "migration": [{"step": "enum_map", "property": "kind", "values": {"felling": "tree"}}],
+                },
+                "replaces values",
+            ),
+            (
+                {
+                    "data": {"properties": {"channel": None}},
+                    "migration": [{"step": "drop", "property": "channel"}],
+                },
+                "removes the values",
+            ),
+        ),
+        ("migration", "what it does", "an object"),
+        shown="migration",
+        member="migrated",
     ),
     "schema-history": Ask("schemas", {"action": "history", "id": "permit", "limit": 1}),
     "schema-diff": Command("pentad registers schema diff permit 1 2"),

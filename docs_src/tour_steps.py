@@ -54,6 +54,8 @@ class Table:
     """More arguments that the table does not show, by the value of that column."""
     argument: str | None = None
     """The argument that a row is, if it is not all of them."""
+    shown: str | None = None
+    """The only argument of a row that the table shows."""
     path: str | None = None
     member: str = "results"
     """The list in the answer that the table shows."""

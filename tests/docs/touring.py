@@ -158,6 +158,8 @@ async def _tabled(app: App, step: Table, known: dict[str, Any]) -> str:
 def _in_short(step: Table, asks: Any) -> str:
     if isinstance(asks, str):
         return asks
+    if step.shown is not None:
+        asks = asks[step.shown]
     if isinstance(asks, dict):
         asks = {name: value for name, value in cast("dict[str, Any]", asks).items() if name != step.column}
     return json.dumps(asks)
@@ -180,6 +182,9 @@ async def _found(app: App, step: Table, asks: Any, known: dict[str, Any]) -> str
         assert not result["isError"], result
         said = result["structuredContent"]
     found = said.get(step.member, ())
+    if step.member == "migrated":
+        changed = found["samples"][-1]
+        return f"`{json.dumps(changed['before'])}` becomes `{json.dumps(changed['after'])}`"
     if isinstance(found, dict):  # facets
         found = [bucket for facet in cast("dict[str, Any]", found).values() for bucket in facet["buckets"]]
     return _listed(found)
@@ -220,7 +225,7 @@ def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady, lay
             made[name] = steady(command(step, home))
         else:
             shown_block = steady(asyncio.run(_asked(step, room, home, known, layout)))
-            if getattr(step, "shown", True):
+            if getattr(step, "shown", True) is not False:
                 made[name] = shown_block
     text = page.read_text(encoding="utf-8")
     if os.environ.get("PENTAD_WRITE_DOCS"):
