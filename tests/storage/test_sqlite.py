@@ -416,7 +416,8 @@ async def test_opening_and_closing_many_times_leaks_nothing(tmp_path: Path):
     await once()
     before = await once()
     *_, after = [await once() for _ in range(20)]
-    assert after == before
+    assert after[0] <= before[0], "open files"  # others of the process may close theirs meanwhile
+    assert after[1] <= before[1], "threads"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pentad.db"]
 
 
