@@ -159,3 +159,16 @@ async def test_a_held_job_is_left_to_others_when_it_is_given_back(stores: Stores
     assert await other.database.write(lambda tx: other.cancel(tx, "t.a", "k"))
     assert await rows(other) == []
     await other.close()
+
+
+@pytest.mark.parametrize("unused", [(), ("hashjoin", "mergejoin", "hashagg", "sort", "material")])
+async def test_no_more_jobs_are_claimed_than_asked_for_whatever_the_plan(queue: JobQueue, unused: tuple[str, ...]):
+    await queue.database.write(lambda tx: [queue.enqueue(tx, "t.a", number) for number in range(8)])
+
+    def claimed(tx: Transaction) -> int:
+        if queue.database.dialect == "postgres":
+            for part in unused:
+                tx.run(f"SET LOCAL enable_{part} = off")
+        return len(queue.claim(tx, "t.a", 2))
+
+    assert await queue.database.write(claimed) == 2

@@ -219,10 +219,12 @@ class JobQueue:
         now = self.clock.now()
         lock = " FOR UPDATE SKIP LOCKED" if self.database.dialect == "postgres" else ""
         found = tx.all(
-            "UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"  # noqa: S608  constants
-            " WHERE id IN (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"
-            f" ORDER BY run_at, id LIMIT ?{lock}) RETURNING id, name, key, payload, attempt, lease",
-            self.worker, now, name, now, most,
+            # Without MATERIALIZED PostgreSQL may run the LIMIT again for every row it joins, and claim more than that.
+            "WITH due AS MATERIALIZED (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"  # noqa: S608  constants
+            f" ORDER BY run_at, id LIMIT ?{lock})"
+            " UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"
+            " WHERE id IN (SELECT id FROM due) RETURNING id, name, key, payload, attempt, lease",
+            name, now, most, self.worker, now,
         )  # fmt: skip
         if found:
             self._heartbeat.hold(tx)
