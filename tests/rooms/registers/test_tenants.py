@@ -55,9 +55,7 @@ class Tenants:
         Names are random: one may happen to look like a name that the caller can read, and be answered with that.
         """
         said, absent_said = (re.sub(r" Did you mean '[^']*'\?", "", json.dumps(one)) for one in (foreign, absent))
-        return f" {name} not found" in said and absent_said == said.replace(
-            f" {name} not found", f" {other} not found"
-        )
+        return f" {name} not found" in said and absent_said == said.replace(f" {name} not found", f" {other} not found")
 
 
 @pytest.fixture
