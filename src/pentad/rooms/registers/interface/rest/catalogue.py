@@ -1,8 +1,9 @@
 """Registers and schemas over REST."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
+from pydantic import Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
@@ -13,20 +14,13 @@ from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface.register_description import DEFAULT_TOKENS, describe_register
 from pentad.rooms.registers.interface.response_budget import FEWEST_TOKENS
 from pentad.rooms.registers.interface.rest.models import (
-    NOTHING,
-    JsonSchemaAnswer,
-    JsonSchemaData,
-    OpenApiAnswer,
-    RegisterAnswer,
-    RegisterChange,
-    RegisterData,
-    RegisterDescription,
-    RegistersAnswer,
+    EntityAnswer,
+    Name,
+    Open,
     SchemaAnswer,
-    SchemaChange,
-    SchemaData,
     SchemaReportAnswer,
     SchemasAnswer,
+    WindowAnswer,
 )
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
@@ -44,6 +38,107 @@ _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as
 _MOST_TOKENS: Final = 100_000
 
 # the same for both
+
+
+NOTHING = Annotated[list[Any], Field(max_length=0)]
+"""An empty list: OpenRegister's answer to the deletion of a register or schema."""
+
+
+class RegisterFields(Open):
+    slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
+    description: str | None = None
+    schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
+    authorization: dict[str, Any] | None = None
+
+
+class RegisterChange(RegisterFields):
+    """The fields of a register to change."""
+
+    title: str | None = Field(None, description="A name for people.")
+    detach: list[Name] | None = Field(None, description="Schemas to take out.")
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
+
+
+class RegisterData(RegisterFields):
+    """A register as a caller writes it."""
+
+    title: str = Field(description="A name for people.")
+
+
+class RegisterAnswer(EntityAnswer):
+    """A register as it is stored."""
+
+    schemas: list[int] = Field(default_factory=list[int])
+
+
+class RegistersAnswer(WindowAnswer):
+    """A part of the list of registers."""
+
+    results: list[RegisterAnswer]
+
+
+class SchemaFields(Open):
+    slug: str | None = None
+    description: str | None = None
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+    configuration: dict[str, Any] | None = None
+    authorization: dict[str, Any] | None = None
+
+
+class SchemaChange(SchemaFields):
+    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str | None = None
+    migration: list[dict[str, Any]] | None = Field(
+        None, description="Steps that make the stored objects fit, as the preflight suggests them."
+    )
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
+
+
+class SchemaData(SchemaFields):
+    """A schema as a caller writes it: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str
+
+
+class JsonSchemaData(Open):
+    """A JSON Schema document. Without a title, the end of `$id` is the title."""
+
+    title: str | None = None
+    id_: str | None = Field(None, alias="$id")
+    description: str | None = None
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+
+
+class JsonSchemaAnswer(Open):
+    """A schema as a JSON Schema document."""
+
+    schema_: str = Field(alias="$schema")
+    id_: str = Field(alias="$id")
+    title: str
+    type: Literal["object"]
+    properties: dict[str, Any]
+
+
+class RegisterDescription(Open):
+    """What a register holds, as far as the caller may see it."""
+
+    register_: dict[str, Any] = Field(alias="register")
+    schemas: list[dict[str, Any]] = Field(
+        description="Each with its number of objects, properties, relations by the names that queries accept, examples."
+    )
+    cut: dict[str, Any] | None = Field(None, description="What was left out to fit max_tokens.")
+
+
+class OpenApiAnswer(Open):
+    """An OpenAPI document."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
 
 
 def respond(entity: Register | Schema, status: int = 200) -> Response:

@@ -1,22 +1,15 @@
 """The evolution of a schema over REST: patches, plans, history, differences and undo."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.catalogue import respond, version_of
-from pentad.rooms.registers.interface.rest.models import (
-    SchemaAnswer,
-    SchemaDiffAnswer,
-    SchemaHistoryAnswer,
-    SchemaPatchData,
-    SchemaPlanData,
-    SchemaReportAnswer,
-    SchemaUndoData,
-)
+from pentad.rooms.registers.interface.rest.models import Open, SchemaAnswer, SchemaReportAnswer, Whole, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RestRoute
@@ -27,6 +20,67 @@ _VERSIONS: Final = (
     Parameter("from", "The older version.", "integer", required=True, minimum=1, maximum=MOST_VERSIONS),
     Parameter("to", "The newer version; by default the current one.", "integer", minimum=0, maximum=MOST_VERSIONS),
 )
+
+
+class SchemaPatchData(BaseModel):
+    """Operations on the properties of a schema; stored objects follow."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=500,
+        description='add, change, rename, drop, reorder: {"op": "rename", "property": "fee", "to": "amount"}.',
+    )
+    migration: list[dict[str, Any]] | None = Field(None, description="More steps, after those of the operations.")
+    confirm: str | None = Field(None, max_length=100, description="The token of an answer that asked for it.")
+    reason: str | None = Field(None, max_length=2000, description="Why, for the history.")
+
+
+class SchemaPlanData(BaseModel):
+    """A patch, or the version of a change to take back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
+    migration: list[dict[str, Any]] | None = None
+    undo: Whole | None = Field(None, ge=1, lt=2**53)
+
+
+class SchemaUndoData(BaseModel):
+    """Which change of a schema to take back; by default the newest."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Whole | None = Field(None, ge=1, lt=2**53)
+    confirm: str | None = Field(None, max_length=100)
+    reason: str | None = Field(None, max_length=2000)
+
+
+class SchemaVersionAnswer(Open):
+    """One change of a schema: who, when, what."""
+
+    version: int
+    action: Literal["create", "update", "patch", "undo", "parent"]
+    at: str
+    principal: str
+    changes: list[str]
+
+
+class SchemaDiffAnswer(BaseModel):
+    """The difference between two versions of a schema."""
+
+    id: int
+    from_: int = Field(alias="from")
+    to: int
+    patch: list[dict[str, Any]]
+    changes: list[str]
+
+
+class SchemaHistoryAnswer(WindowAnswer):
+    """A part of the changes of a schema, newest first."""
+
+    results: list[SchemaVersionAnswer]
 
 
 async def patch_schema(request: RestRequest) -> Response:
