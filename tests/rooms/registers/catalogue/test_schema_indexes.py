@@ -30,7 +30,7 @@ async def test_too_many_indexes_are_refused_with_their_names(registers: Register
     pair = await pair_of(registers, "wide", columns(2, **rule))
     change = {"properties": columns(MOST_INDEXES - 1, first=2, **rule)}
     with pytest.raises(LimitExceeded):
-        await registers.catalogue.update_schema(ADMIN, "wide", change, merge=True)
+        await registers.catalogue.schemas.update(ADMIN, "wide", change, merge=True)
     assert len(await indexes(registers, pair.schema.id)) == 2
 
 
@@ -48,8 +48,8 @@ async def test_a_schema_that_has_too_many_still_works_and_is_named_in_the_log(
             pair = await registers.catalogue.pair(WRITER, "library", "wide")
             await registers.objects.create(WRITER, pair, {"p0": "a"})
             fewer = {"properties": {"p0": {"type": "string", "unique": False}}, "description": "less"}
-            plan = await registers.catalogue.preflight(ADMIN, "wide", fewer, merge=True)
-            await registers.catalogue.update_schema(
+            plan = await registers.catalogue.schemas.preflight(ADMIN, "wide", fewer, merge=True)
+            await registers.catalogue.schemas.update(
                 ADMIN, "wide", fewer, merge=True, confirm=plan.as_json().get("confirm")
             )
             assert len(await indexes(registers, pair.schema.id)) == MOST_INDEXES + 1

@@ -206,12 +206,12 @@ async def _describe(registers: Registers, table: Sequence[RestRoute], prefix: st
 
 
 async def _registers(registers: Registers, caller: Caller) -> dict[str, Any]:
-    page = await registers.catalogue.list_registers(caller, _MOST_LISTED, 0)
+    page = await registers.catalogue.registers.list(caller, _MOST_LISTED, 0)
     return {"registers": [{"id": one.id, "title": one.title, "uuid": one.uuid} for one in page.items]}
 
 
 async def _schemas(registers: Registers, caller: Caller) -> dict[str, Any]:
-    page = await registers.catalogue.list_schemas(caller, _MOST_LISTED, 0)
+    page = await registers.catalogue.schemas.list(caller, _MOST_LISTED, 0)
     listed = [
         {
             "id": one.id,
@@ -225,7 +225,7 @@ async def _schemas(registers: Registers, caller: Caller) -> dict[str, Any]:
 
 
 async def _objects(registers: Registers, caller: Caller) -> dict[str, Any]:
-    page = await registers.catalogue.list_registers(caller, _MOST_LISTED, 0)
+    page = await registers.catalogue.registers.list(caller, _MOST_LISTED, 0)
     schemas: dict[int, list[dict[str, Any]]] = {one.id: [] for one in page.items}
     for pair in await registers.catalogue.visible_pairs(caller):
         schemas.get(pair.register.id, []).append({"id": pair.schema.id, "title": pair.schema.title})

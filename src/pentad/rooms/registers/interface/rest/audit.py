@@ -89,8 +89,8 @@ async def audit_feed(request: RestRequest) -> Response:
     changes, cursor = await request.registers.history.feed(
         request.caller,
         request.text("_cursor"),
-        register=None if register is None else (await catalogue.get_register(request.caller, register)).id,
-        schema=None if schema is None else (await catalogue.get_schema(request.caller, schema)).id,
+        register=None if register is None else (await catalogue.registers.get(request.caller, register)).id,
+        schema=None if schema is None else (await catalogue.schemas.get(request.caller, schema)).id,
         limit=limit,
     )
     return json_response({"results": [audit_row(change) for change in changes], "cursor": cursor})

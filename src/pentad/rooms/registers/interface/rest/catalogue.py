@@ -147,18 +147,18 @@ def respond(entity: Register | Schema, status: int = 200) -> Response:
     return json_response({**entity.wire(), **warnings}, status, {"etag": etag(entity.version)})
 
 
-async def _list(request: RestRequest, entities: Entities[Any]) -> Response:
+async def _list(request: RestRequest, entities: Entities) -> Response:
     limit, offset = request.window()
     page = await entities.list(request.caller, limit, offset)
     return json_response(page_body([prune(one.wire()) for one in page.items], page.total, limit, offset))
 
 
-async def _get(request: RestRequest, entities: Entities[Any]) -> Response:
+async def _get(request: RestRequest, entities: Entities) -> Response:
     entity = await entities.get(request.caller, request.path("id"))
     return not_modified(tag) if request.has_version(tag := etag(entity.version)) else respond(entity)
 
 
-async def _update(request: RestRequest, entities: Entities[Any], data: dict[str, Any], **options: Any) -> Response:
+async def _update(request: RestRequest, entities: Entities, data: dict[str, Any], **options: Any) -> Response:
     version = await request.if_match(version_of(request, entities))
     options = {**options, "if_version": version, "confirm": _confirm(data)}
     return respond(await entities.update(request.caller, request.path("id"), data, **options))
@@ -172,13 +172,13 @@ def _confirm(data: dict[str, Any]) -> str | None:
     return token
 
 
-async def _delete(request: RestRequest, entities: Entities[Any]) -> Response:
+async def _delete(request: RestRequest, entities: Entities) -> Response:
     version = await request.if_match(version_of(request, entities))
     await entities.delete(request.caller, request.path("id"), if_version=version, confirm=request.text("_confirm"))
     return json_response([])
 
 
-def version_of(request: RestRequest, entities: Entities[Any]) -> Callable[[], Awaitable[str]]:
+def version_of(request: RestRequest, entities: Entities) -> Callable[[], Awaitable[str]]:
     async def version() -> str:
         return (await entities.get(request.caller, request.path("id"))).version
 
@@ -200,7 +200,7 @@ async def get_register(request: RestRequest) -> Response:
 
 async def create_register(request: RestRequest) -> Response:
     """Create a register."""
-    return respond(await request.registers.catalogue.create_register(request.caller, await request.object()), 201)
+    return respond(await request.registers.catalogue.registers.create(request.caller, await request.object()), 201)
 
 
 async def update_register(request: RestRequest) -> Response:
@@ -243,7 +243,7 @@ async def register_openapi(request: RestRequest) -> Response:
 async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:
     """The register in the path, with each of its schemas that the caller may see."""
     catalogue = request.registers.catalogue
-    register = await catalogue.get_register(request.caller, request.path("id"))
+    register = await catalogue.registers.get(request.caller, request.path("id"))
     return register, [one for one in await catalogue.visible_pairs(request.caller) if one.register.id == register.id]
 
 
@@ -262,12 +262,12 @@ async def get_schema(request: RestRequest) -> Response:
         return await _get(request, request.registers.catalogue.schemas)
     at = None if moment is None else parse_time(moment, "_asOf")
     catalogue = request.registers.catalogue
-    return respond(await catalogue.schema_as_of(request.caller, request.path("id"), at=at, version=version))
+    return respond(await catalogue.schemas.as_of(request.caller, request.path("id"), at=at, version=version))
 
 
 async def create_schema(request: RestRequest) -> Response:
     """Create a schema; its properties are JSON Schema 2020-12."""
-    return respond(await request.registers.catalogue.create_schema(request.caller, await request.object()), 201)
+    return respond(await request.registers.catalogue.schemas.create(request.caller, await request.object()), 201)
 
 
 async def upload_schema(request: RestRequest) -> Response:
@@ -276,7 +276,7 @@ async def upload_schema(request: RestRequest) -> Response:
     if "title" not in document and isinstance(named := document.get("$id"), str):
         document["title"] = named.rstrip("/").rpartition("/")[2]
     data = {name: value for name, value in document.items() if name not in ("$schema", "$id", "type")}
-    return respond(await request.registers.catalogue.create_schema(request.caller, data), 201)
+    return respond(await request.registers.catalogue.schemas.create(request.caller, data), 201)
 
 
 async def update_schema(request: RestRequest) -> Response:
@@ -310,7 +310,9 @@ async def preflight_schema(request: RestRequest) -> Response:
     _confirm(data)
     catalogue = request.registers.catalogue
     merge = request.flag("merge")
-    report = await catalogue.preflight(request.caller, request.path("id"), data, merge=merge, migration=migration)
+    report = await catalogue.schemas.preflight(
+        request.caller, request.path("id"), data, merge=merge, migration=migration
+    )
     return json_response(report.as_json())
 
 
@@ -321,7 +323,7 @@ async def delete_schema(request: RestRequest) -> Response:
 
 async def download_schema(request: RestRequest) -> Response:
     """Get a schema as a JSON Schema document."""
-    schema = await request.registers.catalogue.get_schema(request.caller, request.path("id"))
+    schema = await request.registers.catalogue.schemas.get(request.caller, request.path("id"))
     return json_response(json_schema(schema))
 
 

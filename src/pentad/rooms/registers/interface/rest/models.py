@@ -1,7 +1,7 @@
 """Models of bodies that several routes share; the others stand beside their routes.
 
-They are for the OpenAPI description and for validation: `...Data` and `...Change` come from callers, `...Answer` goes to
-them. Every route declares its answer; a test compares real answers with these models. Registers, schemas and objects
+They are for the OpenAPI description and for validation: `...Data` and `...Change` come from callers, `...Answer` goes
+to them. Every route declares its answer; a test compares real answers with these models. Registers, schemas and objects
 keep fields that Pentad does not know, so their models allow extra fields.
 """
 

@@ -86,7 +86,7 @@ class SchemaHistoryAnswer(WindowAnswer):
 async def patch_schema(request: RestRequest) -> Response:
     """Add, change, rename, drop or reorder properties; stored objects follow. Answers 409 if `confirm` is needed."""
     given = body_as(SchemaPatchData, await request.object())
-    changed = await request.registers.catalogue.patch_schema(
+    changed = await request.registers.catalogue.schemas.patch(
         _caller(request, given.reason),
         request.path("id"),
         given.operations,
@@ -103,16 +103,16 @@ async def plan_schema(request: RestRequest) -> Response:
     if (given.operations is None) == (given.undo is None):
         raise InvalidInput("Say what to plan.", hint="Give operations, or undo with the version of a change.")
     if given.operations is None:
-        report = await catalogue.plan_undo(request.caller, ref, given.undo)
+        report = await catalogue.schemas.plan_undo(request.caller, ref, given.undo)
     else:
-        report = await catalogue.plan_schema(request.caller, ref, given.operations, migration=given.migration)
+        report = await catalogue.schemas.plan(request.caller, ref, given.operations, migration=given.migration)
     return json_response(report.as_json())
 
 
 async def schema_history(request: RestRequest) -> Response:
     """List the changes of a schema, newest first."""
     limit, offset = request.window()
-    page = await request.registers.catalogue.schema_history(request.caller, request.path("id"), limit, offset)
+    page = await request.registers.catalogue.schemas.history(request.caller, request.path("id"), limit, offset)
     return json_response(page_body(page.items, page.total, limit, offset))
 
 
@@ -121,14 +121,14 @@ async def compare_schema(request: RestRequest) -> Response:
     first, second = request.integer("from", 0, MOST_VERSIONS), request.integer("to", 0, MOST_VERSIONS)
     if not first:
         raise InvalidInput("from is missing.", hint="Give the number of a version; history lists them.")
-    found = await request.registers.catalogue.schema_diff(request.caller, request.path("id"), first, second or None)
+    found = await request.registers.catalogue.schemas.diff(request.caller, request.path("id"), first, second or None)
     return json_response(found)
 
 
 async def undo_schema(request: RestRequest) -> Response:
     """Take back a change of a schema, by default the newest, with what it did to objects."""
     given = body_as(SchemaUndoData, await request.object(optional=True))
-    changed = await request.registers.catalogue.undo_schema(
+    changed = await request.registers.catalogue.schemas.undo(
         _caller(request, given.reason),
         request.path("id"),
         given.version,

@@ -227,8 +227,8 @@ async def pairs_of(request: RestRequest, register: int | str | None, schema: int
     catalogue = request.registers.catalogue
     if register is not None and schema is not None:
         return [await catalogue.pair(request.caller, register, schema)]
-    wanted_register = None if register is None else (await catalogue.get_register(request.caller, register)).id
-    wanted_schema = None if schema is None else (await catalogue.get_schema(request.caller, schema)).id
+    wanted_register = None if register is None else (await catalogue.registers.get(request.caller, register)).id
+    wanted_schema = None if schema is None else (await catalogue.schemas.get(request.caller, schema)).id
     return [
         pair
         for pair in await catalogue.visible_pairs(request.caller)

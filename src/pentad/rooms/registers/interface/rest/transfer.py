@@ -63,7 +63,7 @@ async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
     """The register in the path with the named schema, or with its only one."""
     catalogue = request.registers.catalogue
     if schema is None:
-        register = await catalogue.get_register(request.caller, request.path("id"))
+        register = await catalogue.registers.get(request.caller, request.path("id"))
         if len(register.schemas) != 1:
             raise InvalidInput(
                 f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
