@@ -42,10 +42,10 @@ class CatalogueChanges:
         finally:
             self._pairs.forget()
 
-    async def write_schemas(self, work: Callable[[Transaction], Schema]) -> Schema:
-        """Run a unit of work that writes schemas, one at a time."""
+    async def write_schemas(self, work: Callable[[Transaction], T]) -> T:
+        """Run a unit of work that writes schemas, or objects on their behalf, one at a time."""
 
-        def locked(tx: Transaction) -> Schema:
+        def locked(tx: Transaction) -> T:
             lock_catalogue(tx, self._database.dialect)
             return work(tx)
 

@@ -79,6 +79,10 @@ class SchemaEntries:
         await self._indexes.open()
         if await self._database.read(store.schemas_with_old_words):
             await self._database.write(self._evolution.remove_protected_words)
+        if await self._database.read(store.schemas_with_old_references):
+            from pentad.rooms.registers.catalogue.reference_upgrade import ReferenceUpgrade
+
+            await ReferenceUpgrade(self._database, self._clock, self._pairs.definitions, self._changes).run()
 
     async def list(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Schema]:
         return page_of(await self._database.read(lambda rows: self._pairs.view(rows, caller).schemas()), limit, offset)
