@@ -16,7 +16,7 @@ from pentad.rooms.registers.store import schemas_with_old_references
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:relations:old-stores")]
+pytestmark = pytest.mark.anyio
 
 BOOK = {
     "title": {"type": "string"},
@@ -51,6 +51,7 @@ async def titles(registers: Registers, pair: Pair, name: str) -> list[str]:
     return [StoredObject(*row).data["title"] for row in (await registers.objects.find(ADMIN, pair, query)).rows]
 
 
+@pytest.mark.requirement("registers:relations:old-stores")
 async def test_queries_follow_them_after_the_room_opened(registers: Registers, monkeypatch: pytest.MonkeyPatch) -> None:
     authors = await pair_of(registers, "author", {"name": {"type": "string"}})
     books = await pair_of(registers, "book", BOOK)
@@ -79,6 +80,7 @@ async def test_queries_follow_them_after_the_room_opened(registers: Registers, m
     assert (await registers.objects.get(ADMIN, books, last)).version == 3
 
 
+@pytest.mark.requirement("registers:relations:old-stores")
 async def test_an_object_that_cannot_follow_stays_and_is_named_in_the_log(
     registers: Registers, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -98,6 +100,7 @@ async def test_an_object_that_cannot_follow_stays_and_is_named_in_the_log(
     assert f"The references of object {twin.uuid} stay addresses" in caplog.text
 
 
+@pytest.mark.requirement("registers:relations:old-stores")
 async def test_a_state_of_that_time_comes_back_with_uuids(registers: Registers) -> None:
     authors = await pair_of(registers, "author", {"name": {"type": "string"}})
     books = await pair_of(registers, "book", BOOK)

@@ -4,7 +4,6 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.ports import Database
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.changes import CHANNEL, CatalogueChanges
-from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
 from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.catalogue.registers import RegisterEntries
 from pentad.rooms.registers.catalogue.schemas import SchemaEntries
@@ -23,9 +22,8 @@ class Catalogue(Pairs):
         self.vectors = ObjectVectors(index, self.definitions)
         self.locks = SchemaLocks(database)
         self.changes = CatalogueChanges(database, clock, access, self)
-        checks = DefinitionChecks(access, self.definitions)
-        self.registers = RegisterEntries(database, clock, access, self, checks, self.changes)
-        self.schemas = SchemaEntries(database, clock, access, self, checks, self.changes, self.vectors)
+        self.registers = RegisterEntries(database, clock, access, self, self.changes)
+        self.schemas = SchemaEntries(database, clock, access, self, self.changes, self.vectors)
         self._stop = database.listen(CHANNEL, lambda _payload: self.forget())
 
     async def open(self) -> None:

@@ -4,16 +4,20 @@ Changes of schemas come one after the other, and writes of objects wait for them
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pentad.kernel.clock import Clock
+from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import ANONYMOUS
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.registers import store
+from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue import entries
+from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
 from pentad.rooms.registers.catalogue.entries import refuse_filled
 from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.models import Caller, Register, Schema
@@ -126,3 +130,43 @@ class CatalogueChanges:
 
             purged += await self._database.write(work)
         return purged
+
+
+class Draft(NamedTuple):
+    """What a new register and a new schema have in common."""
+
+    uuid: str
+    slug: str
+    title: str
+    version: str
+    body: dict[str, Any]
+
+
+class CatalogueEntries:
+    """What the operations on registers share with those on schemas."""
+
+    def __init__(
+        self, database: Database, clock: Clock, access: AccessRules, pairs: Pairs, changes: CatalogueChanges
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._access = access
+        self._pairs = pairs
+        self._changes = changes
+        self._checks = DefinitionChecks(access, pairs.definitions)
+
+    def draft(self, caller: Caller, kind: store.Kind, data: Mapping[str, Any]) -> Callable[[Rows], Draft]:
+        """Check a new entry; the rest is worked out inside the unit of work that stores it."""
+        fields = entries.check_fields(kind, data)
+        self._access.check_define(caller, None)
+        read_block(fields.get("authorization"), "authorization")
+        title, uuid = entries.title_of(kind, data), entries.given_uuid(kind, data)
+
+        def finish(rows: Rows) -> Draft:
+            organisation = self._checks.choose_organisation(rows, caller, data, self._access.organisation(caller))
+            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
+            slug = entries.chosen_slug(rows, kind, data, title, organisation, partial(self._access.sees, caller))
+            entries.refuse_taken_uuid(rows, kind, uuid)
+            return Draft(uuid or str(uuid7(self._clock)), slug, title, entries.first_version(data), body)
+
+        return finish

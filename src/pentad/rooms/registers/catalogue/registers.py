@@ -2,51 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.ids import uuid7
-from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.registers import store
 from pentad.rooms.registers.access.authorization import read_block
-from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue import entries
-from pentad.rooms.registers.catalogue.changes import CatalogueChanges
-from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
+from pentad.rooms.registers.catalogue.changes import CatalogueEntries
 from pentad.rooms.registers.catalogue.entries import (
     CatalogueView,
-    chosen_slug,
     page_of,
     refuse_filled,
-    refuse_taken_uuid,
 )
-from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.confirmation import confirm_token, require_confirm
 from pentad.rooms.registers.models import Caller, Page, Register
 from pentad.rooms.registers.objects.pending_changes import current_time
 from pentad.rooms.registers.store import Ref
 
 
-class RegisterEntries:
+class RegisterEntries(CatalogueEntries):
     """The registers of the catalogue."""
-
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        access: AccessRules,
-        pairs: Pairs,
-        checks: DefinitionChecks,
-        changes: CatalogueChanges,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._access = access
-        self._pairs = pairs
-        self._checks = checks
-        self._changes = changes
 
     async def list(self, caller: Caller, limit: int = 100, offset: int = 0) -> Page[Register]:
         return page_of(
@@ -61,24 +37,13 @@ class RegisterEntries:
         return await self._database.read(look)
 
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Register:
-        fields = entries.check_fields("register", data)
-        self._access.check_define(caller, None)
-        read_block(fields.get("authorization"), "authorization")
-        title, uuid, now = (
-            entries.title_of("register", data),
-            entries.given_uuid("register", data),
-            current_time(self._clock),
-        )
+        draft = self.draft(caller, "register", data)
+        schemas, now = data.get("schemas") or (), current_time(self._clock)
 
         def create(tx: Transaction) -> Register:
-            view = self._pairs.view(tx, caller)
-            organisation = self._checks.choose_organisation(tx, caller, data, self._access.organisation(caller))
-            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
-            slug = chosen_slug(tx, "register", data, title, organisation, partial(self._access.sees, caller))
-            schemas = tuple(_schema_ids(view, fields.get("schemas") or ()))
-            refuse_taken_uuid(tx, "register", uuid)
-            version = entries.first_version(data)
-            register = Register(0, uuid or str(uuid7(self._clock)), slug, title, version, body, schemas, now, now)
+            made = draft(tx)
+            own = tuple(_schema_ids(self._pairs.view(tx, caller), schemas))
+            register = Register(0, *made, own, now, now)
             self._checks.refuse_opening(tx, caller, replace(register, body={}, schemas=()), register)
             return self._changes.announce_change(tx, store.insert_register(tx, register))
 

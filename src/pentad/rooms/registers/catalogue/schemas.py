@@ -10,21 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers import store
-from pentad.rooms.registers.access.authorization import read_block
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue import entries, schema_history
-from pentad.rooms.registers.catalogue.changes import CatalogueChanges
+from pentad.rooms.registers.catalogue.changes import CatalogueChanges, CatalogueEntries
 from pentad.rooms.registers.catalogue.compiled_schemas import composed, target
-from pentad.rooms.registers.catalogue.definition_checks import DefinitionChecks
 from pentad.rooms.registers.catalogue.entries import (
-    chosen_slug,
     page_of,
     refuse_composed,
     refuse_filled,
-    refuse_taken_uuid,
 )
 from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.catalogue.schema_evolution import Breaks, CheckedChange, SchemaChange, SchemaEvolution
@@ -47,7 +42,7 @@ ChangeOf = Callable[[Rows, Schema], SchemaChange]
 """What a caller asks of a schema, worked out for the schema as it is."""
 
 
-class SchemaEntries:
+class SchemaEntries(CatalogueEntries):
     """The schemas of the catalogue."""
 
     def __init__(
@@ -56,16 +51,10 @@ class SchemaEntries:
         clock: Clock,
         access: AccessRules,
         pairs: Pairs,
-        checks: DefinitionChecks,
         changes: CatalogueChanges,
         vectors: ObjectVectors,
     ) -> None:
-        self._database = database
-        self._clock = clock
-        self._access = access
-        self._pairs = pairs
-        self._checks = checks
-        self._changes = changes
+        super().__init__(database, clock, access, pairs, changes)
         self._vectors = vectors
         self._changing = asyncio.Lock()
         self._evolution = SchemaEvolution(database.dialect, pairs.definitions, vectors)
@@ -91,22 +80,10 @@ class SchemaEntries:
         return await self._database.read(lambda rows: self._pairs.schema_in(rows, caller, ref))
 
     async def create(self, caller: Caller, data: Mapping[str, Any]) -> Schema:
-        fields = entries.check_fields("schema", data)
-        self._access.check_define(caller, None)
-        read_block(fields.get("authorization"), "authorization")
-        title, uuid, now = (
-            entries.title_of("schema", data),
-            entries.given_uuid("schema", data),
-            current_time(self._clock),
-        )
+        draft, now = self.draft(caller, "schema", data), current_time(self._clock)
 
         def create(tx: Transaction) -> Schema:
-            organisation = self._checks.choose_organisation(tx, caller, data, self._access.organisation(caller))
-            body = entries.body_of(fields, owner=caller.principal.id, organisation=organisation)
-            slug = chosen_slug(tx, "schema", data, title, organisation, partial(self._access.sees, caller))
-            refuse_taken_uuid(tx, "schema", uuid)
-            version = entries.first_version(data)
-            schema = Schema(0, uuid or str(uuid7(self._clock)), slug, title, version, body, 1, now, now)
+            schema = Schema(0, *draft(tx), 1, now, now)
             self._checks.refuse_unseen(tx, caller, schema, ())
             schema = store.insert_schema(tx, schema)
             return self._changes.announce_change(tx, self._evolution.begin(tx, caller, schema))
