@@ -12,6 +12,8 @@ class Ask:
     arguments: dict[str, Any]
     keep: dict[str, str] = field(default_factory=dict)
     shown: bool = True
+    answered: bool = True
+    """Whether the page shows the answer too."""
     block: int | None = None
     """Show this block of the answer's text instead of its data."""
 
@@ -24,3 +26,36 @@ class Command:
     file: tuple[str, str] | None = None
     on_store: bool = True
     """Whether it works on the store of the tour."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A REST request and the body of its answer."""
+
+    method: str
+    path: str
+    body: Any = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Calls as rows of a table: what each one asks, what that means, and the answer in short.
+
+    `arguments` are what all calls have in common and the table does not show. With `path`, a row is the query of a
+    REST request instead, and `arguments` are more parameters. `column` is an argument with a column of its own.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    rows: tuple[tuple[Any, str], ...]
+    heads: tuple[str, ...] = ("query", "finds", "answer")
+    column: str | None = None
+    hidden: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """More arguments that the table does not show, by the value of that column."""
+    argument: str | None = None
+    """The argument that a row is, if it is not all of them."""
+    shown: str | None = None
+    """The only argument of a row that the table shows."""
+    path: str | None = None
+    member: str = "results"
+    """The list in the answer that the table shows."""

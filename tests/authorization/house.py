@@ -1,6 +1,5 @@
 """One open Pentad, six callers, and things that are the caller's own, a colleague's, or another organisation's."""
 
-import asyncio
 import base64
 import contextlib
 import itertools
@@ -18,6 +17,7 @@ from pentad.mcp.internal_client import InternalClient
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
 from tests.ports import free_port
+from tests.waiting import until
 
 PASSWORD: Final = "correct horse battery"
 CALLERS: Final = ("anonymous", "reader", "writer", "admin", "scoped", "outsider")
@@ -136,9 +136,7 @@ async def _attached(house: House, owner: Principal, other: Other) -> str:
     uuid, register, schema = await _object(house, owner, other), await other("register"), await other("schema")
     file = {"register": register, "schema": schema, "id": uuid, "name": "note.txt"}
     await house.call(owner, "attachments", {"action": "write", **file, "text": "hello"})
-    async with asyncio.timeout(60):
-        while "content" not in await house.call(owner, "attachments", {"action": "read", **file}):
-            await asyncio.sleep(0.05)
+    await until(lambda: house.call(owner, "attachments", {"action": "read", **file}), lambda found: "content" in found)
     return uuid
 
 

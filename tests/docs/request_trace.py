@@ -52,6 +52,8 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "avatars": ("generate_response", {"avatar": "ida-brandt", "question": "Why is a dike lost?"}),
     "metrics": ("getPlatformMetricByKey", {"collector": "pentad", "metricKey": "process.uptime"}),
 }
+TIMED = ("pentad-watcher", "pentad-heartbeat")
+"""Threads that work by the clock. On a slow machine every call takes long enough to see one of them."""
 
 
 class Trace:
@@ -61,7 +63,7 @@ class Trace:
         self._files: set[str] | None = None
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
-        if self._files is not None and event == "call":
+        if self._files is not None and event == "call" and threading.current_thread().name not in TIMED:
             self._files.add(frame.f_code.co_filename)
 
     @contextmanager

@@ -16,11 +16,13 @@ from typing import Any, cast
 
 import pytest
 
-from docs_src.tour_steps import Command
-from pentad.app import open_app
+from docs_src.tour_steps import Command, Request, Table
+from pentad.app import App, open_app
+from pentad.http.application import http_application
 from pentad.kernel.clock import SystemClock
 from pentad.settings.model import Settings
 from tests.cli.processes import run
+from tests.rooms.registers.site import Site
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 108
@@ -54,15 +56,16 @@ def filled(value: Any, known: dict[str, Any]) -> Any:
     return known.get(value[1:], value) if isinstance(value, str) and value.startswith("$") else value
 
 
-async def answer(client: Any, step: Any, known: dict[str, Any]) -> tuple[str, str]:
+async def answer(client: Any, step: Any, known: dict[str, Any], layout: "Layout | None" = None) -> tuple[str, str]:
+    layout = layout or pretty
     arguments = filled(step.arguments, known)
     result = await client.call_tool(step.tool, arguments)
     assert step.shown or not result["isError"], result
     said = result.get("structuredContent")
     for name, member in step.keep.items():
         known[name] = said[member]
-    shown = pretty(said) if said is not None else "\n".join(wrap(result["content"][0]["text"], WIDTH))
-    return pretty({"tool": step.tool, "arguments": arguments}), shown
+    shown = layout(said) if said is not None else "\n".join(wrap(result["content"][0]["text"], WIDTH))
+    return layout({"tool": step.tool, "arguments": arguments}), shown
 
 
 def pretty(value: Any, indent: str = "") -> str:
@@ -76,6 +79,32 @@ def pretty(value: Any, indent: str = "") -> str:
         members = [f"{inner}{json.dumps(name)}: {pretty(member, inner)}" for name, member in items]
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
     return "[\n" + ",\n".join(inner + pretty(member, inner) for member in cast("list[Any]", value)) + f"\n{indent}]"
+
+
+def packed(value: Any, indent: str = "") -> str:
+    """The same in fewer lines: neighbouring members share a line if they fit. Objects in a list keep their own."""
+    short = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(short) <= WIDTH or not isinstance(value, dict | list):
+        return short
+    inner = indent + "  "
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        parts = [f"{json.dumps(name)}: {packed(member, inner)}" for name, member in items]
+    else:
+        parts = [packed(member, inner) for member in cast("list[Any]", value)]
+    lines: list[str] = []
+    for part in parts:
+        room = lines and "\n" not in lines[-1] + part and len(inner) + len(lines[-1]) + 2 + len(part) <= WIDTH
+        if room and not (isinstance(value, list) and part.startswith("{")):
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n" + ",\n".join(inner + line for line in lines) + f"\n{indent}{closing}"
+
+
+Layout = Callable[[Any], str]
+"""How JSON is laid out on a page: `pretty` or `packed`."""
 
 
 def block(asked: str, shown: str, language: str) -> str:
@@ -95,14 +124,99 @@ def command(step: Any, home: Path) -> str:
     return f"{text}$ {step.line}\n{(done.stdout + done.stderr).strip()}\n```\n"
 
 
-async def _asked(step: Any, room: str, home: Path, known: dict[str, Any]) -> str:
+async def _asked(step: Any, room: str, home: Path, known: dict[str, Any], layout: Layout) -> str:
     settings = Settings(data=home / "data", rooms=(room,), auth="none")
-    async with open_app(settings, clock=StillClock()) as app, app.client() as client:
-        asked, shown = await answer(client, step, known)
+    async with open_app(settings, clock=StillClock()) as app:
+        if isinstance(step, Request):
+            return await _requested(app, step, layout)
+        if isinstance(step, Table):
+            return await _tabled(app, step, known)
+        async with app.client() as client:
+            asked, shown = await answer(client, step, known, layout)
+    if not step.answered:
+        return f"```json\n{asked}\n```\n"
     return block(asked, shown, "json" if shown.startswith("{") else "text")
 
 
-def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> None:
+async def _requested(app: App, step: Request, layout: Layout) -> str:
+    reply = await Site(app, http_application(app), {}).send(step.method, step.path, step.body, who="")
+    sent = "" if step.body is None else f"{layout(step.body)}\n"
+    kind = reply.headers["content-type"].partition(";")[0]
+    return f"```\n{step.method} {step.path}\n{sent}\n{reply.status} {kind}\n{layout(reply.json)}\n```\n"
+
+
+async def _tabled(app: App, step: Table, known: dict[str, Any]) -> str:
+    heads = step.heads if step.column is None else ("asked of", *step.heads)
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for asks, meaning in step.rows:
+        found = await _found(app, step, asks, known)
+        first = "" if step.column is None else f"`{asks[step.column]}` | "
+        lines.append(f"| {first}`{_in_short(step, asks)}` | {meaning} | {found} |")
+    return "\n".join(lines) + "\n"
+
+
+def _in_short(step: Table, asks: Any) -> str:
+    if isinstance(asks, str):
+        return asks
+    if step.shown is not None:
+        asks = asks[step.shown]
+    if isinstance(asks, dict):
+        asks = {name: value for name, value in cast("dict[str, Any]", asks).items() if name != step.column}
+    return json.dumps(asks)
+
+
+async def _found(app: App, step: Table, asks: Any, known: dict[str, Any]) -> str:
+    """The answer in short: the values of the rows, or the rows if they have several."""
+    if step.path is not None:
+        more = "".join(f"&{name}={value}" for name, value in step.arguments.items())
+        reply = await Site(app, http_application(app), {}).send("GET", f"{step.path}?{asks}{more}", who="")
+        assert reply.status == 200, reply.body
+        said = reply.json
+    else:
+        own = asks if step.argument is None else {step.argument: asks}
+        hidden = {} if step.column is None else step.hidden.get(asks[step.column], {})
+        async with app.client() as client:
+            if step.tool == "views":
+                return await _view(client, step, own)
+            result = await client.call_tool(step.tool, filled({**step.arguments, **hidden, **own}, known))
+        assert not result["isError"], result
+        said = result["structuredContent"]
+    found = said.get(step.member, ())
+    if step.member == "migrated":
+        changed = found["samples"][-1]
+        return f"`{json.dumps(changed['before'])}` becomes `{json.dumps(changed['after'])}`"
+    if isinstance(found, dict):  # facets
+        found = [bucket for facet in cast("dict[str, Any]", found).values() for bucket in facet["buckets"]]
+    return _listed(found)
+
+
+async def _view(client: Any, step: Table, own: dict[str, Any]) -> str:
+    """The rows of a view with these columns."""
+    place = {**step.arguments, step.column: own[step.column]} if step.column else step.arguments
+    query = {name: value for name, value in own.items() if name != step.column}
+    made = await client.call_tool("views", {"action": "create", "data": {"title": "Row", **place, "query": query}})
+    assert not made["isError"], made
+    named = {"id": made["structuredContent"]["id"]}
+    result = await client.call_tool("views", {"action": "run", **named})
+    await client.call_tool("views", {"action": "delete", **named})
+    return _listed(result["structuredContent"]["results"])
+
+
+def _listed(rows: Any) -> str:
+    return ", ".join(_short(row) for row in rows) or "nothing"
+
+
+def _short(row: Any) -> str:
+    if not isinstance(row, dict):
+        return str(row)
+    values = {name: value for name, value in cast("dict[str, Any]", row).items() if name not in ("id", "@self")}
+    if len(values) > 1:
+        return f"`{json.dumps(values)}`"
+    [value] = values.values()
+    return "null" if value is None else str(value)
+
+
+def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady, layout: Layout = pretty) -> None:
     """Make every block of the tour; the page must show exactly these."""
     made: dict[str, str] = {}
     known: dict[str, Any] = {}
@@ -110,8 +224,8 @@ def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady) -> 
         if isinstance(step, Command):
             made[name] = steady(command(step, home))
         else:
-            shown_block = steady(asyncio.run(_asked(step, room, home, known)))
-            if step.shown:
+            shown_block = steady(asyncio.run(_asked(step, room, home, known, layout)))
+            if getattr(step, "shown", True) is not False:
                 made[name] = shown_block
     text = page.read_text(encoding="utf-8")
     if os.environ.get("PENTAD_WRITE_DOCS"):
