@@ -37,8 +37,6 @@ _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as
 
 _MOST_TOKENS: Final = 100_000
 
-# the same for both
-
 
 NOTHING = Annotated[list[Any], Field(max_length=0)]
 """An empty list: OpenRegister's answer to the deletion of a register or schema."""
@@ -139,6 +137,9 @@ class OpenApiAnswer(Open):
     info: dict[str, Any]
     paths: dict[str, Any]
     components: dict[str, Any]
+
+
+# the same for both
 
 
 def respond(entity: Register | Schema, status: int = 200) -> Response:
