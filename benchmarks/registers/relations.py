@@ -91,8 +91,8 @@ async def _measure(url: str | None, store: str, size: int, rounds: int) -> list[
 async def _fill(registers: Registers, size: int) -> tuple[Pair, Pair]:
     catalogue = registers.catalogue
     for slug, properties in (("person", _PERSON), ("permit", _PERMIT)):
-        await catalogue.create_schema(_BENCH, {"title": slug, "slug": slug, "properties": properties})
-    await catalogue.create_register(_BENCH, {"title": "City", "slug": "city", "schemas": ["person", "permit"]})
+        await catalogue.schemas.create(_BENCH, {"title": slug, "slug": slug, "properties": properties})
+    await catalogue.registers.create(_BENCH, {"title": "City", "slug": "city", "schemas": ["person", "permit"]})
     person, permit = [await catalogue.pair(_BENCH, "city", slug) for slug in ("person", "permit")]
     people = await _write(registers, person, size // _PERMITS_EACH, _person)
     chance = Random(size)

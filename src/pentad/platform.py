@@ -209,6 +209,14 @@ class MountContext:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreWarning:
+    """Something in the store that slows down or endangers a room, and what to do about it."""
+
+    text: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Room(Generic[S]):
     """What a room offers.
 
@@ -252,6 +260,8 @@ class Room(Generic[S]):
     identity: tuple[str, str] | None = None
     """The server's name and version when this room is served alone, if a document promises them."""
     health: Callable[[S], Awaitable[Mapping[str, Any]]] | None = None
+    store_warnings: Callable[[Database], Awaitable[Sequence[StoreWarning]]] | None = None
+    """What an operator should know of the room's tables, for `pentad doctor`. Reads only; the room is not open."""
     demo: Callable[[S], Awaitable[None]] | None = None
     """Fills the room with demo data; run at every start of the demo, so it must be safe to run twice."""
     first_content: str = ""

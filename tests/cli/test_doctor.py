@@ -1,7 +1,9 @@
 """`pentad doctor`: sound, doubtful and broken machines, told apart by state, fix and exit code."""
 
+import contextlib
 import json
 import socket
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -63,6 +65,24 @@ def test_a_store_in_use_is_examined(tmp_path: Path, ports: dict[str, str]) -> No
     code, found = report(tmp_path, "--data", "d", **ports)
     assert code == 0
     assert {"store", "migrations", "disk", "clock", "data folder", "sqlite"} <= set(found)
+
+
+@pytest.mark.requirement("registers:evolution:index-limit")
+def test_a_schema_with_too_many_indexes_deserves_attention(tmp_path: Path, ports: dict[str, str]) -> None:
+    assert run("migrate", "--data", "d", home=tmp_path).returncode == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "d" / "pentad.db")) as store:
+        store.execute(
+            "INSERT INTO schemas (id, uuid, slug, organisation, body, created_at, updated_at)"
+            " VALUES (7, 'a', 'wide', 'default', '{\"title\": \"Wide\", \"version\": \"0.0.1\"}', 0, 0)"
+        )
+        for number in range(65):
+            store.execute(f"CREATE INDEX ox_7_{number:012x} ON objects (uuid) WHERE schema = 7")
+        store.commit()
+    code, found = report(tmp_path, "--data", "d", **ports)
+    assert (code, found["registers"]["state"]) == (1, "warn")
+    assert found["registers"]["text"].startswith("Schema 7 has 65 indexes")
+    assert "'wide'" in found["registers"]["text"]
+    assert "x-index" in found["registers"]["fix"]
 
 
 @pytest.mark.parametrize("broken", ["file", "file/below"])

@@ -92,7 +92,7 @@ async def opened(data: Path, database: str | None) -> AsyncGenerator[World]:
 async def _fill(world: World) -> None:
     (world.cid,) = await world.grpc.push(sample("1.0.0"))
     registers = world.app.rooms[1].service
-    await registers.catalogue.create_register(Caller(LOCAL), {"title": "Books", "slug": "books"})
+    await registers.catalogue.registers.create(Caller(LOCAL), {"title": "Books", "slug": "books"})
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
     answer = await world.rpc("SendMessage", {"message": message}, "/agents/echo", a2a_version="1.0").json()
     world.task = answer["result"]["task"]["id"]
@@ -294,7 +294,7 @@ async def test_a_damaged_page_makes_the_server_fail_as_soon_as_somebody_meets_it
     async with open_app(Settings(data=tmp_path, rooms=("registers",), auth="none")) as app:
         caller = Caller(LOCAL)
         for number in range(20):
-            await app.rooms[0].service.catalogue.create_register(caller, {"title": f"Books {number}"})
+            await app.rooms[0].service.catalogue.registers.create(caller, {"title": f"Books {number}"})
     damage(tmp_path / "pentad.db", "registers")
     app = await make_app(rooms=("registers",))
     front = front_of(app)

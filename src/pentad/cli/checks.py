@@ -183,6 +183,7 @@ async def check_store(settings: "Settings", check_seconds: float, progress: Prog
             found = [await _check_answering(database), await _check_migrations(database, settings)]
             if found[-1].state == "ok":
                 found.append(await _check_secrets(database, settings))
+                found += await _check_rooms(database, settings)
             if check_seconds:
                 found.append(await _check_integrity(database, check_seconds, progress))
             if database.dialect == "postgres":
@@ -226,6 +227,16 @@ async def _check_secrets(database: "Database", settings: "Settings") -> Finding:
     if box.is_on:
         return Finding("secrets", "ok", "Keys and secrets in the store are encrypted.")
     return Finding("secrets", "ok", "Keys and secrets in the store are not encrypted; secret_key would do that.")
+
+
+async def _check_rooms(database: "Database", settings: "Settings") -> list[Finding]:
+    """What the rooms have to say about their tables; nothing if all is well."""
+    return [
+        Finding(room.name, "warn", warning.text, warning.fix)
+        for room in find_rooms(settings.rooms)
+        if room.store_warnings is not None
+        for warning in await room.store_warnings(database)
+    ]
 
 
 async def _check_integrity(database: "Database", seconds: float, progress: Progress) -> Finding:

@@ -96,8 +96,8 @@ async def fill_registers(world: World) -> None:
         },
         "required": ["name"],
     }
-    schema = await catalogue.create_schema(CALLER, definition)
-    register = await catalogue.create_register(CALLER, {"title": f"Staff {BREAKOUT}", "schemas": [schema.id]})
+    schema = await catalogue.schemas.create(CALLER, definition)
+    register = await catalogue.registers.create(CALLER, {"title": f"Staff {BREAKOUT}", "schemas": [schema.id]})
     world.register, world.schema = register.id, schema.id
     pair = await catalogue.pair(CALLER, register.id, schema.id)
     ada = await objects.create(CALLER, pair, {"name": "Ada", "age": 36, "salary": SECRET})

@@ -80,6 +80,6 @@ async def opened(
 
 async def with_trees(registers: Registers) -> Pair:
     """A register of trees, empty."""
-    await registers.catalogue.create_schema(ADMIN, TREE)
-    await registers.catalogue.create_register(ADMIN, {"title": "City", "slug": "city", "schemas": ["tree"]})
+    await registers.catalogue.schemas.create(ADMIN, TREE)
+    await registers.catalogue.registers.create(ADMIN, {"title": "City", "slug": "city", "schemas": ["tree"]})
     return await registers.catalogue.pair(ADMIN, "city", "tree")

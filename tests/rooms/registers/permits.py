@@ -83,8 +83,8 @@ async def make_permits(registers: Registers, more: dict[str, Body] | None = None
     catalogue, objects = registers.catalogue, registers.objects
     for slug, properties in SCHEMAS.items():
         body = {"title": slug, "slug": slug, "properties": properties, **(more or {}).get(slug, {})}
-        await catalogue.create_schema(ADMIN, body)
-    await catalogue.create_register(ADMIN, {"title": "City", "slug": "city", "schemas": list(SCHEMAS)})
+        await catalogue.schemas.create(ADMIN, body)
+    await catalogue.registers.create(ADMIN, {"title": "City", "slug": "city", "schemas": list(SCHEMAS)})
     pairs = {slug: await catalogue.pair(ADMIN, "city", slug) for slug in SCHEMAS}
     made = {"Acme": await objects.create(ADMIN, pairs["company"], {"name": "Acme"})}
     for name, (city, income, born, employer) in PEOPLE.items():

@@ -82,8 +82,8 @@ def with_blocks(pair: Pair, register: Any, schema: Any) -> Pair:
 @pytest.mark.requirement("registers:access:agreement")
 async def test_the_store_and_the_rules_agree_on_who_sees_what(stores: Stores) -> None:
     async with opened(stores) as registers:
-        await registers.catalogue.create_schema(ADMIN, {**BODY, "slug": "open"})
-        await registers.catalogue.create_register(ADMIN, {"title": "R", "slug": "r", "schemas": ["open"]})
+        await registers.catalogue.schemas.create(ADMIN, {**BODY, "slug": "open"})
+        await registers.catalogue.registers.create(ADMIN, {"title": "R", "slug": "r", "schemas": ["open"]})
         pair = await registers.catalogue.pair(ADMIN, "r", "open")
         acme = await registers.organisations.create(ADMIN, "acme", "Acme")
         for member in (OTHER, ADMIN):

@@ -104,7 +104,7 @@ async def test_what_is_wrong_with_a_hidden_value_is_said_without_it(registers: R
     pair, made = await with_secrets(registers)
     short = {"type": "string", "maxLength": 3, "computed": "secret"}
     properties = {"name": {"type": "string"}, "secret": SECRET, "short": short}
-    await confirmed(registers.catalogue.update_schema, ADMIN, "thing", {"properties": properties})
+    await confirmed(registers.catalogue.schemas.update, ADMIN, "thing", {"properties": properties})
     pair = await registers.catalogue.pair(WRITER, "library", "thing")
     with pytest.raises(InvalidInput) as refused:
         await registers.objects.merge_patch(WRITER, pair, made.uuid, {"name": "Eva"})

@@ -18,8 +18,8 @@ SECRET = {"type": "string", "authorization": {"read": ["admin"]}}
 
 
 async def pair_of(registers: Registers, slug: str, properties: dict[str, Any], **body: Any) -> Pair:
-    await registers.catalogue.create_schema(ADMIN, {"title": slug, "slug": slug, "properties": properties, **body})
-    await registers.catalogue.create_register(ADMIN, {"title": slug, "slug": slug, "schemas": [slug]})
+    await registers.catalogue.schemas.create(ADMIN, {"title": slug, "slug": slug, "properties": properties, **body})
+    await registers.catalogue.registers.create(ADMIN, {"title": slug, "slug": slug, "schemas": [slug]})
     return await registers.catalogue.pair(ADMIN, slug, slug)
 
 
@@ -131,7 +131,7 @@ async def test_a_rule_on_reading_takes_a_property_out_of_the_index_and_puts_it_b
     properties = {"code": {"type": "string"}, "note": {"type": "string"}}
     pair = await pair_of(registers, "agent", properties)
     await registers.objects.create(ADMIN, pair, {"code": "ruby", "note": "plain"})
-    update = registers.catalogue.update_schema
+    update = registers.catalogue.schemas.update
     for code, total in ((SECRET, 0), ({"type": "string"}, 1)):
         changed = {"properties": {**properties, "code": code}}
         await (confirmed(update, ADMIN, "agent", changed) if total else update(ADMIN, "agent", changed))

@@ -77,14 +77,14 @@ async def change_while_writing(registers: Registers, other: Registers) -> None:
     catalogue = registers.catalogue
     async with writing([registers, other], pair, writers=4) as done:
         for text in ("first", "second", "third"):
-            await catalogue.update_schema(ADMIN, "permit", {"description": text})
+            await catalogue.schemas.update(ADMIN, "permit", {"description": text})
         before = len(done)
         renamed = {"properties": {"fee": None, "amount": PERMIT["fee"]}}
         steps = [{"step": "rename", "property": "fee", "to": "amount"}]
-        await catalogue.update_schema(ADMIN, "permit", renamed, migration=steps, merge=True)
+        await catalogue.schemas.update(ADMIN, "permit", renamed, migration=steps, merge=True)
         change = {"properties": {"place": {"type": "string", "default": "here"}}, "required": ["place"]}
         steps = [{"step": "default", "property": "place", "value": "here"}]
-        await catalogue.update_schema(ADMIN, "permit", change, migration=steps, merge=True)
+        await catalogue.schemas.update(ADMIN, "permit", change, migration=steps, merge=True)
         while len(done) <= before:
             await asyncio.sleep(0)
     pair = await catalogue.pair(ADMIN, "library", "permit")
@@ -107,7 +107,7 @@ async def test_a_change_that_cannot_matter_to_objects_reads_none(
 
     monkeypatch.setattr(store, "stream_objects", read)
     monkeypatch.setattr(store, "stream_objects_since", read)
-    changed = await registers.catalogue.update_schema(ADMIN, "permit", {"description": "Permits of the city"})
+    changed = await registers.catalogue.schemas.update(ADMIN, "permit", {"description": "Permits of the city"})
     assert changed.version == "0.0.2"
 
 
@@ -117,17 +117,17 @@ async def test_what_is_written_between_check_and_change_is_checked_too(
 ) -> None:
     pair = await pair_of(registers, "permit", PERMIT)
     await registers.objects.create(WRITER, pair, {"number": 1})
-    change, locks = registers.catalogue._change_schemas, []  # pyright: ignore[reportPrivateUsage]
+    change, locks = registers.catalogue.changes.write_schemas, []
 
     async def late(work: Any) -> Any:
         await registers.objects.create(WRITER, pair, {"number": 1000})
         locks.append(1)
         return await change(work)
 
-    monkeypatch.setattr(registers.catalogue, "_change_schemas", late)
+    monkeypatch.setattr(registers.catalogue.changes, "write_schemas", late)
     bounded = {**PERMIT, "number": {"type": "integer", "maximum": 10}}
     with pytest.raises(Conflict, match="1 of 1 objects of 'permit' would not fit"):
-        await registers.catalogue.update_schema(ADMIN, "permit", {"properties": bounded})
+        await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": bounded})
     assert locks == [1]
 
 
@@ -147,13 +147,13 @@ async def test_a_change_waits_for_writes_that_have_begun_and_later_writes_for_th
         async with asyncio.timeout(_PATIENCE), asyncio.TaskGroup() as group:
             group.create_task(registers.catalogue.locks.write(slow))
             await asyncio.to_thread(begun.wait)
-            change = group.create_task(registers.catalogue.update_schema(ADMIN, "permit", {"description": "new"}))
+            change = group.create_task(registers.catalogue.schemas.update(ADMIN, "permit", {"description": "new"}))
             waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
             database = registers.platform.database
             await until(lambda: database.read(lambda rows: rows.value(waiting)))
             writes = [group.create_task(registers.objects.create(WRITER, pair, {"number": one})) for one in range(20)]
             # more writes wait than there are connections, and everything else goes on
-            assert (await registers.catalogue.get_schema(ADMIN, "permit")).version == "0.0.1"
+            assert (await registers.catalogue.schemas.get(ADMIN, "permit")).version == "0.0.1"
             assert not change.done()
             assert not any(one.done() for one in writes)
             go_on.set()
@@ -198,6 +198,6 @@ async def test_a_refused_unique_index_leaves_nothing_behind(registers: Registers
     made = await indexes(registers, pair.schema.id)
     unique = {**PERMIT, "number": {"type": "integer", "unique": True}}
     with pytest.raises(Conflict, match="cannot be unique"):
-        await registers.catalogue.update_schema(ADMIN, "permit", {"properties": unique})
+        await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": unique})
     assert await indexes(registers, pair.schema.id) == made
-    assert (await registers.catalogue.get_schema(ADMIN, "permit")).version == "0.0.1"
+    assert (await registers.catalogue.schemas.get(ADMIN, "permit")).version == "0.0.1"

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from pentad.jobs.job import Again, Job, JobRun, Retries
+from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
-from pentad.platform import Mount, MountContext, Platform, Room
+from pentad.platform import Mount, MountContext, Platform, Room, StoreWarning
 from pentad.rooms.registers.attachments.files import TEXT_JOB
 from pentad.rooms.registers.attachments.text import RETRIES as TEXT_RETRIES
 from pentad.rooms.registers.interface.resources import RESOURCES, listing
@@ -50,6 +51,14 @@ async def generated_tools(registers: Registers, principal: Principal, names: Seq
     from pentad.rooms.registers.interface.typed_tools import generate_tools
 
     return await generate_tools(registers, principal, names)
+
+
+async def store_warnings(database: Database) -> Sequence[StoreWarning]:
+    """The schemas with so many indexes that every write is slow."""
+    from pentad.rooms.registers.catalogue.schema_indexes import INDEX_ADVICE, index_warnings
+
+    found = await database.read(lambda rows: index_warnings(rows, database.dialect))
+    return [StoreWarning(text, INDEX_ADVICE) for text in found]
 
 
 def pages() -> "Pages[Registers]":
@@ -101,6 +110,7 @@ ROOM = Room(
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,
+    store_warnings=store_warnings,
     mounts=mounts,
     demo=fill,
     first_content=FIRST_CONTENT,

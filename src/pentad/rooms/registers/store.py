@@ -126,6 +126,15 @@ def mark_words_current(tx: Transaction, schema: int) -> None:
     tx.run("UPDATE schemas SET words = 1 WHERE id = ?", schema)
 
 
+def schemas_with_old_references(rows: Rows) -> list[Schema]:
+    """The schemas whose objects may have references that are not uuids."""
+    return [_schema(row) for row in rows.all(_select("schema", "WHERE uuid_references = 0 ORDER BY id"))]
+
+
+def mark_references_current(tx: Transaction, schema: int) -> None:
+    tx.run("UPDATE schemas SET uuid_references = 1 WHERE id = ?", schema)
+
+
 def has_objects(rows: Rows, register: int, schema: int) -> bool:
     sql = "SELECT 1 FROM objects WHERE register = ? AND schema = ? AND deleted IS NULL LIMIT 1"
     return rows.value(sql, register, schema) is not None

@@ -6,7 +6,7 @@ from pentad.terminal.verbs import Verb, Verbs
 
 VERBS: Final[Verbs] = {
     "registers": Verb(
-        "pentad.rooms.registers.interface.cli:registers",
+        "pentad.rooms.registers.interface.cli.commands:registers",
         "List registers; change schemas; import and export objects; save and run views.",
     ),
 }

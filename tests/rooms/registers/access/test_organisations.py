@@ -69,7 +69,7 @@ async def test_an_organisation_with_objects_or_definitions_stays(stores: Stores)
         await with_trees(registers)
         acme = await registers.organisations.create(ADMIN, "acme", "Acme")
         await registers.organisations.add_member(ADMIN, "acme", WRITER.principal.id)
-        for change, name in ((catalogue.update_schema, "tree"), (catalogue.update_register, "city")):
+        for change, name in ((catalogue.schemas.update, "tree"), (catalogue.registers.update, "city")):
             assert (await change(ADMIN, name, {"organisation": "acme"})).organisation == acme.id
         pair = await catalogue.pair(WRITER, "city", "tree")
         made = await registers.objects.create(WRITER, pair, {"number": "T-1"})
@@ -79,10 +79,10 @@ async def test_an_organisation_with_objects_or_definitions_stays(stores: Stores)
         await registers.objects.purge(WRITER, pair, made.uuid)
         with pytest.raises(Conflict, match="registers"):
             await registers.organisations.delete(ADMIN, "acme")
-        await catalogue.update_register(ADMIN, pair.register.id, {"organisation": DEFAULT})
+        await catalogue.registers.update(ADMIN, pair.register.id, {"organisation": DEFAULT})
         with pytest.raises(Conflict, match="schemas"):
             await registers.organisations.delete(ADMIN, "acme")
-        await catalogue.update_schema(ADMIN, pair.schema.id, {"organisation": DEFAULT})
+        await catalogue.schemas.update(ADMIN, pair.schema.id, {"organisation": DEFAULT})
         await registers.organisations.delete(ADMIN, "acme")
         assert registers.organisations.of(WRITER.principal) == DEFAULT
 

@@ -7,6 +7,7 @@ import pytest
 
 from pentad.kernel.errors import LimitExceeded
 from pentad.rooms.registers.objects.indexes import MOST_INDEXES
+from pentad.rooms.registers.room import store_warnings
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.objects.test_evolution import indexes
@@ -30,12 +31,12 @@ async def test_too_many_indexes_are_refused_with_their_names(registers: Register
     pair = await pair_of(registers, "wide", columns(2, **rule))
     change = {"properties": columns(MOST_INDEXES - 1, first=2, **rule)}
     with pytest.raises(LimitExceeded):
-        await registers.catalogue.update_schema(ADMIN, "wide", change, merge=True)
+        await registers.catalogue.schemas.update(ADMIN, "wide", change, merge=True)
     assert len(await indexes(registers, pair.schema.id)) == 2
 
 
 @pytest.mark.requirement("registers:evolution:index-limit")
-async def test_a_schema_that_has_too_many_still_works_and_is_named_in_the_log(
+async def test_a_schema_that_has_too_many_still_works_and_is_named_in_the_log_and_by_doctor(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with opened(stores) as registers:
@@ -44,12 +45,16 @@ async def test_a_schema_that_has_too_many_still_works_and_is_named_in_the_log(
             pair = await pair_of(registers, "wide", columns(MOST_INDEXES + 2, unique=True))
     with caplog.at_level(logging.WARNING):
         async with opened(stores) as registers:
-            assert f"Schema {pair.schema.id} has {MOST_INDEXES + 2} indexes" in caplog.text
+            said = f"Schema {pair.schema.id} has {MOST_INDEXES + 2} indexes"
+            assert said in caplog.text
+            (warning,) = await store_warnings(registers.platform.database)
+            assert warning.text.startswith(said)
+            assert "'wide'" in warning.text
             pair = await registers.catalogue.pair(WRITER, "library", "wide")
             await registers.objects.create(WRITER, pair, {"p0": "a"})
             fewer = {"properties": {"p0": {"type": "string", "unique": False}}, "description": "less"}
-            plan = await registers.catalogue.preflight(ADMIN, "wide", fewer, merge=True)
-            await registers.catalogue.update_schema(
+            plan = await registers.catalogue.schemas.preflight(ADMIN, "wide", fewer, merge=True)
+            await registers.catalogue.schemas.update(
                 ADMIN, "wide", fewer, merge=True, confirm=plan.as_json().get("confirm")
             )
             assert len(await indexes(registers, pair.schema.id)) == MOST_INDEXES + 1

@@ -93,8 +93,8 @@ class Objects(RuleBasedStateMachine):
 
         async def work() -> Pair:
             with contextlib.suppress(PentadError):
-                await self.room.catalogue.create_schema(ADMIN, {**self.node, "slug": "node"})
-            register = await self.room.catalogue.create_register(ADMIN, {"title": "R"})
+                await self.room.catalogue.schemas.create(ADMIN, {**self.node, "slug": "node"})
+            register = await self.room.catalogue.registers.create(ADMIN, {"title": "R"})
             return await self.room.catalogue.pair(ADMIN, register.id, "node", "create")
 
         self.pair = self.rooms.run(work())

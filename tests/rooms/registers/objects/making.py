@@ -10,12 +10,12 @@ from tests.rooms.registers.opening import ADMIN
 async def pair_of(registers: Registers, schema: str, properties: dict[str, Any], **body: Any) -> Pair:
     """A schema with these properties in the register `library`, which is made if need be."""
     catalogue = registers.catalogue
-    made = await catalogue.create_schema(ADMIN, {"title": schema, "slug": schema, "properties": properties, **body})
-    known = {register.slug: register for register in await catalogue.list_registers(ADMIN)}
+    made = await catalogue.schemas.create(ADMIN, {"title": schema, "slug": schema, "properties": properties, **body})
+    known = {register.slug: register for register in await catalogue.registers.list(ADMIN)}
     if "library" not in known:
-        await catalogue.create_register(ADMIN, {"title": "Library", "schemas": [made.id]})
+        await catalogue.registers.create(ADMIN, {"title": "Library", "schemas": [made.id]})
     else:
-        await catalogue.update_register(ADMIN, "library", {"schemas": [*known["library"].schemas, made.id]})
+        await catalogue.registers.update(ADMIN, "library", {"schemas": [*known["library"].schemas, made.id]})
     return await registers.catalogue.pair(ADMIN, "library", schema, "create")
 
 

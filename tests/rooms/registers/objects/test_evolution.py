@@ -40,12 +40,12 @@ NEW: dict[str, Any] = {"properties": {"title": {"type": "string"}, "age": {"type
 @pytest.mark.requirement("registers:evolution:preflight")
 async def test_a_change_that_objects_do_not_fit_is_refused_with_a_way_out(registers: Registers):
     pair, uuids = await people(registers, "Ada", "Ben")
-    report = await registers.catalogue.preflight(ADMIN, "person", NEW)
+    report = await registers.catalogue.schemas.preflight(ADMIN, "person", NEW)
     assert (report.total, report.failing) == (2, 2)
     with pytest.raises(Conflict, match="2 of 2 objects of 'person' would not fit") as refused:
-        await registers.catalogue.update_schema(ADMIN, "person", NEW)
+        await registers.catalogue.schemas.update(ADMIN, "person", NEW)
     assert refused.value.details["report"]["failing"] == 2
-    assert (await registers.catalogue.get_schema(ADMIN, "person")).version == "0.0.1"
+    assert (await registers.catalogue.schemas.get(ADMIN, "person")).version == "0.0.1"
     assert (await registers.objects.get(ADMIN, pair, uuids[0])).version == 1
 
 
@@ -63,17 +63,17 @@ async def test_a_report_tells_nothing_that_its_reader_may_not_read(registers: Re
     wanted = {"properties": {"name": {"enum": ["miney", "their"]}, "secret": secret}}
     reader = Caller(Principal("user:rea", "rea", role_scopes("reader")))
     with pytest.raises(Forbidden):
-        await registers.catalogue.preflight(reader, "person", wanted)
-    report = await registers.catalogue.preflight(WRITER, "person", wanted)
+        await registers.catalogue.schemas.preflight(reader, "person", wanted)
+    report = await registers.catalogue.schemas.preflight(WRITER, "person", wanted)
     assert (report.total, report.failing, report.complete) == (2, 2, False)
     with pytest.raises(Conflict, match="2 of 2 objects") as refused:
-        await registers.catalogue.update_schema(WRITER, "person", wanted)
+        await registers.catalogue.schemas.update(WRITER, "person", wanted)
     for said in (repr(report.as_json()), repr(refused.value.details)):
         assert "'mine'" in said
         assert "common" in said
         assert "theirs" not in said
         assert "ruby" not in said
-    whole = repr((await registers.catalogue.preflight(ADMIN, "person", wanted)).as_json())
+    whole = repr((await registers.catalogue.schemas.preflight(ADMIN, "person", wanted)).as_json())
     assert "theirs" in whole
 
 
@@ -84,8 +84,8 @@ async def test_a_migration_carries_every_object_over_in_one_go(registers: Regist
         {"step": "rename", "property": "name", "to": "title"},
         {"step": "cast", "property": "age", "to": "integer"},
     ]
-    assert (await registers.catalogue.preflight(ADMIN, "person", NEW, migration=steps)).failing == 0
-    await registers.catalogue.update_schema(ADMIN, "person", NEW, migration=steps)
+    assert (await registers.catalogue.schemas.preflight(ADMIN, "person", NEW, migration=steps)).failing == 0
+    await registers.catalogue.schemas.update(ADMIN, "person", NEW, migration=steps)
     pair = await registers.catalogue.pair(ADMIN, "library", "person")
     for uuid, name in zip(uuids, ("Ada", "Ben"), strict=True):
         moved = await registers.objects.get(ADMIN, pair, uuid)
@@ -100,15 +100,15 @@ async def test_a_migration_that_does_not_suffice_changes_nothing(registers: Regi
     pair, uuids = await people(registers, "Ada")
     steps = [{"step": "rename", "property": "name", "to": "title"}]
     with pytest.raises(Conflict, match="even after the migration"):
-        await registers.catalogue.update_schema(ADMIN, "person", NEW, migration=steps)
+        await registers.catalogue.schemas.update(ADMIN, "person", NEW, migration=steps)
     assert (await registers.objects.get(ADMIN, pair, uuids[0])).data == {"name": "Ada", "age": "30"}
     with pytest.raises(InvalidInput):
-        await registers.catalogue.update_schema(ADMIN, "person", NEW, migration=[{"step": "pray"}])
+        await registers.catalogue.schemas.update(ADMIN, "person", NEW, migration=[{"step": "pray"}])
 
 
 async def test_a_soft_schema_takes_any_change(registers: Registers):
     await people(registers, "Ada")
-    changed = await confirmed(registers.catalogue.update_schema, ADMIN, "person", {**NEW, "hardValidation": False})
+    changed = await confirmed(registers.catalogue.schemas.update, ADMIN, "person", {**NEW, "hardValidation": False})
     assert changed.version == "0.0.2"
 
 
@@ -119,9 +119,9 @@ async def test_indexes_come_and_go_with_the_declarations(registers: Registers):
     key = pair.schema.id
     first = await indexes(registers, key)
     assert sorted(name[:2] for name in first) == ["ox", "ux"]
-    await registers.catalogue.update_schema(ADMIN, key, {"properties": {"a": {"type": "string", "facetable": True}}})
+    await registers.catalogue.schemas.update(ADMIN, key, {"properties": {"a": {"type": "string", "facetable": True}}})
     assert await indexes(registers, key) == {name for name in first if name.startswith("ox")}
-    await registers.catalogue.delete_schema(ADMIN, key)
+    await registers.catalogue.schemas.delete(ADMIN, key)
     assert await indexes(registers, key) == set()
 
 
@@ -129,7 +129,7 @@ async def test_uniqueness_is_refused_where_values_occur_twice_already(registers:
     pair = await pair_of(registers, "thing", {"code": {"type": "string"}})
     made = [await registers.objects.create(ADMIN, pair, {"code": "same"}) for _ in range(2)]
     with pytest.raises(Conflict, match="cannot be unique") as refused:
-        await registers.catalogue.update_schema(
+        await registers.catalogue.schemas.update(
             ADMIN, pair.schema.id, {"properties": {"code": {"type": "string", "unique": True}}}
         )
     assert refused.value.details["duplicates"][0][:2] == sorted(one.uuid for one in made)
@@ -139,7 +139,7 @@ async def test_an_index_is_refused_where_texts_are_too_long_for_it(registers: Re
     pair = await pair_of(registers, "thing", {"code": {"type": "string"}})
     await registers.objects.create(ADMIN, pair, {"code": "x" * 3000})
     with pytest.raises(Conflict, match="cannot be indexed"):
-        await registers.catalogue.update_schema(
+        await registers.catalogue.schemas.update(
             ADMIN, pair.schema.id, {"properties": {"code": {"type": "string", "x-index": True}}}
         )
 
@@ -149,7 +149,7 @@ async def test_a_property_that_becomes_a_reference_is_followed_from_then_on(regi
     books = await pair_of(registers, "book", {"author": {"type": "string"}})
     author = await registers.objects.create(ADMIN, authors, {})
     book = await registers.objects.create(ADMIN, books, {"author": author.uuid})
-    await registers.catalogue.update_schema(ADMIN, "book", {"properties": {"author": reference("author", "RESTRICT")}})
+    await registers.catalogue.schemas.update(ADMIN, "book", {"properties": {"author": reference("author", "RESTRICT")}})
     report = await registers.objects.can_delete(ADMIN, authors, author.uuid)
     assert [one.uuid for one in report.blockers] == [book.uuid]
 
@@ -159,8 +159,8 @@ async def test_a_parent_cannot_change_so_that_objects_of_its_children_break(regi
     dogs = await pair_of(registers, "dog", {"breed": {"type": "string"}}, allOf=[{"$ref": "animal"}])
     await registers.objects.create(ADMIN, dogs, {"name": "Rex", "breed": "Collie"})
     with pytest.raises(Conflict, match="objects of 'dog'"):
-        await registers.catalogue.update_schema(ADMIN, "animal", {"properties": {"name": {"type": "integer"}}})
-    await registers.catalogue.update_schema(
+        await registers.catalogue.schemas.update(ADMIN, "animal", {"properties": {"name": {"type": "integer"}}})
+    await registers.catalogue.schemas.update(
         ADMIN, "animal", {"properties": {"name": {"type": "string", "maxLength": 3}}}
     )
     with pytest.raises(InvalidInput, match="at most 3"):

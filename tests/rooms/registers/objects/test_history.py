@@ -130,7 +130,7 @@ async def test_going_back_to_what_the_schema_no_longer_allows_is_refused(registe
     made = await registers.objects.create(ADMIN, trees, {"number": "T-1", "note": "long enough"})
     await registers.objects.merge_patch(ADMIN, trees, made.uuid, {"note": None})
     shorter = {**trees.schema.body["properties"], "note": {"type": "string", "maxLength": 3}}
-    await registers.catalogue.update_schema(ADMIN, trees.schema.id, {"properties": shorter})
+    await registers.catalogue.schemas.update(ADMIN, trees.schema.id, {"properties": shorter})
     with pytest.raises(InvalidInput, match="That state has 1 problem"):
         await registers.history.revert(ADMIN, trees, made.uuid, version=1)
 

@@ -97,7 +97,7 @@ async def test_authorization_that_was_taken_away_is_taken_away_for_the_past_too(
     await registers.objects.replace(ADMIN, pair, made.uuid, {"status": "shut", "code": "A-1"})
     then = AsOf(at=made.updated_at)
     assert (await registers.objects.find(WRITER, pair, Query(as_of=then))).total == 1
-    await registers.catalogue.update_schema(ADMIN, "case", {"authorization": READ_OPEN})
+    await registers.catalogue.schemas.update(ADMIN, "case", {"authorization": READ_OPEN})
     pair = await registers.catalogue.pair(ADMIN, "library", "case")
     assert (await registers.objects.find(WRITER, pair, Query(as_of=then))).total == 0
     with pytest.raises(NotFound):

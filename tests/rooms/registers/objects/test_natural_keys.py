@@ -29,12 +29,12 @@ PERMIT: dict[str, Any] = {
 
 async def permits(registers: Registers, **authorization: Any) -> tuple[Pair, Pair]:
     rules = {"authorization": authorization} if authorization else {}
-    await registers.catalogue.create_schema(
+    await registers.catalogue.schemas.create(
         ADMIN, {"title": "Person", "slug": "person", "properties": PERSON, "configuration": {"unique": []}, **rules}
     )
-    await registers.catalogue.create_schema(ADMIN, {"title": "Permit", "slug": "permit", "properties": PERMIT})
+    await registers.catalogue.schemas.create(ADMIN, {"title": "Permit", "slug": "permit", "properties": PERMIT})
     town = {"title": "Town", "slug": "town", "schemas": ["person", "permit"]}
-    await registers.catalogue.create_register(ADMIN, town)
+    await registers.catalogue.registers.create(ADMIN, town)
     pair = registers.catalogue.pair
     return await pair(ADMIN, "town", "person"), await pair(ADMIN, "town", "permit")
 
@@ -120,7 +120,7 @@ async def test_the_own_register_comes_first_and_several_others_are_ambiguous(reg
     people, pair = await permits(registers)
     found: dict[str, str] = {}
     for slug in ("east", "west"):
-        await registers.catalogue.create_register(ADMIN, {"title": slug, "slug": slug, "schemas": ["person"]})
+        await registers.catalogue.registers.create(ADMIN, {"title": slug, "slug": slug, "schemas": ["person"]})
         there = await registers.catalogue.pair(ADMIN, slug, "person")
         for bsn in ("1", slug):
             found[slug + bsn] = (await registers.objects.create(ADMIN, there, {"bsn": bsn})).uuid
@@ -164,8 +164,8 @@ async def test_a_hidden_property_is_no_key(registers: Registers, monkeypatch: py
 @pytest.mark.requirement("registers:transfer:natural-keys")
 async def test_rows_of_one_file_refer_to_one_another_by_key_in_any_order(registers: Registers):
     properties = {"code": {"type": "string", "unique": True}, "manager": {"type": "string", "$ref": "employee"}}
-    await registers.catalogue.create_schema(ADMIN, {"title": "E", "slug": "employee", "properties": properties})
-    await registers.catalogue.create_register(ADMIN, {"title": "Staff", "slug": "staff", "schemas": ["employee"]})
+    await registers.catalogue.schemas.create(ADMIN, {"title": "E", "slug": "employee", "properties": properties})
+    await registers.catalogue.registers.create(ADMIN, {"title": "Staff", "slug": "staff", "schemas": ["employee"]})
     pair = await registers.catalogue.pair(ADMIN, "staff", "employee")
     count = 700
     table = "code,manager.code\n" + "".join(f"E-{one},E-{one + 1}\n" for one in range(count)) + f"E-{count},\n"

@@ -21,10 +21,10 @@ ONLY_OPEN: dict[str, Any] = {
 async def people(registers: Registers, **body: Any) -> Pair:
     """A schema that the writer made, and may define."""
     properties = {"name": NAME, "open": {"type": "boolean"}, "salary": SALARY}
-    await registers.catalogue.create_schema(
+    await registers.catalogue.schemas.create(
         WRITER, {"title": "Person", "slug": "person", "properties": properties, **body}
     )
-    await registers.catalogue.create_register(WRITER, {"title": "Staff", "slug": "staff", "schemas": ["person"]})
+    await registers.catalogue.registers.create(WRITER, {"title": "Staff", "slug": "staff", "schemas": ["person"]})
     return await registers.catalogue.pair(ADMIN, "staff", "person")
 
 
@@ -63,8 +63,8 @@ async def test_a_hidden_value_cannot_be_found_by_bisection(registers: Registers,
         made = await registers.objects.create(ADMIN, pair, data)
         said.append(
             [
-                await outcome(registers.catalogue.preflight(WRITER, "person", probe)),
-                await outcome(registers.catalogue.update_schema(WRITER, "person", probe)),
+                await outcome(registers.catalogue.schemas.preflight(WRITER, "person", probe)),
+                await outcome(registers.catalogue.schemas.update(WRITER, "person", probe)),
             ]
         )
         await registers.objects.delete(ADMIN, pair, made.uuid)
@@ -77,18 +77,18 @@ async def test_hidden_objects_are_neither_counted_nor_tried(registers: Registers
     pair = await people(registers, authorization=ONLY_OPEN)
     await registers.objects.create(ADMIN, pair, {"name": "seen", "open": True})
     probe = wanted(name={"type": "string", "maxLength": 2})
-    alone = await registers.catalogue.preflight(WRITER, "person", probe)
+    alone = await registers.catalogue.schemas.preflight(WRITER, "person", probe)
     for number in range(3):
         await registers.objects.create(ADMIN, pair, {"name": f"hidden {number}", "open": False})
-    report = await registers.catalogue.preflight(WRITER, "person", probe)
+    report = await registers.catalogue.schemas.preflight(WRITER, "person", probe)
     assert report.as_json() == alone.as_json()
     assert (report.total, report.failing, report.complete) == (1, 1, False)
     assert report.as_json()["reason"] == "Objects and properties that you may not read were not looked at."
-    whole = await registers.catalogue.preflight(ADMIN, "person", probe)
+    whole = await registers.catalogue.schemas.preflight(ADMIN, "person", probe)
     assert (whole.total, whole.failing, whole.complete) == (4, 4, True)
     assert "reason" not in whole.as_json()
     with pytest.raises(Conflict, match="1 of 1 objects"):
-        await registers.catalogue.update_schema(WRITER, "person", probe)
+        await registers.catalogue.schemas.update(WRITER, "person", probe)
 
 
 @pytest.mark.requirement("registers:oracles:evolution")
@@ -96,24 +96,24 @@ async def test_what_hidden_objects_have_to_fit_is_not_their_readers_to_change(re
     pair = await people(registers, authorization=ONLY_OPEN)
     await registers.objects.create(ADMIN, pair, {"name": "a long name", "open": False})
     said = [
-        await outcome(registers.catalogue.update_schema(WRITER, "person", wanted(name={**NAME, "maxLength": most})))
+        await outcome(registers.catalogue.schemas.update(WRITER, "person", wanted(name={**NAME, "maxLength": most})))
         for most in (3, 300)
     ]
     assert said[0] == said[1], "whether the hidden object would fit is not told"
     with pytest.raises(Forbidden, match="not visible to you"):
-        await registers.catalogue.update_schema(WRITER, "person", wanted(name={**NAME, "unique": True}))
-    told = await registers.catalogue.update_schema(WRITER, "person", {"description": "Who works here", **wanted()})
+        await registers.catalogue.schemas.update(WRITER, "person", wanted(name={**NAME, "unique": True}))
+    told = await registers.catalogue.schemas.update(WRITER, "person", {"description": "Who works here", **wanted()})
     assert told.body["description"] == "Who works here"
-    await registers.catalogue.update_schema(ADMIN, "person", wanted(name={**NAME, "maxLength": 300}))
+    await registers.catalogue.schemas.update(ADMIN, "person", wanted(name={**NAME, "maxLength": 300}))
 
 
 @pytest.mark.requirement("registers:oracles:evolution")
 async def test_visible_properties_can_be_changed_beside_hidden_ones(registers: Registers):
     pair = await people(registers)
     await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
-    await registers.catalogue.update_schema(WRITER, "person", wanted(name={**NAME, "maxLength": 30}))
+    await registers.catalogue.schemas.update(WRITER, "person", wanted(name={**NAME, "maxLength": 30}))
     with pytest.raises(Conflict, match="1 of 1 objects"):
-        await registers.catalogue.update_schema(WRITER, "person", wanted(name={**NAME, "maxLength": 2}))
+        await registers.catalogue.schemas.update(WRITER, "person", wanted(name={**NAME, "maxLength": 2}))
 
 
 @pytest.mark.requirement("registers:oracles:evolution")
@@ -122,4 +122,4 @@ async def test_a_soft_schema_cannot_be_made_unique_to_compare_hidden_values(regi
     for _ in range(2):
         await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
     with pytest.raises(Forbidden):
-        await registers.catalogue.update_schema(WRITER, "person", wanted(salary={**SALARY, "unique": True}))
+        await registers.catalogue.schemas.update(WRITER, "person", wanted(salary={**SALARY, "unique": True}))

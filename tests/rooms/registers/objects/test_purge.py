@@ -63,7 +63,7 @@ async def test_a_purge_says_first_what_would_go_and_then_takes_exactly_that(regi
 @pytest.mark.requirement("registers:deleted:purge")
 async def test_a_large_purge_goes_in_portions(registers: Registers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge, "PORTION", 2)
-    monkeypatch.setattr("pentad.rooms.registers.catalogue.catalogue.PORTION", 2)
+    monkeypatch.setattr("pentad.rooms.registers.catalogue.changes.PORTION", 2)
     pair = await notes(registers, 8)
     with pytest.raises(ConfirmNeeded, match="7 deleted objects") as asked:
         await registers.objects.purge_all(WRITER, pair, await deleted(registers, pair), None)
@@ -87,7 +87,7 @@ async def test_nobody_purges_counts_or_restores_what_is_hidden_or_not_theirs_to_
     assert await found(registers, pair) == [1, 3, 5]
     outcomes = await registers.objects.restore_all(OTHER, pair, await deleted(registers, pair, OTHER))
     assert outcomes == []
-    await registers.catalogue.update_schema(ADMIN, "note", {"authorization": {"delete": ["admin"]}})
+    await registers.catalogue.schemas.update(ADMIN, "note", {"authorization": {"delete": ["admin"]}})
     pair = await registers.catalogue.pair(OTHER, "library", "note")
     assert await registers.objects.purge_all(OTHER, pair, await deleted(registers, pair, OTHER), None) == 0
     outcomes = await registers.objects.restore_all(OTHER, pair, await deleted(registers, pair, OTHER))
@@ -120,7 +120,7 @@ async def test_a_container_with_only_deleted_objects_goes_after_a_confirmation_w
 ) -> None:
     pair = await notes(registers)
     catalogue = registers.catalogue
-    delete = catalogue.delete_register if kind == "register" else catalogue.delete_schema
+    delete = catalogue.registers.delete if kind == "register" else catalogue.schemas.delete
     name = "library" if kind == "register" else "note"
     with pytest.raises(Conflict, match="still has 1 objects and 5 deleted ones"):
         await delete(ADMIN, name)
@@ -145,5 +145,5 @@ async def test_a_definer_who_may_not_see_all_deleted_objects_learns_no_number(re
     for row in (await registers.objects.find(ADMIN, pair, Query())).rows:
         await registers.objects.delete(ADMIN, pair, row[1])
     with pytest.raises(Conflict, match=r"^The schema 'note' still has objects") as refused:
-        await registers.catalogue.delete_schema(OTHER, "note")
+        await registers.catalogue.schemas.delete(OTHER, "note")
     assert refused.value.details == {}

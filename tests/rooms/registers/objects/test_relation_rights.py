@@ -146,7 +146,7 @@ async def test_rights_are_those_of_the_moment_a_query_runs(registers: Registers)
     objects, pair = registers.objects, permits.pairs["permit"]
     query = await objects.query_of(WRITER, pair, {"filter": {"applicant.city": "Leiden"}})
     assert (await objects.find(WRITER, pair, query)).total == 1
-    await registers.catalogue.update_schema(ADMIN, "person", {"authorization": IN_DELFT})
+    await registers.catalogue.schemas.update(ADMIN, "person", {"authorization": IN_DELFT})
     assert (await objects.find(WRITER, pair, query)).total == 0
 
 

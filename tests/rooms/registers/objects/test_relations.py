@@ -273,12 +273,12 @@ async def test_fields_show_own_properties_alone(permits: Permits):
 
 async def test_objects_that_are_embedded_in_place_of_a_reference_are_asked_as_well(registers: Registers):
     catalogue, objects = registers.catalogue, registers.objects
-    await catalogue.create_schema(
+    await catalogue.schemas.create(
         ADMIN, {"title": "Place", "slug": "place", "properties": {"city": {"type": "string"}}}
     )
     properties = {"n": {"type": "integer"}, "at": {"type": "object", "$ref": "place"}}
-    await catalogue.create_schema(ADMIN, {"title": "Event", "slug": "event", "properties": properties})
-    await catalogue.create_register(ADMIN, {"title": "R", "slug": "r", "schemas": ["place", "event"]})
+    await catalogue.schemas.create(ADMIN, {"title": "Event", "slug": "event", "properties": properties})
+    await catalogue.registers.create(ADMIN, {"title": "R", "slug": "r", "schemas": ["place", "event"]})
     place, event = await catalogue.pair(ADMIN, "r", "place"), await catalogue.pair(ADMIN, "r", "event")
     far = await objects.create(ADMIN, place, {"city": "Delft"})
     await objects.create(ADMIN, event, {"n": 1, "at": far.uuid})

@@ -40,17 +40,17 @@ async def data_of(registers: Registers, uuid: str) -> dict[str, Any]:
 async def test_a_merge_adds_properties_and_required_names(registers: Registers):
     await permits(registers)
     due = {"due": {"type": "string", "format": "date"}}
-    changed = await registers.catalogue.update_schema(ADMIN, "permit", {"properties": due}, merge=True)
+    changed = await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": due}, merge=True)
     assert list(changed.body["properties"]) == ["number", "fee", "note", "due"]
     assert changed.body["required"] == ["number"]
     bound = {"properties": {"fee": {"maximum": 100}}, "required": ["number"]}
-    changed = await registers.catalogue.update_schema(ADMIN, "permit", bound, merge=True)
+    changed = await registers.catalogue.schemas.update(ADMIN, "permit", bound, merge=True)
     assert changed.body["properties"]["fee"] == {"type": "integer", "minimum": 0, "maximum": 100}
     with pytest.raises(Conflict, match="2 of 3 objects"):
-        await registers.catalogue.update_schema(ADMIN, "permit", {"required": ["note"]}, merge=True)
+        await registers.catalogue.schemas.update(ADMIN, "permit", {"required": ["note"]}, merge=True)
     more = {"required": ["note"], "properties": {"note": {"default": "none"}}}
     steps = [{"step": "default", "property": "note", "value": "none"}]
-    changed = await registers.catalogue.update_schema(ADMIN, "permit", more, merge=True, migration=steps)
+    changed = await registers.catalogue.schemas.update(ADMIN, "permit", more, merge=True, migration=steps)
     assert changed.body["required"] == ["number", "note"]
     [warning] = changed.warnings
     assert "still requires 'number'" in warning["message"]
@@ -61,18 +61,18 @@ async def test_a_merge_adds_properties_and_required_names(registers: Registers):
 async def test_a_property_with_values_is_removed_only_after_a_report(registers: Registers, merge: bool):
     await permits(registers)
     gone = {"fee": None} if merge else {name: PERMIT[name] for name in ("number", "note")}
-    before = await registers.catalogue.get_schema(ADMIN, "permit")
+    before = await registers.catalogue.schemas.get(ADMIN, "permit")
     with pytest.raises(ConfirmNeeded, match="the values of 'fee' in 2 objects") as needed:
-        await registers.catalogue.update_schema(ADMIN, "permit", {"properties": gone}, merge=merge)
-    assert await registers.catalogue.get_schema(ADMIN, "permit") == before
+        await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": gone}, merge=merge)
+    assert await registers.catalogue.schemas.get(ADMIN, "permit") == before
     assert needed.value.details["report"]["orphaned"]["fee"]["objects"] == 2
     assert needed.value.details["confirm"] in str(needed.value.hint)
-    planned = await registers.catalogue.preflight(ADMIN, "permit", {"properties": gone}, merge=merge)
+    planned = await registers.catalogue.schemas.preflight(ADMIN, "permit", {"properties": gone}, merge=merge)
     assert planned.as_json()["confirm"] == needed.value.details["confirm"]
     with pytest.raises(ConfirmNeeded, match="belongs to another change"):
-        await registers.catalogue.update_schema(ADMIN, "permit", {"properties": gone}, merge=merge, confirm="guess")
+        await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": gone}, merge=merge, confirm="guess")
     token = needed.value.details["confirm"]
-    done = await registers.catalogue.update_schema(ADMIN, "permit", {"properties": gone}, merge=merge, confirm=token)
+    done = await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": gone}, merge=merge, confirm=token)
     assert "fee" not in done.body["properties"]
 
 
@@ -91,34 +91,34 @@ async def test_a_property_with_values_is_removed_only_after_a_report(registers: 
 async def test_a_rule_is_dropped_only_with_its_token(registers: Registers, change: dict[str, Any], rule: str):
     await permits(registers, additionalProperties=False, configuration={"unique": ["number", "fee"]})
     with pytest.raises(ConfirmNeeded) as needed:
-        await registers.catalogue.update_schema(ADMIN, "permit", change, merge=True)
+        await registers.catalogue.schemas.update(ADMIN, "permit", change, merge=True)
     assert needed.value.details["report"]["dropped_rules"] == [rule]
-    await registers.catalogue.update_schema(ADMIN, "permit", {"description": "Moved on"}, merge=True)
+    await registers.catalogue.schemas.update(ADMIN, "permit", {"description": "Moved on"}, merge=True)
     with pytest.raises(ConfirmNeeded):
-        await registers.catalogue.update_schema(
+        await registers.catalogue.schemas.update(
             ADMIN, "permit", change, merge=True, confirm=needed.value.details["confirm"]
         )
-    await confirmed(registers.catalogue.update_schema, ADMIN, "permit", change, merge=True)
+    await confirmed(registers.catalogue.schemas.update, ADMIN, "permit", change, merge=True)
 
 
 @pytest.mark.requirement("registers:schema-change:confirm")
 async def test_a_schema_without_objects_needs_no_confirmation_from_an_administrator(registers: Registers):
     await pair_of(registers, "permit", PERMIT, required=["number"])
-    changed = await registers.catalogue.update_schema(ADMIN, "permit", {"properties": {}})
+    changed = await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": {}})
     assert changed.body["required"] == [], "names of properties that are gone leave required"
 
 
 @pytest.mark.requirement("registers:schema-change:detach")
 async def test_a_register_keeps_its_schemas_unless_they_are_detached(registers: Registers):
     pair, _ = await permits(registers)
-    other = await registers.catalogue.create_schema(ADMIN, {"title": "Other", "slug": "other"})
+    other = await registers.catalogue.schemas.create(ADMIN, {"title": "Other", "slug": "other"})
     catalogue, both = registers.catalogue, (pair.schema.id, other.id)
-    assert (await catalogue.update_register(ADMIN, "library", {"schemas": ["other"]}, merge=True)).schemas == both
+    assert (await catalogue.registers.update(ADMIN, "library", {"schemas": ["other"]}, merge=True)).schemas == both
     with pytest.raises(ConfirmNeeded, match="'permit' with 3 objects") as needed:
-        await catalogue.update_register(ADMIN, "library", {"schemas": ["other"]})
+        await catalogue.registers.update(ADMIN, "library", {"schemas": ["other"]})
     assert needed.value.details["report"]["detached"][0]["objects"] == 3
-    assert (await catalogue.update_register(ADMIN, "library", {"detach": ["other"]}, merge=True)).schemas == both[:1]
-    detached = await confirmed(catalogue.update_register, ADMIN, "library", {"detach": ["permit"]}, merge=True)
+    assert (await catalogue.registers.update(ADMIN, "library", {"detach": ["other"]}, merge=True)).schemas == both[:1]
+    detached = await confirmed(catalogue.registers.update, ADMIN, "library", {"detach": ["permit"]}, merge=True)
     assert detached.schemas == ()
 
 
@@ -129,7 +129,7 @@ async def test_a_register_keeps_its_schemas_unless_they_are_detached(registers: 
 async def test_a_preflight_finds_equal_values_of_a_unique_property(registers: Registers):
     pair = await pair_of(registers, "permit", {"code": {"type": "string"}, "kind": {"type": "string"}})
     made = [await registers.objects.create(ADMIN, pair, {"code": code}) for code in ("a", "b", "a", "a")]
-    report = await registers.catalogue.preflight(
+    report = await registers.catalogue.schemas.preflight(
         ADMIN, "permit", {"properties": {"code": {"unique": True}}}, merge=True
     )
     assert (report.total, report.failing, report.counts) == (4, 2, {"unique code": 2})
@@ -137,7 +137,7 @@ async def test_a_preflight_finds_equal_values_of_a_unique_property(registers: Re
     assert made[0].uuid in report.samples["unique code"][0].problem.message
     assert report.as_json()["indexes"] == {"made": ["unique code"]}
     steps = [{"step": "drop", "property": "code"}]
-    after = await registers.catalogue.preflight(
+    after = await registers.catalogue.schemas.preflight(
         ADMIN, "permit", {"properties": {"code": {"unique": True}}}, merge=True, migration=steps
     )
     assert (after.failing, after.lost["code"].objects, after.migrated.objects) == (0, 4, 4)
@@ -147,7 +147,7 @@ async def test_a_preflight_finds_equal_values_of_a_unique_property(registers: Re
 async def test_a_preflight_finds_texts_that_no_index_takes(registers: Registers):
     pair = await pair_of(registers, "permit", {"code": {"type": "string"}})
     long = await registers.objects.create(ADMIN, pair, {"code": "x" * 3000})
-    report = await registers.catalogue.preflight(
+    report = await registers.catalogue.schemas.preflight(
         ADMIN, "permit", {"properties": {"code": {"x-index": True}}}, merge=True
     )
     assert [one.uuid for one in report.samples["index code"]] == [long.uuid]
@@ -158,7 +158,7 @@ async def test_a_rename_over_existing_values_is_a_loss(registers: Registers):
     await permits(registers)
     change: dict[str, Any] = {"properties": {"fee": None, "note": {"type": ["integer", "string"]}}}
     steps = [{"step": "rename", "property": "fee", "to": "note"}]
-    report = await registers.catalogue.preflight(ADMIN, "permit", change, merge=True, migration=steps)
+    report = await registers.catalogue.schemas.preflight(ADMIN, "permit", change, merge=True, migration=steps)
     assert {name: found.objects for name, found in report.lost.items()} == {"note": 1}
 
 
@@ -174,7 +174,7 @@ async def test_a_patch_carries_its_objects_over(registers: Registers):
         {"op": "add", "property": "state", "definition": {"enum": ["open", "shut"]}, "required": True, "value": "open"},
         {"op": "reorder", "properties": ["state", "number"]},
     ]
-    changed = await confirmed(registers.catalogue.patch_schema, ADMIN, "permit", operations)
+    changed = await confirmed(registers.catalogue.schemas.patch, ADMIN, "permit", operations)
     assert list(changed.body["properties"]) == ["state", "number", "amount", "note"]
     assert changed.body["required"] == ["number", "state"]
     assert await data_of(registers, uuids[0]) == {"number": "P-1", "note": "a", "amount": "10", "state": "open"}
@@ -189,8 +189,8 @@ async def test_a_drop_that_removes_values_needs_its_token(registers: Registers):
     _, uuids = await permits(registers)
     drop = [{"op": "drop", "property": "fee"}]
     with pytest.raises(ConfirmNeeded, match="the values of 'fee' in 2 objects"):
-        await registers.catalogue.patch_schema(ADMIN, "permit", drop)
-    await confirmed(registers.catalogue.patch_schema, ADMIN, "permit", drop)
+        await registers.catalogue.schemas.patch(ADMIN, "permit", drop)
+    await confirmed(registers.catalogue.schemas.patch, ADMIN, "permit", drop)
     assert await data_of(registers, uuids[0]) == {"number": "P-1", "note": "a"}
 
 
@@ -200,7 +200,7 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
     holders = {"name": {"type": "string"}, "permits": {**reference("permit"), "inversedBy": "holder"}}
     await pair_of(registers, "holder", holders)
     more = {"properties": {"holder": {**reference("holder")}}}
-    await registers.catalogue.update_schema(ADMIN, "permit", more, merge=True)
+    await registers.catalogue.schemas.update(ADMIN, "permit", more, merge=True)
     pair = await registers.catalogue.pair(ADMIN, "library", "permit")
     saved = await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
     await registers.views.create(ADMIN, pair, "Noted", {"filter": {"note": "a"}})
@@ -210,15 +210,15 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
         {"op": "change", "property": "amount", "definition": {"x-index": True}},
         {"op": "drop", "property": "holder"},
     ]
-    plan = (await registers.catalogue.plan_schema(ADMIN, "permit", operations)).as_json()
+    plan = (await registers.catalogue.schemas.plan(ADMIN, "permit", operations)).as_json()
     assert plan["migrated"]["objects"] == 2
     assert plan["migrated"]["samples"][0] == {"id": uuids[0], "before": {"fee": 10}, "after": {"amount": 10}}
     assert plan["indexes"]["made"] == ["amount"]
     assert any(line.startswith("properties.amount: added") for line in plan["changes"])
     broken = {(one["kind"], one["id"]) for one in plan["breaks"]}
-    holder = await registers.catalogue.get_schema(ADMIN, "holder")
+    holder = await registers.catalogue.schemas.get(ADMIN, "holder")
     assert broken == {("view", saved.id), ("webhook", hook.id), ("schema", holder.id)}
-    assert (await registers.catalogue.get_schema(ADMIN, "permit")).body["properties"]["fee"] == PERMIT["fee"]
+    assert (await registers.catalogue.schemas.get(ADMIN, "permit")).body["properties"]["fee"] == PERMIT["fee"]
     assert await data_of(registers, uuids[0]) == {"number": "P-1", "fee": 10, "note": "a"}
 
 
@@ -229,42 +229,42 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
 async def test_the_history_says_who_changed_what_and_when(registers: Registers):
     await permits(registers)
     catalogue = registers.catalogue
-    await catalogue.update_schema(ADMIN, "permit", {"description": "Permits"}, merge=True)
+    await catalogue.schemas.update(ADMIN, "permit", {"description": "Permits"}, merge=True)
     rename = [{"op": "rename", "property": "fee", "to": "amount"}]
-    await catalogue.patch_schema(ADMIN, "permit", rename)
-    page = await catalogue.schema_history(ADMIN, "permit")
+    await catalogue.schemas.patch(ADMIN, "permit", rename)
+    page = await catalogue.schemas.history(ADMIN, "permit")
     assert [(one["version"], one["action"]) for one in page.items] == [(3, "patch"), (2, "update"), (1, "create")]
     newest = page.items[0]
     assert (newest["principal"], newest["operations"]) == (ADMIN.principal.id, rename)
     assert newest["migration"] == [{"step": "rename", "property": "fee", "to": "amount"}]
     assert "properties.fee: removed an object of 2" in newest["changes"]
     assert page.items[1]["changes"] == ["description: added 'Permits'"]
-    assert [one["version"] for one in (await catalogue.schema_history(ADMIN, "permit", 1, 1)).items] == [2]
-    diff = await catalogue.schema_diff(ADMIN, "permit", 1, 2)
+    assert [one["version"] for one in (await catalogue.schemas.history(ADMIN, "permit", 1, 1)).items] == [2]
+    diff = await catalogue.schemas.diff(ADMIN, "permit", 1, 2)
     assert diff["patch"] == [{"op": "add", "path": "/description", "value": "Permits"}]
-    assert (await catalogue.schema_diff(ADMIN, "permit", 1))["to"] == 3
-    first = await catalogue.schema_as_of(ADMIN, "permit", version=1)
+    assert (await catalogue.schemas.diff(ADMIN, "permit", 1))["to"] == 3
+    first = await catalogue.schemas.as_of(ADMIN, "permit", version=1)
     assert (first.body["properties"], first.changes) == (PERMIT, 1)
-    second = await catalogue.schema_as_of(ADMIN, "permit", version=2)
-    assert (await catalogue.schema_as_of(ADMIN, "permit", at=second.updated_at)).changes in (2, 3)
-    assert (await catalogue.schema_as_of(ADMIN, "permit", at=second.updated_at + 1e6)).changes == 3
+    second = await catalogue.schemas.as_of(ADMIN, "permit", version=2)
+    assert (await catalogue.schemas.as_of(ADMIN, "permit", at=second.updated_at)).changes in (2, 3)
+    assert (await catalogue.schemas.as_of(ADMIN, "permit", at=second.updated_at + 1e6)).changes == 3
     with pytest.raises(NotFound, match="no known version 9"):
-        await catalogue.schema_diff(ADMIN, "permit", 9)
+        await catalogue.schemas.diff(ADMIN, "permit", 9)
     with pytest.raises(NotFound, match="no known definition of that time"):
-        await catalogue.schema_as_of(ADMIN, "permit", at=1.0)
+        await catalogue.schemas.as_of(ADMIN, "permit", at=1.0)
 
 
 @pytest.mark.requirement("registers:schema-change:history")
 async def test_a_schema_of_an_older_store_begins_its_history_with_the_next_change(registers: Registers):
     await permits(registers)
     await registers.platform.database.write(lambda tx: tx.run("DELETE FROM schema_changes"))
-    assert (await registers.catalogue.schema_history(ADMIN, "permit")).total == 0
-    await registers.catalogue.update_schema(ADMIN, "permit", {"description": "x"}, merge=True)
-    assert [one["version"] for one in (await registers.catalogue.schema_history(ADMIN, "permit")).items] == [2]
-    assert "description" not in (await registers.catalogue.schema_as_of(ADMIN, "permit", version=1)).body
-    await registers.catalogue.undo_schema(ADMIN, "permit")
+    assert (await registers.catalogue.schemas.history(ADMIN, "permit")).total == 0
+    await registers.catalogue.schemas.update(ADMIN, "permit", {"description": "x"}, merge=True)
+    assert [one["version"] for one in (await registers.catalogue.schemas.history(ADMIN, "permit")).items] == [2]
+    assert "description" not in (await registers.catalogue.schemas.as_of(ADMIN, "permit", version=1)).body
+    await registers.catalogue.schemas.undo(ADMIN, "permit")
     with pytest.raises(Conflict, match="nothing to take back"):
-        await registers.catalogue.undo_schema(ADMIN, "permit")
+        await registers.catalogue.schemas.undo(ADMIN, "permit")
 
 
 @pytest.mark.requirement("registers:schema-change:undo")
@@ -277,21 +277,21 @@ async def test_an_undo_takes_the_objects_back_too(registers: Registers):
         {"op": "drop", "property": "note"},
         {"op": "add", "property": "state", "definition": {"type": "string"}, "required": True, "value": "open"},
     ]
-    await confirmed(catalogue.patch_schema, ADMIN, "permit", operations)
+    await confirmed(catalogue.schemas.patch, ADMIN, "permit", operations)
     pair = await catalogue.pair(ADMIN, "library", "permit")
     await registers.objects.merge_patch(ADMIN, pair, uuids[1], {"amount": 99})
     late = await registers.objects.create(ADMIN, pair, {"number": "P-9", "amount": 5, "state": "open"})
-    plan = (await catalogue.plan_undo(ADMIN, "permit")).as_json()
+    plan = (await catalogue.schemas.plan_undo(ADMIN, "permit")).as_json()
     assert plan["orphaned"]["state"]["objects"] == 1
-    undone = await confirmed(catalogue.undo_schema, ADMIN, "permit")
+    undone = await confirmed(catalogue.schemas.undo, ADMIN, "permit")
     assert (undone.body["properties"], undone.body["required"], undone.changes) == (PERMIT, ["number"], 3)
     assert [await data_of(registers, uuid) for uuid in uuids] == [before[0], {"number": "P-2", "fee": 99}, before[2]]
     assert await data_of(registers, late.uuid) == {"number": "P-9", "state": "open", "fee": 5}
-    [newest, *_] = (await catalogue.schema_history(ADMIN, "permit")).items
+    [newest, *_] = (await catalogue.schemas.history(ADMIN, "permit")).items
     assert (newest["action"], newest["undoes"]) == ("undo", 2)
     assert (await registers.history.verify(ADMIN, await catalogue.pair(ADMIN, "library", "permit"), uuids[0])).valid
-    await catalogue.undo_schema(ADMIN, "permit", 3)
-    assert "amount" in (await catalogue.get_schema(ADMIN, "permit")).body["properties"]
+    await catalogue.schemas.undo(ADMIN, "permit", 3)
+    assert "amount" in (await catalogue.schemas.get(ADMIN, "permit")).body["properties"]
     assert await data_of(registers, uuids[0]) == {"number": "P-1", "amount": 10, "state": "open"}
 
 
@@ -300,15 +300,15 @@ async def test_changes_are_taken_back_newest_first(registers: Registers):
     await permits(registers)
     catalogue = registers.catalogue
     for text in ("one", "two"):
-        await catalogue.update_schema(ADMIN, "permit", {"description": text}, merge=True)
+        await catalogue.schemas.update(ADMIN, "permit", {"description": text}, merge=True)
     with pytest.raises(Conflict, match="later changes"):
-        await catalogue.undo_schema(ADMIN, "permit", 2)
-    assert (await catalogue.undo_schema(ADMIN, "permit")).body["description"] == "one"
-    assert "description" not in (await catalogue.undo_schema(ADMIN, "permit")).body
+        await catalogue.schemas.undo(ADMIN, "permit", 2)
+    assert (await catalogue.schemas.undo(ADMIN, "permit")).body["description"] == "one"
+    assert "description" not in (await catalogue.schemas.undo(ADMIN, "permit")).body
     with pytest.raises(Conflict, match="history begins"):
-        await catalogue.undo_schema(ADMIN, "permit")
+        await catalogue.schemas.undo(ADMIN, "permit")
     with pytest.raises(Conflict, match="not in its history"):
-        await catalogue.undo_schema(ADMIN, "permit", 77)
+        await catalogue.schemas.undo(ADMIN, "permit", 77)
 
 
 @pytest.mark.requirement("registers:schema-change:confirm")
@@ -317,19 +317,19 @@ async def test_values_of_composed_schemas_count_as_well(registers: Registers):
     dogs = await pair_of(registers, "dog", {"breed": {"type": "string"}}, allOf=[{"$ref": "animal"}])
     made = await registers.objects.create(ADMIN, dogs, {"name": "Rex", "age": 3})
     gone = {"properties": {"age": None}}
-    report = (await registers.catalogue.preflight(ADMIN, "animal", gone, merge=True)).as_json()
+    report = (await registers.catalogue.schemas.preflight(ADMIN, "animal", gone, merge=True)).as_json()
     assert report["dependents"]["dog"]["orphaned"]["age"]["samples"] == [made.uuid]
     with pytest.raises(ConfirmNeeded, match="in 'dog' the values of 'age' in 1 object") as needed:
-        await registers.catalogue.update_schema(ADMIN, "animal", gone, merge=True)
+        await registers.catalogue.schemas.update(ADMIN, "animal", gone, merge=True)
     assert needed.value.details["confirm"] == report["confirm"]
-    await registers.catalogue.update_schema(ADMIN, "animal", gone, merge=True, confirm=report["confirm"])
+    await registers.catalogue.schemas.update(ADMIN, "animal", gone, merge=True, confirm=report["confirm"])
 
 
 async def test_a_parent_leaves_a_trace_in_the_history_of_its_children(registers: Registers):
     await pair_of(registers, "animal", {"name": {"type": "string"}})
     await pair_of(registers, "dog", {"breed": {"type": "string"}}, allOf=[{"$ref": "animal"}])
-    await registers.catalogue.update_schema(ADMIN, "animal", {"properties": {"age": {"type": "integer"}}}, merge=True)
-    assert [one["action"] for one in (await registers.catalogue.schema_history(ADMIN, "dog")).items] == [
+    await registers.catalogue.schemas.update(ADMIN, "animal", {"properties": {"age": {"type": "integer"}}}, merge=True)
+    assert [one["action"] for one in (await registers.catalogue.schemas.history(ADMIN, "dog")).items] == [
         "parent",
         "create",
     ]
@@ -360,12 +360,12 @@ async def test_plans_of_a_definer_do_not_depend_on_hidden_objects(registers: Reg
         {"properties": {"name": {"maxLength": 3}}},
     ]
     catalogue = registers.catalogue
-    alone = [(await catalogue.preflight(WRITER, "person", one, merge=True)).as_json() for one in changes]
+    alone = [(await catalogue.schemas.preflight(WRITER, "person", one, merge=True)).as_json() for one in changes]
     for _ in range(2):
         await registers.objects.create(ADMIN, pair, {"name": "seen", "open": False, "salary": 5})
-    found = [(await catalogue.preflight(WRITER, "person", one, merge=True)).as_json() for one in changes]
+    found = [(await catalogue.schemas.preflight(WRITER, "person", one, merge=True)).as_json() for one in changes]
     assert found == alone
-    whole = await catalogue.preflight(ADMIN, "person", changes[0], merge=True)
+    whole = await catalogue.schemas.preflight(ADMIN, "person", changes[0], merge=True)
     assert whole.counts == {"unique name": 2}
 
 
@@ -374,17 +374,17 @@ async def test_whether_there_are_objects_is_not_told_by_what_needs_confirmation(
     await people(registers)
     drop = [{"op": "drop", "property": "open"}]
     with pytest.raises(ConfirmNeeded) as empty:
-        await registers.catalogue.update_schema(WRITER, "person", {"properties": {"open": None}}, merge=True)
+        await registers.catalogue.schemas.update(WRITER, "person", {"properties": {"open": None}}, merge=True)
     pair = await registers.catalogue.pair(ADMIN, "library", "person")
     await registers.organisations.create(ADMIN, "acme", "Acme")
     await registers.organisations.add_member(ADMIN, "acme", ADMIN.principal.id)
     await registers.objects.create(ADMIN, pair, {"name": "theirs", "open": True})
     with pytest.raises((ConfirmNeeded, Forbidden)) as filled:
-        await registers.catalogue.update_schema(WRITER, "person", {"properties": {"open": None}}, merge=True)
+        await registers.catalogue.schemas.update(WRITER, "person", {"properties": {"open": None}}, merge=True)
     if isinstance(filled.value, ConfirmNeeded):
         assert filled.value.as_json() == empty.value.as_json()
     with pytest.raises(Forbidden):
-        await registers.catalogue.patch_schema(WRITER, "person", drop)
+        await registers.catalogue.schemas.patch(WRITER, "person", drop)
 
 
 @pytest.mark.requirement("registers:schema-change:discreet")
@@ -402,7 +402,7 @@ async def test_whether_there_are_objects_is_not_told_by_what_needs_confirmation(
 async def test_a_patch_does_not_reach_what_its_author_may_not_read(registers: Registers, operations: list[Any]):
     pair = await people(registers)
     made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5})
-    for work in (registers.catalogue.plan_schema, registers.catalogue.patch_schema):
+    for work in (registers.catalogue.schemas.plan, registers.catalogue.schemas.patch):
         with pytest.raises(Forbidden):
             await work(WRITER, "person", operations)
     assert (await registers.objects.get(ADMIN, pair, made.uuid)).data["salary"] == 5
@@ -413,8 +413,8 @@ async def test_an_undo_does_not_open_what_is_kept_from_its_author(registers: Reg
     pair = await people(registers)
     await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5})
     rule = {"salary": {"authorization": {"read": ["admin"], "update": ["admin"], "create": ["admin"]}}}
-    await registers.catalogue.update_schema(ADMIN, "person", {"properties": rule}, merge=True)
-    for work in (registers.catalogue.plan_undo, registers.catalogue.undo_schema):
+    await registers.catalogue.schemas.update(ADMIN, "person", {"properties": rule}, merge=True)
+    for work in (registers.catalogue.schemas.plan_undo, registers.catalogue.schemas.undo):
         with pytest.raises(Forbidden):
             await work(WRITER, "person")
 
@@ -423,10 +423,10 @@ async def test_an_undo_does_not_open_what_is_kept_from_its_author(registers: Reg
 async def test_an_undo_beside_a_hidden_property_does_not_try_its_values(registers: Registers):
     pair = await people(registers)
     made = await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5})
-    await registers.catalogue.patch_schema(WRITER, "person", [{"op": "rename", "property": "name", "to": "title"}])
-    plan = await registers.catalogue.plan_undo(WRITER, "person")
+    await registers.catalogue.schemas.patch(WRITER, "person", [{"op": "rename", "property": "name", "to": "title"}])
+    plan = await registers.catalogue.schemas.plan_undo(WRITER, "person")
     assert "salary" not in repr(plan.migrated.samples)
-    await registers.catalogue.undo_schema(WRITER, "person")
+    await registers.catalogue.schemas.undo(WRITER, "person")
     pair = await registers.catalogue.pair(ADMIN, "library", "person")
     assert (await registers.objects.get(ADMIN, pair, made.uuid)).data == {"name": "Ada", "salary": 5}
 
@@ -436,8 +436,8 @@ async def test_the_history_repeats_no_stored_values_to_a_definer(registers: Regi
     pair = await people(registers)
     await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 4711})
     steps = [{"step": "enum_map", "property": "salary", "values": [[4711, 4712]]}]
-    await registers.catalogue.update_schema(ADMIN, "person", {"description": "x"}, merge=True, migration=steps)
-    history = registers.catalogue.schema_history
+    await registers.catalogue.schemas.update(ADMIN, "person", {"description": "x"}, merge=True, migration=steps)
+    history = registers.catalogue.schemas.history
     assert "4711" not in repr(await history(WRITER, "person"))
     assert "4711" in repr(await history(ADMIN, "person"))
 
@@ -447,10 +447,10 @@ async def test_the_past_of_a_schema_is_for_those_who_define_it(registers: Regist
     await pair_of(registers, "permit", PERMIT)
     catalogue = registers.catalogue
     for work in (
-        catalogue.schema_history(WRITER, "permit"),
-        catalogue.schema_diff(WRITER, "permit", 1),
-        catalogue.schema_as_of(WRITER, "permit", version=1),
-        catalogue.plan_schema(WRITER, "permit", [{"op": "drop", "property": "note"}]),
+        catalogue.schemas.history(WRITER, "permit"),
+        catalogue.schemas.diff(WRITER, "permit", 1),
+        catalogue.schemas.as_of(WRITER, "permit", version=1),
+        catalogue.schemas.plan(WRITER, "permit", [{"op": "drop", "property": "note"}]),
     ):
         with pytest.raises(Forbidden):
             await work
@@ -462,16 +462,16 @@ async def test_a_plan_names_only_the_queries_and_webhooks_of_its_author(register
     await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
     await registers.webhooks.create(ADMIN, {"url": "https://example.org/x", "schema": "permit"})
     rename = [{"op": "rename", "property": "fee", "to": "amount"}]
-    assert "breaks" not in (await registers.catalogue.plan_schema(WRITER, "permit", rename)).as_json()
+    assert "breaks" not in (await registers.catalogue.schemas.plan(WRITER, "permit", rename)).as_json()
     own = await registers.views.create(WRITER, pair, "Mine", {"filter": {"fee": {"gt": 5}}})
-    plan = (await registers.catalogue.plan_schema(WRITER, "permit", rename)).as_json()
+    plan = (await registers.catalogue.schemas.plan(WRITER, "permit", rename)).as_json()
     assert [one["id"] for one in plan["breaks"]] == [own.id]
 
 
 async def test_a_patch_that_is_not_understood_changes_nothing(registers: Registers):
     await permits(registers)
     with pytest.raises(InvalidInput, match="Operation 1"):
-        await registers.catalogue.patch_schema(
+        await registers.catalogue.schemas.patch(
             ADMIN, "permit", [{"op": "drop", "property": "note"}, {"op": "drop", "property": "zz"}]
         )
-    assert (await registers.catalogue.get_schema(ADMIN, "permit")).changes == 1
+    assert (await registers.catalogue.schemas.get(ADMIN, "permit")).changes == 1

@@ -24,14 +24,14 @@ async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(regis
     made = {name: await registers.objects.create(WRITER, pair, {"name": name}) for name in ("saw", "axe", "awl")}
     await registers.objects.bulk(WRITER, pair, [], atomic=True)
     assert await versions(registers, pair) == {"saw": "0.0.1", "axe": "0.0.1", "awl": "0.0.1"}
-    await registers.catalogue.update_schema(ADMIN, "tool", {"description": "Tools"})
+    await registers.catalogue.schemas.update(ADMIN, "tool", {"description": "Tools"})
     pair = await registers.catalogue.pair(WRITER, "library", "tool")
     await registers.objects.merge_patch(WRITER, pair, made["axe"].uuid, {"worth": 2})
     await registers.objects.lock(WRITER, pair, made["saw"].uuid)
     assert await versions(registers, pair) == {"saw": "0.0.1", "axe": "0.0.2", "awl": "0.0.1"}
     steps = [{"step": "default", "property": "worth", "value": 1}]
     change = {"required": ["worth"], "version": "2.0"}
-    await registers.catalogue.update_schema(ADMIN, "tool", change, migration=steps)
+    await registers.catalogue.schemas.update(ADMIN, "tool", change, migration=steps)
     pair = await registers.catalogue.pair(WRITER, "library", "tool")
     assert await versions(registers, pair) == {"saw": "2.0", "axe": "0.0.2", "awl": "2.0"}
 
@@ -40,7 +40,7 @@ async def test_an_object_keeps_the_version_until_it_is_written_or_migrated(regis
 async def test_it_is_shown_where_it_differs_and_can_be_asked_for(registers: Registers) -> None:
     pair = await pair_of(registers, "tool", {"name": {"type": "string"}})
     old = await registers.objects.create(WRITER, pair, {"name": "saw"})
-    await registers.catalogue.update_schema(ADMIN, "tool", {"description": "Tools"})
+    await registers.catalogue.schemas.update(ADMIN, "tool", {"description": "Tools"})
     pair = await registers.catalogue.pair(WRITER, "library", "tool")
     new = await registers.objects.create(WRITER, pair, {"name": "axe"})
     unknown = await registers.objects.create(WRITER, pair, {"name": "awl"})

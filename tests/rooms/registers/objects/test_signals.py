@@ -78,5 +78,5 @@ async def test_what_a_cascade_touches_elsewhere_is_told_too(registers: Registers
 
 
 async def test_a_changed_catalogue_changes_the_list_of_resources(registers: Registers, heard: Heard):
-    await registers.catalogue.create_register(ADMIN, {"title": "New"})
+    await registers.catalogue.registers.create(ADMIN, {"title": "New"})
     assert "list resources registers" in await heard.so_far()

@@ -103,7 +103,7 @@ class Hints:
         assert all(waiting is None or waiting == living[key] for key, waiting in kept.items())
 
     async def reshape(self, **fields: Any) -> None:
-        await self.room.catalogue.update_schema(ADMIN, "hint", fields)
+        await self.room.catalogue.schemas.update(ADMIN, "hint", fields)
         self.pair = await self.room.catalogue.pair(ADMIN, "town", "hint")
 
 
@@ -115,8 +115,8 @@ def wards(found: QueryResult) -> list[str]:
 async def hints(shared: Shared, clock: TurnedClock) -> AsyncIterator[Hints]:
     embedder = HashingEmbedder()
     async with opened_over(shared, clock, embedder) as room:
-        await room.catalogue.create_schema(ADMIN, HINT)
-        await room.catalogue.create_register(ADMIN, {"title": "Town", "slug": "town", "schemas": ["hint"]})
+        await room.catalogue.schemas.create(ADMIN, HINT)
+        await room.catalogue.registers.create(ADMIN, {"title": "Town", "slug": "town", "schemas": ["hint"]})
         yield Hints(room, await room.catalogue.pair(ADMIN, "town", "hint"), embedder)
 
 
@@ -330,7 +330,7 @@ async def test_objects_that_change_along_with_others_are_followed(hints: Hints) 
     catalogue, objects = hints.room.catalogue, hints.room.objects
     members = {"type": "array", "items": {"type": "string", "$ref": "hint"}, "inversedBy": "team", "writeBack": True}
     properties = {"name": {"type": "string"}, "members": members}
-    await catalogue.create_schema(ADMIN, {"title": "Team", "slug": "team", "properties": properties})
+    await catalogue.schemas.create(ADMIN, {"title": "Team", "slug": "team", "properties": properties})
     teams = await catalogue.pair(ADMIN, "town", "team", "create")
     team = {"type": "string", "$ref": "team", "onDelete": "CASCADE"}
     await hints.reshape(properties={**HINT["properties"], "team": team})
@@ -386,7 +386,7 @@ async def test_search_by_meaning_is_switched_on_and_off_with_the_schema(hints: H
 @pytest.mark.requirement("registers:search:switched")
 async def test_a_schema_made_of_another_follows_it(hints: Hints) -> None:
     catalogue = hints.room.catalogue
-    await catalogue.create_schema(ADMIN, {"title": "Tip", "slug": "tip", "allOf": [{"$ref": "hint"}]})
+    await catalogue.schemas.create(ADMIN, {"title": "Tip", "slug": "tip", "allOf": [{"$ref": "hint"}]})
     pair = await catalogue.pair(ADMIN, "town", "tip", "create")
     tips = Hints(hints.room, pair, hints.embedder)
     await tips.add(STORY)
@@ -413,7 +413,7 @@ async def test_a_deleted_schema_takes_its_vectors_along(hints: Hints) -> None:
     await hints.embed()
     await hints.room.objects.delete(ADMIN, hints.pair, hints.uuids["fog"])
     await hints.room.objects.purge(ADMIN, hints.pair, hints.uuids["fog"])
-    await hints.room.catalogue.delete_schema(ADMIN, "hint")
+    await hints.room.catalogue.schemas.delete(ADMIN, "hint")
     name = collection_name(hints.pair.schema.id)
     sql = "SELECT count(*) FROM search_collections WHERE name = ?"
     assert await hints.room.platform.database.read(lambda rows: rows.value(sql, name)) == 0
@@ -426,7 +426,7 @@ async def test_several_schemas_are_ranked_together(hints: Hints) -> None:
     other: dict[str, Any] = {**HINT, "slug": "other", "title": "Other"}
     pairs = [hints.pair]
     for schema in (plain, other):
-        await catalogue.create_schema(ADMIN, schema)
+        await catalogue.schemas.create(ADMIN, schema)
         pairs.append(await catalogue.pair(ADMIN, "town", schema["slug"], "create"))
     await hints.add(STORY)
     await objects.create(ADMIN, pairs[1], {"ward": "plain", "text": "boats on sale"})

@@ -117,6 +117,10 @@ def test_what_steers_nothing_is_named() -> None:
         ("_order=[1]", "_order must be names"),
         ("_fields={}&_fields=status", "_fields must be names"),
         ('_facets=["status",{}]', "_facets must be names"),
+        ("_limit=1&_limit=2", "_limit is there more than once"),
+        ("_limit=1&_limit=1", "_limit is there more than once"),
+        ("_search=a&_search=b", "_search is there more than once"),
+        ("_deleted=only&_deleted=include", "_deleted is there more than once"),
         ("&".join(["status=x"] * 501), "more than 500 parameters"),
     ],
 )

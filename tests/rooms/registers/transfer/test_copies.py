@@ -42,9 +42,9 @@ async def objects(registers: Registers, pair: Pair) -> dict[str, StoredObject]:
 
 async def nodes(registers: Registers) -> tuple[Pair, Pair]:
     """The same schema in two registers, with a small tree in the first; children come before their parents."""
-    await registers.catalogue.create_schema(ADMIN, NODE)
+    await registers.catalogue.schemas.create(ADMIN, NODE)
     for slug in ("old", "new"):
-        await registers.catalogue.create_register(ADMIN, {"title": slug, "slug": slug, "schemas": ["node"]})
+        await registers.catalogue.registers.create(ADMIN, {"title": slug, "slug": slug, "schemas": ["node"]})
     old = await registers.catalogue.pair(ADMIN, "old", "node")
     child = await registers.objects.create(WRITER, old, {"code": "child"})
     root = await registers.objects.create(WRITER, old, {"code": "root", "note": "-1"})
@@ -92,8 +92,8 @@ async def test_an_export_imports_again_as_it_is(registers: Registers, kind: Form
 @pytest.mark.requirement("registers:transfer:headers")
 async def test_properties_with_the_short_names_leave_the_long_ones_to_the_metadata(registers: Registers):
     properties = {"_id": {"type": "string"}, "_version": {"type": "integer"}, "code": {"type": "string"}}
-    await registers.catalogue.create_schema(ADMIN, {"title": "Odd", "slug": "odd", "properties": properties})
-    await registers.catalogue.create_register(ADMIN, {"title": "Odds", "slug": "odds", "schemas": ["odd"]})
+    await registers.catalogue.schemas.create(ADMIN, {"title": "Odd", "slug": "odd", "properties": properties})
+    await registers.catalogue.registers.create(ADMIN, {"title": "Odds", "slug": "odds", "schemas": ["odd"]})
     pair = await registers.catalogue.pair(ADMIN, "odds", "odd")
     await registers.objects.create(WRITER, pair, {"_id": "mine", "_version": 7, "code": "a"})
     for kind in FORMATS:
@@ -133,8 +133,8 @@ async def test_two_rows_with_one_id_are_refused(registers: Registers):
 @pytest.mark.requirement("registers:transfer:repeated-rows")
 async def test_keys_are_compared_as_the_store_compares_them(registers: Registers):
     properties = {"n": {"type": "number", "unique": True}, "at": {"type": "string", "format": "date-time"}}
-    await registers.catalogue.create_schema(ADMIN, {"title": "Number", "slug": "number", "properties": properties})
-    await registers.catalogue.create_register(ADMIN, {"title": "Numbers", "slug": "numbers", "schemas": ["number"]})
+    await registers.catalogue.schemas.create(ADMIN, {"title": "Number", "slug": "number", "properties": properties})
+    await registers.catalogue.registers.create(ADMIN, {"title": "Numbers", "slug": "numbers", "schemas": ["number"]})
     pair = await registers.catalogue.pair(ADMIN, "numbers", "number")
     assert (await bring(registers, pair, "n\n1\n1.0\n", key=("n",))).failed == 1
     assert (await bring(registers, pair, "n\n1\n10\n", key=("n",))).failed == 0

@@ -114,8 +114,8 @@ async def test_an_export_shows_no_more_than_the_caller_may_see(registers: Regist
         "slug": "visit",
         "properties": {"place": {"type": "string"}, "fee": {"type": "number", "authorization": {"read": ["admin"]}}},
     }
-    await registers.catalogue.create_schema(ADMIN, schema)
-    await registers.catalogue.create_register(ADMIN, {"title": "Visits", "slug": "visits", "schemas": ["visit"]})
+    await registers.catalogue.schemas.create(ADMIN, schema)
+    await registers.catalogue.registers.create(ADMIN, {"title": "Visits", "slug": "visits", "schemas": ["visit"]})
     pair = await registers.catalogue.pair(ADMIN, "visits", "visit")
     await registers.objects.create(ADMIN, pair, {"place": "Mill", "fee": 12.75})
     for kind in ("csv", "json", "jsonl"):

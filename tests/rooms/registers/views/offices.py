@@ -46,14 +46,14 @@ class Office:
         return [{name: value for name, value in row.items() if name != "id"} for row in page.rows]
 
     async def change(self, kind: str, **changes: Any) -> None:
-        await self.registers.catalogue.update_schema(ADMIN, kind, changes)
+        await self.registers.catalogue.schemas.update(ADMIN, kind, changes)
         self.pairs[kind] = await self.registers.catalogue.pair(ADMIN, "office", kind)
 
 
 async def open_office(registers: Registers) -> Office:
     for slug, properties in SCHEMAS.items():
-        await registers.catalogue.create_schema(ADMIN, {"title": slug, "slug": slug, "properties": properties})
-    await registers.catalogue.create_register(ADMIN, {"title": "Office", "slug": "office", "schemas": list(SCHEMAS)})
+        await registers.catalogue.schemas.create(ADMIN, {"title": slug, "slug": slug, "properties": properties})
+    await registers.catalogue.registers.create(ADMIN, {"title": "Office", "slug": "office", "schemas": list(SCHEMAS)})
     office = Office(registers)
     for slug in SCHEMAS:
         office.pairs[slug] = await registers.catalogue.pair(ADMIN, "office", slug)

@@ -177,8 +177,8 @@ async def test_a_client_that_follows_a_view_is_notified_and_reads_the_new_answer
 async def test_an_answer_that_changes_by_new_vectors_is_told(stores: Stores):
     async with opened(stores, embedder=HashingEmbedder()) as registers:
         schema = {"title": "Hint", "configuration": {"search": "hybrid"}, "properties": {"text": {"type": "string"}}}
-        made = await registers.catalogue.create_schema(ADMIN, schema)
-        await registers.catalogue.create_register(ADMIN, {"title": "Town", "slug": "town", "schemas": [made.id]})
+        made = await registers.catalogue.schemas.create(ADMIN, schema)
+        await registers.catalogue.registers.create(ADMIN, {"title": "Town", "slug": "town", "schemas": [made.id]})
         pair = await registers.catalogue.pair(ADMIN, "town", made.id)
         query = await registers.views.create(ADMIN, pair, "Fog", {"search": "who steers boats through fog"})
         heard = Heard(registers)
@@ -212,7 +212,7 @@ async def test_a_schema_change_that_breaks_a_view_is_told(registers: Registers, 
     view = await registers.views.create(WRITER, trees, "Notes", {"columns": ["number", "note"]})
     heard = Heard(registers)
     rest = {name: one for name, one in TREE["properties"].items() if name != "note"}
-    await registers.catalogue.update_schema(ADMIN, "tree", {"properties": rest})
+    await registers.catalogue.schemas.update(ADMIN, "tree", {"properties": rest})
     await heard.until(view.uri)
 
 

@@ -272,7 +272,7 @@ async def test_objects_of_other_organisations_are_in_no_rollup(office: Office) -
     await registers.organisations.add_member(ADMIN, beside.slug, OTHER.principal.id)
     everybody = {"read": ["public"], "create": ["writer"]}
     await office.change("person", authorization=everybody)
-    await registers.catalogue.update_register(ADMIN, "office", {"authorization": everybody})
+    await registers.catalogue.registers.update(ADMIN, "office", {"authorization": everybody})
     office.pairs["person"] = await registers.catalogue.pair(ADMIN, "office", "person")
     pair = await registers.catalogue.pair(OTHER, "office", "person")
     view = await registers.views.create(OTHER, pair, "Theirs", {"columns": ["name"], "sort": ["name"]})

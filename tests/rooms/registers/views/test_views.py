@@ -32,7 +32,7 @@ async def plant(registers: Registers, trees: Pair, *heights: float) -> None:
 async def with_rule(registers: Registers, **properties: Any) -> Pair:
     """The trees, with other rules for some properties."""
     changed = {**TREE["properties"], **properties}
-    await registers.catalogue.update_schema(ADMIN, "tree", {"properties": changed})
+    await registers.catalogue.schemas.update(ADMIN, "tree", {"properties": changed})
     return await registers.catalogue.pair(ADMIN, "city", "tree")
 
 
@@ -96,7 +96,7 @@ async def test_a_view_broken_by_a_schema_change_says_what_is_wrong(registers: Re
     filtered = await registers.views.create(WRITER, trees, "Filter", {"filter": {"note": "x"}, "columns": ["number"]})
     await plant(registers, trees, 3)
     rest = {name: one for name, one in TREE["properties"].items() if name != "note"}
-    await registers.catalogue.update_schema(ADMIN, "tree", {"properties": rest})
+    await registers.catalogue.schemas.update(ADMIN, "tree", {"properties": rest})
     page = await registers.views.run(WRITER, columns.id)
     assert page.columns == ["number"]
     [problem] = page.problems
@@ -159,7 +159,7 @@ async def test_a_shared_view_is_unknown_to_other_organisations_and_to_who_may_no
         assert await registers.views.visible(caller) == []
         with pytest.raises(NotFound):
             await registers.views.get(caller, view.id)
-    await registers.catalogue.update_schema(ADMIN, "tree", {"authorization": {"read": ["admin", WRITER.principal.id]}})
+    await registers.catalogue.schemas.update(ADMIN, "tree", {"authorization": {"read": ["admin", WRITER.principal.id]}})
     assert await registers.views.visible(READER) == []
     for attempt in (registers.views.run, registers.views.get, registers.views.delete):
         with pytest.raises(NotFound):
@@ -271,7 +271,7 @@ async def test_a_view_that_asks_for_something_hidden_cannot_be_run(
 @pytest.mark.requirement("registers:views:rights")
 async def test_objects_the_viewer_may_not_see_are_in_no_row_total_or_group(registers: Registers, trees: Pair) -> None:
     rule = {"read": ["admin", {"group": "authenticated", "match": {"kind": "oak"}}]}
-    await registers.catalogue.update_schema(ADMIN, "tree", {"authorization": rule})
+    await registers.catalogue.schemas.update(ADMIN, "tree", {"authorization": rule})
     trees = await registers.catalogue.pair(ADMIN, "city", "tree")
     for number, kind in enumerate(("oak", "lime", "lime"), 1):
         await registers.objects.create(ADMIN, trees, {"number": f"T-{number}", "kind": kind})
@@ -286,7 +286,7 @@ async def test_objects_the_viewer_may_not_see_are_in_no_row_total_or_group(regis
 async def test_a_schema_with_nothing_to_read_has_no_view(registers: Registers, trees: Pair) -> None:
     closed = {name: {**one, "authorization": {"read": ["admin"]}} for name, one in TREE["properties"].items()}
     view = await registers.views.create(ADMIN, trees, "All", {"columns": ["number"]}, shared=True)
-    await registers.catalogue.update_schema(ADMIN, "tree", {"properties": closed})
+    await registers.catalogue.schemas.update(ADMIN, "tree", {"properties": closed})
     with pytest.raises(InvalidInput):
         await registers.views.run(READER, view.id)
     described = await registers.views.described(READER, view)
@@ -296,14 +296,13 @@ async def test_a_schema_with_nothing_to_read_has_no_view(registers: Registers, t
 async def test_a_deleted_organisation_leaves_its_views_to_their_owners(registers: Registers, trees: Pair) -> None:
     beside = await registers.organisations.create(ADMIN, "beside", "Beside")
     await registers.organisations.add_member(ADMIN, beside.slug, WRITER.principal.id)
-    await registers.catalogue.create_schema(
+    await registers.catalogue.schemas.create(
         WRITER, {"title": "Own", "slug": "own", "properties": {"a": {"type": "string"}}}
     )
-    await registers.catalogue.create_register(WRITER, {"title": "Own", "slug": "own", "schemas": ["own"]})
+    await registers.catalogue.registers.create(WRITER, {"title": "Own", "slug": "own", "schemas": ["own"]})
     pair = await registers.catalogue.pair(WRITER, "own", "own")
     view = await registers.views.create(WRITER, pair, "Own", {}, shared=True)
-    for kind, ref in (("register", "own"), ("schema", "own")):
-        update = getattr(registers.catalogue, f"update_{kind}")
-        await update(ADMIN, ref, {"organisation": "default"})
+    for entities in (registers.catalogue.registers, registers.catalogue.schemas):
+        await entities.update(ADMIN, "own", {"organisation": "default"})
     await registers.organisations.delete(ADMIN, "beside")
     assert (await registers.views.get(WRITER, view.id)).organisation is None

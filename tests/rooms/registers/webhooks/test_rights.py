@@ -21,11 +21,11 @@ URL = "https://example.org/hook"
 async def desk(registers: Registers) -> Pair:
     """A register and schema that writer defines, with a fee only administrators may read and cases not all may."""
     catalogue = registers.catalogue
-    schema = await catalogue.create_schema(WRITER, {"title": "Case", "slug": "case"})
-    await catalogue.create_register(WRITER, {"title": "Desk", "slug": "desk", "schemas": [schema.id]})
+    schema = await catalogue.schemas.create(WRITER, {"title": "Case", "slug": "case"})
+    await catalogue.registers.create(WRITER, {"title": "Desk", "slug": "desk", "schemas": [schema.id]})
     kept = {"type": "integer", "authorization": {"read": ["admin"]}}
     rule = {"group": "writer", "match": {"state": "open"}}
-    await catalogue.update_schema(
+    await catalogue.schemas.update(
         ADMIN,
         "case",
         {
@@ -91,7 +91,7 @@ async def test_a_webhook_takes_the_right_to_define_what_it_is_on(registers: Regi
     for attempt in (service.get(OTHER, made.id), service.update(OTHER, made.id, {"url": URL})):
         with pytest.raises(NotFound):
             await attempt
-    await registers.catalogue.update_register(ADMIN, "desk", {"authorization": {"define": ["writer"]}})
+    await registers.catalogue.registers.update(ADMIN, "desk", {"authorization": {"define": ["writer"]}})
     with pytest.raises(NotFound):
         await service.get(OTHER, made.id)
     changed = await service.update(ADMIN, made.id, {"url": f"{URL}/2"})

@@ -92,8 +92,8 @@ async def test_each_kind_of_change_is_an_event_with_the_state_it_left(registers:
 
 
 async def test_a_webhook_hears_only_the_events_and_places_it_asked_for(registers: Registers, trees: Pair):
-    await registers.catalogue.create_schema(ADMIN, {"title": "Bench", "slug": "bench", "properties": {}})
-    await registers.catalogue.update_register(ADMIN, "city", {"schemas": ["tree", "bench"]})
+    await registers.catalogue.schemas.create(ADMIN, {"title": "Bench", "slug": "bench", "properties": {}})
+    await registers.catalogue.registers.update(ADMIN, "city", {"schemas": ["tree", "bench"]})
     benches = await registers.catalogue.pair(ADMIN, "city", "bench")
     async with receiving() as receiver:
         await registers.webhooks.create(

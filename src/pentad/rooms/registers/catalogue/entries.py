@@ -20,7 +20,7 @@ from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
-from pentad.rooms.registers.models import Caller, Register, Schema
+from pentad.rooms.registers.models import Caller, Page, Register, Schema
 from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_version, slugified
 
@@ -302,3 +302,7 @@ def _quoted(value: Any) -> str:
 
 def _find(rows: Rows, kind: Kind, ref: Ref) -> Register | Schema | None:
     return store.find_register(rows, ref) if kind == "register" else store.find_schema(rows, ref)
+
+
+def page_of(found: list[E], limit: int, offset: int) -> Page[E]:
+    return Page(found[offset : offset + limit], len(found), limit, offset)

@@ -136,7 +136,9 @@ class SchemaEvolution:
             definition = self._definitions.try_out(tx, schema)
             if definition.derived or definition.slug_is_protected or definition.references:
                 for portion in store.stream_objects(tx, schema.id):
-                    drafts = [_migrated(definition, held, held.stored.data, 0.0, schema.version) for held in portion]
+                    drafts = [
+                        migrated_object(definition, held, held.stored.data, 0.0, schema.version) for held in portion
+                    ]
                     store.reindex(tx, self._dialect, drafts)
                     if definition.hybrid:
                         self._vectors.update(tx, schema.id, drafts, None)
@@ -320,7 +322,7 @@ class SchemaEvolution:
             for held in portion:
                 data = change.migrate(tx, held.stored, held.stored.data) if change.migrates else held.stored.data
                 check_indexed_texts(long, data)
-                drafts.append(_migrated(new, held, data, now, schema.version))
+                drafts.append(migrated_object(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
             store.write_changes(tx, self._dialect, changed, who)
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
@@ -475,9 +477,10 @@ def _index_labels(plan: IndexPlan) -> set[str]:
     return unique | {".".join(map(str, path)) for path, _ in plan.plain}
 
 
-def _migrated(
+def migrated_object(
     definition: "CompiledSchema", held: ExistingObject, data: dict[str, Any], now: float, version: str
 ) -> PendingChange:
+    """The change that gives an object other data because its schema is read differently now."""
     from pentad.rooms.registers.definitions.object_validation import json_text
 
     old = held.stored

@@ -27,7 +27,7 @@ from pentad.rooms.registers.objects.indexes import (
 
 _log: Final = logging.getLogger(__name__)
 
-_ADVICE: Final = (
+INDEX_ADVICE: Final = (
     "Every index slows down all writes: take unique, x-index or facetable from properties that filters seldom use."
 )
 _BEGIN: Final = "INSERT INTO index_builds (schema) VALUES (?) ON CONFLICT (schema) DO NOTHING"
@@ -37,6 +37,19 @@ _END: Final = "DELETE FROM index_builds WHERE schema = ?"
 def begin_indexing(tx: Transaction, schemas: Iterable[int]) -> None:
     """Note that the indexes of these schemas have to be looked at."""
     tx.run_many(_BEGIN, [(schema,) for schema in schemas])
+
+
+def index_warnings(rows: Rows, dialect: Dialect) -> list[str]:
+    """The schemas that slow down every write, each in a sentence; those of older versions may have too many indexes."""
+    counts = count_indexes(rows, dialect)
+    found = [
+        f"Schema {key} has {count} indexes, and {MOST_INDEXES} is the most for new ones; its slug is {schema.slug!r}."
+        for key, count in sorted(counts.items())
+        if count > MOST_INDEXES and (schema := store.find_schema(rows, key)) is not None
+    ]
+    if counts.total() > MANY_INDEXES:
+        found.append(f"The schemas have {counts.total()} indexes together.")
+    return found
 
 
 class SchemaIndexes:
@@ -80,18 +93,8 @@ class SchemaIndexes:
 
     async def open(self) -> None:
         """Finish what was interrupted, and warn of schemas that slow down every write."""
-        counts = await self._database.read(lambda rows: count_indexes(rows, self._dialect))
-        for schema, count in sorted(counts.items()):
-            if count > MOST_INDEXES:
-                _log.warning(
-                    "Schema %d has %d indexes, and %d is the most for new ones. %s",
-                    schema,
-                    count,
-                    MOST_INDEXES,
-                    _ADVICE,
-                )
-        if counts.total() > MANY_INDEXES:
-            _log.warning("The schemas have %d indexes together. %s", counts.total(), _ADVICE)
+        for text in await self._database.read(lambda rows: index_warnings(rows, self._dialect)):
+            _log.warning("%s %s", text, INDEX_ADVICE)
         await self.finish()
 
     def _statements(self, rows: Rows, key: int) -> list[str]:

@@ -256,8 +256,7 @@ class CompiledSchema:
         found: list[Problem] = []
         if self._has_defaults:
             data, found = self._defaults.fill(data, now=now, facts=caller_facts)
-        if self.references and any(canonical_reference(value) != value for _, value in self.targets(data)):
-            data = _with_texts(data, self._reference_paths, canonical_reference)
+        data = self.with_uuid_references(data)
         if self._has_immutable and previous is not None:
             hard.extend(self._immutable_problems(data, previous))
         text, unstorable = json_text(data)
@@ -346,6 +345,12 @@ class CompiledSchema:
     def _without_references(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """The data without the texts that refer to other objects; embedded objects stay."""
         return _with_texts(data, self._reference_paths, lambda _: None) if self._reference_paths else data
+
+    def with_uuid_references(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The data with each reference as the uuid it means; the given dict if all of them are uuids already."""
+        if self.references and any(canonical_reference(value) != value for _, value in self.targets(data)):
+            return _with_texts(data, self._reference_paths, canonical_reference)
+        return data
 
     def targets(self, data: Mapping[str, Any]) -> list[tuple[Reference, str]]:
         """Every other object this one points at, with the relation by which it does."""

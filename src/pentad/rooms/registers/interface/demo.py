@@ -52,15 +52,15 @@ async def fill_demo(registers: "Registers") -> None:
     text = (files("pentad.rooms.registers.interface") / "demo_registers.json").read_bytes()
     for story in msgspec.json.decode(text, type=list[DemoRegister]):
         try:
-            await registers.catalogue.get_register(Caller(_OWNER), story.register["slug"])
+            await registers.catalogue.registers.get(Caller(_OWNER), story.register["slug"])
         except NotFound:
             await _write(registers, story)
 
 
 async def _write(registers: "Registers", story: DemoRegister) -> None:
     caller = Caller(_OWNER, reason="demo data")
-    slugs = [(await registers.catalogue.create_schema(caller, schema)).slug for schema in story.schemas]
-    register = await registers.catalogue.create_register(caller, {**story.register, "schemas": slugs})
+    slugs = [(await registers.catalogue.schemas.create(caller, schema)).slug for schema in story.schemas]
+    register = await registers.catalogue.registers.create(caller, {**story.register, "schemas": slugs})
     uuids: dict[tuple[str, int], str] = {}
     for step in story.steps:
         caller = Caller(_OWNER, step.agent, reason=step.reason)

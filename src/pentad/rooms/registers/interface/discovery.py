@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -19,7 +20,6 @@ from pentad.mcp.rights import check_right
 from pentad.platform import Operation, described
 from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.interface.openregister import PREFIXES
-from pentad.rooms.registers.interface.rest.models import CapabilityDetailsAnswer, DiscoveryError, OverviewAnswer
 from pentad.rooms.registers.interface.rest.request import caller_of
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -29,6 +29,43 @@ from pentad.rooms.registers.service import Registers
 _PATH: Final = "/mcp/v1/discover"
 _VARIABLE: Final = re.compile(r"\{([a-z_]+)\}")
 _MOST_LISTED: Final = 200
+
+
+class DiscoveryError(BaseModel):
+    """An error of the discovery documents."""
+
+    error: str
+    available: list[str] | None = Field(None, description="The capabilities there are.")
+
+
+class CapabilityAnswer(BaseModel):
+    """A capability in the overview."""
+
+    id: str
+    name: str
+    description: str
+    href: str
+
+
+class OverviewAnswer(BaseModel):
+    """What the server can do."""
+
+    version: str
+    name: str
+    description: str
+    authentication: dict[str, str]
+    base_url: str
+    capabilities: list[CapabilityAnswer]
+
+
+class CapabilityDetailsAnswer(BaseModel):
+    """One capability with its endpoints and its current content."""
+
+    id: str
+    name: str
+    description: str
+    context: dict[str, Any]
+    endpoints: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +206,12 @@ async def _describe(registers: Registers, table: Sequence[RestRoute], prefix: st
 
 
 async def _registers(registers: Registers, caller: Caller) -> dict[str, Any]:
-    page = await registers.catalogue.list_registers(caller, _MOST_LISTED, 0)
+    page = await registers.catalogue.registers.list(caller, _MOST_LISTED, 0)
     return {"registers": [{"id": one.id, "title": one.title, "uuid": one.uuid} for one in page.items]}
 
 
 async def _schemas(registers: Registers, caller: Caller) -> dict[str, Any]:
-    page = await registers.catalogue.list_schemas(caller, _MOST_LISTED, 0)
+    page = await registers.catalogue.schemas.list(caller, _MOST_LISTED, 0)
     listed = [
         {
             "id": one.id,
@@ -188,7 +225,7 @@ async def _schemas(registers: Registers, caller: Caller) -> dict[str, Any]:
 
 
 async def _objects(registers: Registers, caller: Caller) -> dict[str, Any]:
-    page = await registers.catalogue.list_registers(caller, _MOST_LISTED, 0)
+    page = await registers.catalogue.registers.list(caller, _MOST_LISTED, 0)
     schemas: dict[int, list[dict[str, Any]]] = {one.id: [] for one in page.items}
     for pair in await registers.catalogue.visible_pairs(caller):
         schemas.get(pair.register.id, []).append({"id": pair.schema.id, "title": pair.schema.title})

@@ -321,12 +321,12 @@ async def _read(registers: "Registers", caller: Caller, kind: str, ids: list[str
     catalogue = registers.catalogue
     if kind == "registers":
         if not ids:
-            return [one.wire() for one in await catalogue.list_registers(caller, LIST_LIMIT, 0)]
-        return (await catalogue.get_register(caller, _required(ids[0], "Register"))).wire()
+            return [one.wire() for one in await catalogue.registers.list(caller, LIST_LIMIT, 0)]
+        return (await catalogue.registers.get(caller, _required(ids[0], "Register"))).wire()
     if kind == "schemas":
         if not ids:
-            return [one.wire() for one in await catalogue.list_schemas(caller, LIST_LIMIT, 0)]
-        return (await catalogue.get_schema(caller, _required(ids[0], "Schema"))).wire()
+            return [one.wire() for one in await catalogue.schemas.list(caller, LIST_LIMIT, 0)]
+        return (await catalogue.schemas.get(caller, _required(ids[0], "Schema"))).wire()
     if kind == "objects":
         return await _read_objects(registers, caller, ids)
     raise ProtocolError(INVALID_PARAMS, f"Unknown resource type: {kind[:100]}")

@@ -181,7 +181,7 @@ class _Tools:
         limit, offset = self._arguments.get("limit"), self._arguments.get("offset") or 0
         return min(LIST_LIMIT if limit is None else limit, LARGEST_LIMIT), min(offset, _LARGEST_OFFSET)
 
-    async def _entity_action(self, action: str, entities: Entities[Any]) -> Answered:
+    async def _entity_action(self, action: str, entities: Entities) -> Answered:
         match action:
             case "list":
                 page = await entities.list(self._caller, *self._window())

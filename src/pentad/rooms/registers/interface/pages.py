@@ -53,7 +53,7 @@ _COUNT: Final = Query(limit=0)
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
     """The registers that the visitor may see."""
-    found = await registers.catalogue.list_registers(_caller(visit), _MOST_LISTED)
+    found = await registers.catalogue.registers.list(_caller(visit), _MOST_LISTED)
     rows = [
         (Cell(one.title or one.slug, Place((one.id,))), _described(one), str(len(one.schemas)), when(one.updated_at))
         for one in found
@@ -69,7 +69,7 @@ async def all_registers(registers: Registers, visit: Visit) -> Sheet:
 
 async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
     """The schemas that the visitor may see, in a register or not."""
-    found = await registers.catalogue.list_schemas(_caller(visit), _MOST_LISTED)
+    found = await registers.catalogue.schemas.list(_caller(visit), _MOST_LISTED)
     rows = [
         (Cell(one.title or one.slug, Place(("schemas", one.id))), _described(one), one.version, when(one.updated_at))
         for one in found
@@ -84,7 +84,7 @@ async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
 
 async def one_schema(registers: Registers, visit: Visit) -> Sheet:
     """One schema and its JSON."""
-    schema = await registers.catalogue.get_schema(_caller(visit), visit.path["schema"])
+    schema = await registers.catalogue.schemas.get(_caller(visit), visit.path["schema"])
     facts = Facts([("Slug", schema.slug), ("Version", schema.version), ("Changed", when(schema.updated_at))])
     written = Code(_json(prune(schema.wire())))
     trail = [Cell("Schemas", Place(("schemas",)))]
@@ -94,7 +94,7 @@ async def one_schema(registers: Registers, visit: Visit) -> Sheet:
 async def one_register(registers: Registers, visit: Visit) -> Sheet:
     """A register with its schemas and the number of objects of each."""
     caller = _caller(visit)
-    register = await registers.catalogue.get_register(caller, visit.path["register"])
+    register = await registers.catalogue.registers.get(caller, visit.path["register"])
     rows: list[tuple[Text, ...]] = []
     for pair in await registers.catalogue.visible_pairs(caller):
         if pair.register.id == register.id and (total := await _count(registers, caller, pair)) is not None:
@@ -161,8 +161,8 @@ async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str
     """The number of registers and schemas that the visitor may see, and of objects if there are few pairs."""
     caller, catalogue = _caller(visit), registers.catalogue
     known = [
-        ("registers", f"{(await catalogue.list_registers(caller, 0)).total:,}"),
-        ("schemas", f"{(await catalogue.list_schemas(caller, 0)).total:,}"),
+        ("registers", f"{(await catalogue.registers.list(caller, 0)).total:,}"),
+        ("schemas", f"{(await catalogue.schemas.list(caller, 0)).total:,}"),
     ]
     pairs = await catalogue.visible_pairs(caller)
     if len(pairs) > _MOST_COUNTED:

@@ -40,7 +40,7 @@ async def describe_register(
     """One register for this caller."""
     budget = DEFAULT_TOKENS if max_tokens is None else max_tokens
     check_budget(budget)
-    register = await registers.catalogue.get_register(caller, ref)
+    register = await registers.catalogue.registers.get(caller, ref)
     pairs = [pair for pair in await registers.catalogue.visible_pairs(caller) if pair.register.id == register.id]
     relations = await _relations(registers, caller, pairs)
     schemas = [await _schema(registers, caller, pair, relations.get(pair.schema.id, {})) for pair in pairs]

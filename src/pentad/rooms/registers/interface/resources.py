@@ -89,27 +89,27 @@ def _position(cursor: str | None) -> int:
 @resource(f"{SCHEME}registers", name="All Registers", mime_type=_JSON)
 async def all_registers(call: Call[Registers]) -> str:
     """All registers you have access to."""
-    found = await _all_pages(call.service.catalogue.list_registers, Caller.of(call))
+    found = await _all_pages(call.service.catalogue.registers.list, Caller.of(call))
     return _text([prune(one.wire()) for one in found])
 
 
 @resource(f"{SCHEME}schemas", name="All Schemas", mime_type=_JSON)
 async def all_schemas(call: Call[Registers]) -> str:
     """All schemas you have access to."""
-    found = await _all_pages(call.service.catalogue.list_schemas, Caller.of(call))
+    found = await _all_pages(call.service.catalogue.schemas.list, Caller.of(call))
     return _text([prune(one.wire()) for one in found])
 
 
 @resource(f"{SCHEME}registers/{{id}}", name="Register", mime_type=_JSON)
 async def one_register(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
     """One register, by id, uuid or slug."""
-    return _text(prune((await call.service.catalogue.get_register(Caller.of(call), id)).wire()))
+    return _text(prune((await call.service.catalogue.registers.get(Caller.of(call), id)).wire()))
 
 
 @resource(f"{SCHEME}schemas/{{id}}", name="Schema", mime_type=_JSON)
 async def one_schema(id: str, call: Call[Registers]) -> str:  # noqa: A002  the address says so
     """One schema, by id, uuid or slug."""
-    return _text(prune((await call.service.catalogue.get_schema(Caller.of(call), id)).wire()))
+    return _text(prune((await call.service.catalogue.schemas.get(Caller.of(call), id)).wire()))
 
 
 @resource(f"{SCHEME}objects/{{register}}/{{schema}}", name="Objects", mime_type=_JSON)

@@ -37,11 +37,11 @@ Variables = Mapping[str, str]
 
 
 async def _register(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
-    return (await registers.catalogue.get_register(Caller(principal), at["id"])).uri
+    return (await registers.catalogue.registers.get(Caller(principal), at["id"])).uri
 
 
 async def _schema(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str:
-    return (await registers.catalogue.get_schema(Caller(principal), at["id"])).uri
+    return (await registers.catalogue.schemas.get(Caller(principal), at["id"])).uri
 
 
 async def _pair(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:

@@ -134,33 +134,33 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
         case "preflight":
             changed, migration = given.content(), given.migration
             return _report(
-                await catalogue.preflight(caller, given.ref(), changed, merge=True, migration=migration), given
+                await catalogue.schemas.preflight(caller, given.ref(), changed, merge=True, migration=migration), given
             )
         case "plan" if given.operations is None and given.version is not None:
-            return _report(await catalogue.plan_undo(caller, given.ref(), given.version), given)
+            return _report(await catalogue.schemas.plan_undo(caller, given.ref(), given.version), given)
         case "plan":
             migration = given.migration
-            return _report(await catalogue.plan_schema(caller, given.ref(), given.patch(), migration=migration), given)
+            return _report(await catalogue.schemas.plan(caller, given.ref(), given.patch(), migration=migration), given)
         case "patch":
             migration = given.migration
             return await _one(
-                await catalogue.patch_schema(caller, given.ref(), given.patch(), migration=migration, **options), given
+                await catalogue.schemas.patch(caller, given.ref(), given.patch(), migration=migration, **options), given
             )
         case "undo":
-            return await _one(await catalogue.undo_schema(caller, given.ref(), given.version, **options), given)
+            return await _one(await catalogue.schemas.undo(caller, given.ref(), given.version, **options), given)
         case "history":
-            page = await catalogue.schema_history(caller, given.ref(), given.limit, given.offset)
+            page = await catalogue.schemas.history(caller, given.ref(), given.limit, given.offset)
             return await _rows(page.items, page, given)
         case "diff":
             if given.version is None:
                 raise InvalidInput(
                     "Missing required parameter: version", hint="Compare it with to_version, or with now."
                 )
-            found = await catalogue.schema_diff(caller, given.ref(), given.version, given.to_version)
+            found = await catalogue.schemas.diff(caller, given.ref(), given.version, given.to_version)
             return ToolResult(structured=fit_lists(found, ("patch", "changes"), given.max_tokens))
         case "get" if given.as_of is not None or given.version is not None:
             at = None if given.as_of is None else parse_time(given.as_of, "as_of")
-            return await _one(await catalogue.schema_as_of(caller, given.ref(), at=at, version=given.version), given)
+            return await _one(await catalogue.schemas.as_of(caller, given.ref(), at=at, version=given.version), given)
         case action:
             return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
 
@@ -169,7 +169,7 @@ TOOLS: Final = (registers, schemas, objects, attachments, views, transfer)
 
 
 async def _act(
-    entities: Entities[Any],
+    entities: Entities,
     caller: Caller,
     arguments: EntityArguments,
     action: Literal["list", "get", "create", "update", "delete"],

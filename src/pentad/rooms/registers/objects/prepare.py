@@ -197,8 +197,13 @@ class UpdatePreparer:
     def pending_update(
         self, context: WriteContext, action: ChangeAction, existing: ExistingObject, data: dict[str, Any], text: str
     ) -> PendingChange:
-        """The pending change that gives an object other data; `text` is exactly that data as JSON."""
+        """The pending change that gives an object other data; `text` is exactly that data as JSON.
+
+        A past state may be older than the rule that references are stored as uuids.
+        """
         definition, old = context.pair.definition, existing.stored
+        if action in ("restore", "revert") and (canonical := definition.with_uuid_references(data)) is not data:
+            data, text = canonical, json_text(canonical)[0]
         stored = old.altered(
             version=old.version + 1,
             text=text,

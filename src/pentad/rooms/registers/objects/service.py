@@ -182,7 +182,7 @@ class Objects(ObjectReader):
         uuids = [stored.uuid for stored in found]
         report = {"register": pair.register.slug, "schema": pair.schema.slug, "objects": len(uuids)}
         purging.agree_to_purge(confirm, uuids, f"of {pair.label}", report)
-        return await self._catalogue.purge(caller, uuids)
+        return await self._catalogue.changes.purge(caller, uuids)
 
     async def restore_all(self, caller: Caller, pair: Pair, query: Query) -> list[Outcome]:
         """Bring the deleted objects that a query finds back, each by itself; one outcome each."""

@@ -122,17 +122,17 @@ def ref_condition(ref: int | str) -> tuple[str, Value]:
 def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:
     """All living objects of a schema, in portions."""
     last = 0
-    while True:
-        found = rows.all(
-            f"{_SELECT_EXISTING} WHERE schema = ? AND deleted IS NULL AND id > ? ORDER BY id LIMIT ?",
-            schema,
-            last,
-            CHUNK,
-        )
-        if not found:
-            return
-        yield [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
-        last = found[-1][0]
+    while found := objects_after(rows, schema, last):
+        yield found
+        last = found[-1].stored.id
+
+
+def objects_after(rows: Rows, schema: int, last: int) -> list[ExistingObject]:
+    """The next living objects of a schema, by id."""
+    found = rows.all(
+        f"{_SELECT_EXISTING} WHERE schema = ? AND deleted IS NULL AND id > ? ORDER BY id LIMIT ?", schema, last, CHUNK
+    )
+    return [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
 
 
 def present_moment(rows: Rows, dialect: Dialect) -> int:

@@ -295,7 +295,7 @@ class ObjectWriter(UpdatePreparer):
         if schema.id in register.schemas or all(step.status != "created" for step in steps):
             return
         if catalogue_store.attach(tx, register.id, schema.id):
-            self._catalogue.announce(tx, replace(register, schemas=(*register.schemas, schema.id)))
+            self._catalogue.changes.announce(tx, replace(register, schemas=(*register.schemas, schema.id)))
 
 
 class ChangeNotifications:

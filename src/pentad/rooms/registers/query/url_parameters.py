@@ -58,7 +58,7 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
         if number >= _MOST_PARAMETERS:
             raise InvalidInput(f"The query has more than {_MOST_PARAMETERS} parameters.")
         if given == "_deleted" and value in ("include", "only") and given not in schema.properties:
-            controls["deleted"] = value
+            _set_once(controls, "deleted", given, value)
             continue
         name = _expand_short_name(schema, given)
         _refuse_bare(schema, name)
@@ -93,7 +93,7 @@ def _read_control(controls: dict[str, Any], name: str, value: str) -> bool:
     """Read one control parameter; False if it is not one. Lists may come in several parts."""
     plain = name.partition("[")[0]
     if plain in _CONTROLS:
-        controls[_CONTROLS[plain]] = value
+        _set_once(controls, _CONTROLS[plain], plain, value)
         return True
     member = _LISTS.get(plain)
     if member is None:
@@ -110,6 +110,12 @@ def _read_control(controls: dict[str, Any], name: str, value: str) -> bool:
     else:  # OpenRegister's clients also choose fields with `_filter`
         controls.setdefault("fields", []).extend(_names(name, value if given is None else given))
     return True
+
+
+def _set_once(controls: dict[str, Any], member: str, parameter: str, value: str) -> None:
+    if member in controls:
+        raise InvalidInput(f"{parameter} is there more than once.", hint="Send it once.")
+    controls[member] = value
 
 
 def _names(parameter: str, given: Any) -> list[str]:

@@ -67,7 +67,7 @@ class Views:
         self._transfer = transfer
         self._runner = ViewRunner(clock, catalogue, objects, access)
         self.page = self._runner.page
-        catalogue.name_broken(self.broken_by)
+        catalogue.schemas.name_broken(self.broken_by)
 
     # saving
 

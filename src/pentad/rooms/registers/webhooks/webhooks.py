@@ -65,7 +65,7 @@ class Webhooks:
         self._jobs = platform.jobs
         self._catalogue = catalogue
         self._access = access
-        catalogue.name_broken(self._broken)
+        catalogue.schemas.name_broken(self._broken)
 
     def _broken(
         self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
@@ -173,7 +173,7 @@ class Webhooks:
         if owned := _SET_BY_SERVER & set(data):
             raise InvalidInput(f"{min(owned)!r} cannot be set.", hint="Leave it out.")
         given = dict(data)
-        for name, get in (("register", self._catalogue.get_register), ("schema", self._catalogue.get_schema)):
+        for name, get in (("register", self._catalogue.registers.get), ("schema", self._catalogue.schemas.get)):
             if (ref := given.get(name)) is not None:
                 if isinstance(ref, bool) or not isinstance(ref, int | str):
                     raise InvalidInput(f"The webhook's {name} is {kind_of(ref)}.", hint="Give its id, uuid or slug.")
@@ -196,9 +196,9 @@ class Webhooks:
                 hint="Name a register or a schema that you may define.",
             )
         if target.register is not None:
-            self._access.check_define(caller, await self._catalogue.get_register(caller, target.register))
+            self._access.check_define(caller, await self._catalogue.registers.get(caller, target.register))
         if target.schema is not None:
-            self._access.check_define(caller, await self._catalogue.get_schema(caller, target.schema))
+            self._access.check_define(caller, await self._catalogue.schemas.get(caller, target.schema))
 
     def _refuse_more(self, rows: Rows, caller: Caller) -> None:
         """Enforce the limits of the store and of one owner."""

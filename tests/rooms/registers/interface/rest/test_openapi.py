@@ -184,6 +184,15 @@ async def test_a_list_of_objects_says_which_parameter_to_use(site: Site, name: s
 
 
 @pytest.mark.requirement("registers:rest:parameters")
+@pytest.mark.parametrize("name", ["_limit", "_offset", "_page", "_search", "_cursor", "_asOf", "_count"])
+async def test_a_list_of_objects_takes_a_parameter_once(site: Site, name: str) -> None:
+    place = await tree_place(site)
+    refused = await site.send("GET", f"/api{place.pair}?{name}=1&{name}=2")
+    assert refused.status == 400
+    assert refused.json["message"] == f"{name} is there more than once."
+
+
+@pytest.mark.requirement("registers:rest:parameters")
 async def test_a_property_called_filter_can_be_filtered_by(site: Site) -> None:
     place = await site.pair({"filter": {"type": "string"}})
     await site.made(place, {"filter": "coarse"})

@@ -2,17 +2,12 @@
 
 from typing import Any, Final
 
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.models import (
-    ChangeAnswer,
-    DifferenceAnswer,
-    FeedAnswer,
-    HistoryAnswer,
-    VerificationAnswer,
-)
+from pentad.rooms.registers.interface.rest.models import Open
 from pentad.rooms.registers.interface.rest.objects import ITEM
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
@@ -20,6 +15,64 @@ from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.objects.change_log import Change
 
 _CURSOR: Final = Parameter("_cursor", "The cursor of the last answer.")
+
+
+class ChangeAnswer(Open):
+    """One change of an object, without data."""
+
+    id: int
+    cursor: str | None = None
+    uuid: str
+    object: str
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    version: int
+    action: str
+    at: str
+    created: str
+    user: str
+    principal: str
+    agent: str | None = None
+    session: str | None = None
+    call: str | None = None
+    reason: str | None = None
+    plan: str | None = None
+    hash: str | None = None
+
+
+class FeedAnswer(BaseModel):
+    """Changes in the order they happened."""
+
+    results: list[ChangeAnswer]
+    cursor: str = Field(description="Send it as _cursor to go on from here, now or later.")
+
+
+class HistoryAnswer(BaseModel):
+    """The changes of one object, newest first."""
+
+    results: list[ChangeAnswer]
+    total: int
+    limit: int
+
+
+class DifferenceAnswer(BaseModel):
+    """The difference between two versions: a JSON Patch, and sentences."""
+
+    uuid: str
+    from_: int = Field(alias="from")
+    to: int
+    patch: list[dict[str, Any]]
+    changes: list[str]
+
+
+class VerificationAnswer(BaseModel):
+    """Whether the chain of an object's changes is intact."""
+
+    uuid: str
+    valid: bool
+    changes: int
+    head: str | None = None
+    problems: list[str]
 
 
 def audit_row(change: Change) -> dict[str, Any]:
@@ -36,8 +89,8 @@ async def audit_feed(request: RestRequest) -> Response:
     changes, cursor = await request.registers.history.feed(
         request.caller,
         request.text("_cursor"),
-        register=None if register is None else (await catalogue.get_register(request.caller, register)).id,
-        schema=None if schema is None else (await catalogue.get_schema(request.caller, schema)).id,
+        register=None if register is None else (await catalogue.registers.get(request.caller, register)).id,
+        schema=None if schema is None else (await catalogue.schemas.get(request.caller, schema)).id,
         limit=limit,
     )
     return json_response({"results": [audit_row(change) for change in changes], "cursor": cursor})

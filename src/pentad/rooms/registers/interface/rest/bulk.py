@@ -1,23 +1,12 @@
 """Bulk writes over REST, and plans: previewed, then committed, and undone if necessary."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from starlette.responses import Response
 
-from pentad.rooms.registers.interface.rest.models import (
-    BulkData,
-    ObjectsData,
-    OperationData,
-    OutcomesAnswer,
-    PlanAnswer,
-    PlanData,
-    PurgedAnswer,
-    PurgeData,
-    RestoreData,
-    UuidsData,
-    ValiditiesAnswer,
-)
+from pentad.rooms.registers.interface.rest.models import AsGiven, Name, Whole
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
@@ -27,6 +16,117 @@ from pentad.rooms.registers.presentation import operation_of, present_outcomes
 from pentad.rooms.registers.query.models import Query
 
 _PATH: Final = "/bulk/{register}/{schema}"
+
+
+class OperationData(BaseModel):
+    """One row of a bulk write."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["create", "update", "patch", "upsert", "delete"] = "create"
+    id: str | None = None
+    data: AsGiven | None = None
+    key: list[str] = Field(default_factory=list[str], description="The properties an upsert looks the object up by.")
+    if_version: Whole | None = None
+
+
+class BulkData(BaseModel):
+    """Rows to write, all or nothing or row by row."""
+
+    operations: list[OperationData] = Field(min_length=1, max_length=10_000)
+    atomic: StrictBool = True
+
+
+class ObjectsData(BaseModel):
+    """Objects to save: those that name an existing `id` (or match by `key`) are updated, the others created."""
+
+    objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
+    key: list[str] = Field(default_factory=list[str])
+    atomic: StrictBool = True
+
+
+class UuidsData(BaseModel):
+    """Objects by uuid."""
+
+    uuids: list[str] = Field(min_length=1, max_length=10_000)
+    atomic: StrictBool = True
+
+
+class RestoreData(BaseModel):
+    """Deleted objects by a filter; all of them without one."""
+
+    filter: dict[str, Any] | None = None
+
+
+class PurgeData(RestoreData):
+    """Deleted objects to purge, and the token that agrees to it."""
+
+    confirm: str | None = Field(default=None, max_length=100)
+
+
+class PurgedAnswer(BaseModel):
+    """How many objects were purged."""
+
+    purged: int
+
+
+class OutcomeAnswer(BaseModel):
+    """The result of one row."""
+
+    index: int
+    status: Literal["created", "updated", "unchanged", "deleted", "failed"]
+    id: str | None = None
+    version: int | None = None
+    error: dict[str, Any] | None = None
+
+
+class OutcomesAnswer(BaseModel):
+    """The result of each row."""
+
+    results: list[OutcomeAnswer]
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    failed: int = 0
+
+
+class ValidityAnswer(BaseModel):
+    """Whether one object fits the schema."""
+
+    index: int
+    valid: bool
+    errors: list[dict[str, Any]] | None = None
+    warnings: list[dict[str, Any]] | None = None
+
+
+class ValiditiesAnswer(BaseModel):
+    """Whether objects fit the schema."""
+
+    results: list[ValidityAnswer]
+    valid: bool
+
+
+class PlanAnswer(BaseModel):
+    """A plan: its preview until it is committed, then the result of each row."""
+
+    id: str
+    state: str
+    valid: bool
+    preview: list[dict[str, Any]] | None = None
+    outcomes: list[dict[str, Any]] | None = None
+    created: str
+    updated: str
+
+
+class PlanData(BaseModel):
+    """Rows to preview before they are written."""
+
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
+    operations: list[OperationData] = Field(min_length=1, max_length=10_000)
+
+    model_config = ConfigDict(populate_by_name=True)
 
 
 def _operations(pair: Pair, rows: Sequence[OperationData]) -> list[Operation]:

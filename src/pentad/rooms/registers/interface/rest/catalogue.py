@@ -1,8 +1,9 @@
 """Registers and schemas over REST."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
+from pydantic import Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
@@ -13,20 +14,13 @@ from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface.register_description import DEFAULT_TOKENS, describe_register
 from pentad.rooms.registers.interface.response_budget import FEWEST_TOKENS
 from pentad.rooms.registers.interface.rest.models import (
-    NOTHING,
-    JsonSchemaAnswer,
-    JsonSchemaData,
-    OpenApiAnswer,
-    RegisterAnswer,
-    RegisterChange,
-    RegisterData,
-    RegisterDescription,
-    RegistersAnswer,
+    EntityAnswer,
+    Name,
+    Open,
     SchemaAnswer,
-    SchemaChange,
-    SchemaData,
     SchemaReportAnswer,
     SchemasAnswer,
+    WindowAnswer,
 )
 from pentad.rooms.registers.interface.rest.openapi import json_schema, register_document
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest
@@ -43,6 +37,108 @@ _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as
 
 _MOST_TOKENS: Final = 100_000
 
+
+NOTHING = Annotated[list[Any], Field(max_length=0)]
+"""An empty list: OpenRegister's answer to the deletion of a register or schema."""
+
+
+class RegisterFields(Open):
+    slug: str | None = Field(None, description="A readable name for URLs; made from the title by default.")
+    description: str | None = None
+    schemas: list[Name] | None = Field(None, description="Schemas by id, uuid or slug.")
+    authorization: dict[str, Any] | None = None
+
+
+class RegisterChange(RegisterFields):
+    """The fields of a register to change."""
+
+    title: str | None = Field(None, description="A name for people.")
+    detach: list[Name] | None = Field(None, description="Schemas to take out.")
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
+
+
+class RegisterData(RegisterFields):
+    """A register as a caller writes it."""
+
+    title: str = Field(description="A name for people.")
+
+
+class RegisterAnswer(EntityAnswer):
+    """A register as it is stored."""
+
+    schemas: list[int] = Field(default_factory=list[int])
+
+
+class RegistersAnswer(WindowAnswer):
+    """A part of the list of registers."""
+
+    results: list[RegisterAnswer]
+
+
+class SchemaFields(Open):
+    slug: str | None = None
+    description: str | None = None
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+    configuration: dict[str, Any] | None = None
+    authorization: dict[str, Any] | None = None
+
+
+class SchemaChange(SchemaFields):
+    """The fields of a schema to change: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str | None = None
+    migration: list[dict[str, Any]] | None = Field(
+        None, description="Steps that make the stored objects fit, as the preflight suggests them."
+    )
+    confirm: str | None = Field(None, description="The token of an answer that asked for it.")
+
+
+class SchemaData(SchemaFields):
+    """A schema as a caller writes it: properties in JSON Schema 2020-12, with the room's additions."""
+
+    title: str
+
+
+class JsonSchemaData(Open):
+    """A JSON Schema document. Without a title, the end of `$id` is the title."""
+
+    title: str | None = None
+    id_: str | None = Field(None, alias="$id")
+    description: str | None = None
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+
+
+class JsonSchemaAnswer(Open):
+    """A schema as a JSON Schema document."""
+
+    schema_: str = Field(alias="$schema")
+    id_: str = Field(alias="$id")
+    title: str
+    type: Literal["object"]
+    properties: dict[str, Any]
+
+
+class RegisterDescription(Open):
+    """What a register holds, as far as the caller may see it."""
+
+    register_: dict[str, Any] = Field(alias="register")
+    schemas: list[dict[str, Any]] = Field(
+        description="Each with its number of objects, properties, relations by the names that queries accept, examples."
+    )
+    cut: dict[str, Any] | None = Field(None, description="What was left out to fit max_tokens.")
+
+
+class OpenApiAnswer(Open):
+    """An OpenAPI document."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+
+
 # the same for both
 
 
@@ -52,18 +148,18 @@ def respond(entity: Register | Schema, status: int = 200) -> Response:
     return json_response({**entity.wire(), **warnings}, status, {"etag": etag(entity.version)})
 
 
-async def _list(request: RestRequest, entities: Entities[Any]) -> Response:
+async def _list(request: RestRequest, entities: Entities) -> Response:
     limit, offset = request.window()
     page = await entities.list(request.caller, limit, offset)
     return json_response(page_body([prune(one.wire()) for one in page.items], page.total, limit, offset))
 
 
-async def _get(request: RestRequest, entities: Entities[Any]) -> Response:
+async def _get(request: RestRequest, entities: Entities) -> Response:
     entity = await entities.get(request.caller, request.path("id"))
     return not_modified(tag) if request.has_version(tag := etag(entity.version)) else respond(entity)
 
 
-async def _update(request: RestRequest, entities: Entities[Any], data: dict[str, Any], **options: Any) -> Response:
+async def _update(request: RestRequest, entities: Entities, data: dict[str, Any], **options: Any) -> Response:
     version = await request.if_match(version_of(request, entities))
     options = {**options, "if_version": version, "confirm": _confirm(data)}
     return respond(await entities.update(request.caller, request.path("id"), data, **options))
@@ -77,13 +173,13 @@ def _confirm(data: dict[str, Any]) -> str | None:
     return token
 
 
-async def _delete(request: RestRequest, entities: Entities[Any]) -> Response:
+async def _delete(request: RestRequest, entities: Entities) -> Response:
     version = await request.if_match(version_of(request, entities))
     await entities.delete(request.caller, request.path("id"), if_version=version, confirm=request.text("_confirm"))
     return json_response([])
 
 
-def version_of(request: RestRequest, entities: Entities[Any]) -> Callable[[], Awaitable[str]]:
+def version_of(request: RestRequest, entities: Entities) -> Callable[[], Awaitable[str]]:
     async def version() -> str:
         return (await entities.get(request.caller, request.path("id"))).version
 
@@ -105,7 +201,7 @@ async def get_register(request: RestRequest) -> Response:
 
 async def create_register(request: RestRequest) -> Response:
     """Create a register."""
-    return respond(await request.registers.catalogue.create_register(request.caller, await request.object()), 201)
+    return respond(await request.registers.catalogue.registers.create(request.caller, await request.object()), 201)
 
 
 async def update_register(request: RestRequest) -> Response:
@@ -148,7 +244,7 @@ async def register_openapi(request: RestRequest) -> Response:
 async def _pairs(request: RestRequest) -> tuple[Register, list[Pair]]:
     """The register in the path, with each of its schemas that the caller may see."""
     catalogue = request.registers.catalogue
-    register = await catalogue.get_register(request.caller, request.path("id"))
+    register = await catalogue.registers.get(request.caller, request.path("id"))
     return register, [one for one in await catalogue.visible_pairs(request.caller) if one.register.id == register.id]
 
 
@@ -167,12 +263,12 @@ async def get_schema(request: RestRequest) -> Response:
         return await _get(request, request.registers.catalogue.schemas)
     at = None if moment is None else parse_time(moment, "_asOf")
     catalogue = request.registers.catalogue
-    return respond(await catalogue.schema_as_of(request.caller, request.path("id"), at=at, version=version))
+    return respond(await catalogue.schemas.as_of(request.caller, request.path("id"), at=at, version=version))
 
 
 async def create_schema(request: RestRequest) -> Response:
     """Create a schema; its properties are JSON Schema 2020-12."""
-    return respond(await request.registers.catalogue.create_schema(request.caller, await request.object()), 201)
+    return respond(await request.registers.catalogue.schemas.create(request.caller, await request.object()), 201)
 
 
 async def upload_schema(request: RestRequest) -> Response:
@@ -181,7 +277,7 @@ async def upload_schema(request: RestRequest) -> Response:
     if "title" not in document and isinstance(named := document.get("$id"), str):
         document["title"] = named.rstrip("/").rpartition("/")[2]
     data = {name: value for name, value in document.items() if name not in ("$schema", "$id", "type")}
-    return respond(await request.registers.catalogue.create_schema(request.caller, data), 201)
+    return respond(await request.registers.catalogue.schemas.create(request.caller, data), 201)
 
 
 async def update_schema(request: RestRequest) -> Response:
@@ -215,7 +311,9 @@ async def preflight_schema(request: RestRequest) -> Response:
     _confirm(data)
     catalogue = request.registers.catalogue
     merge = request.flag("merge")
-    report = await catalogue.preflight(request.caller, request.path("id"), data, merge=merge, migration=migration)
+    report = await catalogue.schemas.preflight(
+        request.caller, request.path("id"), data, merge=merge, migration=migration
+    )
     return json_response(report.as_json())
 
 
@@ -226,7 +324,7 @@ async def delete_schema(request: RestRequest) -> Response:
 
 async def download_schema(request: RestRequest) -> Response:
     """Get a schema as a JSON Schema document."""
-    schema = await request.registers.catalogue.get_schema(request.caller, request.path("id"))
+    schema = await request.registers.catalogue.schemas.get(request.caller, request.path("id"))
     return json_response(json_schema(schema))
 
 

@@ -5,10 +5,11 @@ by a browser.
 import base64
 import binascii
 import io
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import quote
 
 import msgspec
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput, PentadError
@@ -18,7 +19,7 @@ from pentad.mcp.http_exchange import Receive, Send
 from pentad.platform import Mount, Scope
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
-from pentad.rooms.registers.interface.rest.models import FileAnswer, FileData, FilesAnswer
+from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -26,6 +27,39 @@ from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.service import Registers
 
 _PATH: Final = "/objects/{register}/{schema}/{id}/files"
+
+
+class FileData(BaseModel):
+    """A file to attach, its content in base64."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=200)
+    content: str
+
+
+class FileText(BaseModel):
+    """Whether the text of a file is extracted, so that it can be read and searched."""
+
+    state: Literal["pending", "done", "failed", "unsupported"]
+    characters: int | None = Field(None, description="Its length, once it is done.")
+    why: str | None = Field(None, description="Why there is none, if that failed.")
+
+
+class FileAnswer(BaseModel):
+    """A file of an object."""
+
+    name: str
+    size: int
+    type: str
+    modified: str
+    text: FileText
+
+
+class FilesAnswer(WindowAnswer):
+    """The files of an object."""
+
+    results: list[FileAnswer]
 
 
 async def _object(request: RestRequest, right: Right) -> StoredObject:

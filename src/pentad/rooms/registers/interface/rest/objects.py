@@ -5,22 +5,15 @@ As in OpenRegister, metadata and data share one level here: names that begin wit
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, shape, shaping_of
-from pentad.rooms.registers.interface.rest.models import (
-    DeletabilityAnswer,
-    LockData,
-    ObjectAnswer,
-    ObjectData,
-    ObjectPageAnswer,
-    PatchStep,
-    RevertData,
-)
+from pentad.rooms.registers.interface.rest.models import ObjectAnswer, ObjectPageAnswer, Open, Whole
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
@@ -45,6 +38,46 @@ _AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
 _EMPTY: Final = Parameter("_empty", "true: include empty metadata.", "boolean")
 _HOW: Final = (_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY, IF_NONE_MATCH)
+
+
+class ObjectData(Open):
+    """An object's business properties."""
+
+
+class DeletabilityAnswer(BaseModel):
+    """What deleting an object would do to others."""
+
+    deletable: bool
+    blockers: list[dict[str, Any]]
+    cascade: list[dict[str, Any]] = Field(alias="cascadeTargets")
+    nullify: list[dict[str, Any]] = Field(alias="nullifyTargets")
+    default: list[dict[str, Any]] = Field(alias="defaultTargets")
+
+
+class LockData(BaseModel):
+    """Duration and purpose of a lock."""
+
+    duration: Whole = Field(3600, ge=1, le=86_400, description="Seconds until the lock runs out.")
+    process: str | None = Field(None, max_length=200)
+
+
+class RevertData(BaseModel):
+    """The earlier state to restore: exactly one of the three."""
+
+    version: Whole | None = None
+    datetime: str | None = None
+    audit_trail_id: Whole | None = Field(None, alias="auditTrailId")
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+class PatchStep(BaseModel):
+    """One step of a JSON Patch (RFC 6902)."""
+
+    op: Literal["add", "remove", "replace", "move", "copy", "test"]
+    path: str
+    from_: str | None = Field(None, alias="from")
+    value: Any = None
 
 
 def business(pair: Pair, body: dict[str, Any]) -> dict[str, Any]:

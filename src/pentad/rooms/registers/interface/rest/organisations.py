@@ -2,19 +2,39 @@
 
 from typing import Final
 
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from pentad.rooms.registers.access.organisations import require_admin
-from pentad.rooms.registers.interface.rest.models import (
-    MemberData,
-    MembersAnswer,
-    OrganisationAnswer,
-    OrganisationData,
-    OrganisationsAnswer,
-)
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
+
+
+class OrganisationData(BaseModel):
+    slug: str
+    title: str = ""
+
+
+class OrganisationAnswer(BaseModel):
+    id: str
+    slug: str
+    title: str
+    created: str
+
+
+class OrganisationsAnswer(BaseModel):
+    results: list[OrganisationAnswer]
+
+
+class MemberData(BaseModel):
+    principal: str
+
+
+class MembersAnswer(BaseModel):
+    """The principals in an organisation."""
+
+    results: list[str]
 
 
 async def list_organisations(request: RestRequest) -> Response:

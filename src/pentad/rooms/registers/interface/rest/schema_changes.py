@@ -1,22 +1,15 @@
 """The evolution of a schema over REST: patches, plans, history, differences and undo."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.catalogue import respond, version_of
-from pentad.rooms.registers.interface.rest.models import (
-    SchemaAnswer,
-    SchemaDiffAnswer,
-    SchemaHistoryAnswer,
-    SchemaPatchData,
-    SchemaPlanData,
-    SchemaReportAnswer,
-    SchemaUndoData,
-)
+from pentad.rooms.registers.interface.rest.models import Open, SchemaAnswer, SchemaReportAnswer, Whole, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, PAGING, RestRoute
@@ -29,10 +22,71 @@ _VERSIONS: Final = (
 )
 
 
+class SchemaPatchData(BaseModel):
+    """Operations on the properties of a schema; stored objects follow."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=500,
+        description='add, change, rename, drop, reorder: {"op": "rename", "property": "fee", "to": "amount"}.',
+    )
+    migration: list[dict[str, Any]] | None = Field(None, description="More steps, after those of the operations.")
+    confirm: str | None = Field(None, max_length=100, description="The token of an answer that asked for it.")
+    reason: str | None = Field(None, max_length=2000, description="Why, for the history.")
+
+
+class SchemaPlanData(BaseModel):
+    """A patch, or the version of a change to take back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operations: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=500)
+    migration: list[dict[str, Any]] | None = None
+    undo: Whole | None = Field(None, ge=1, lt=2**53)
+
+
+class SchemaUndoData(BaseModel):
+    """Which change of a schema to take back; by default the newest."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Whole | None = Field(None, ge=1, lt=2**53)
+    confirm: str | None = Field(None, max_length=100)
+    reason: str | None = Field(None, max_length=2000)
+
+
+class SchemaVersionAnswer(Open):
+    """One change of a schema: who, when, what."""
+
+    version: int
+    action: Literal["create", "update", "patch", "undo", "parent"]
+    at: str
+    principal: str
+    changes: list[str]
+
+
+class SchemaDiffAnswer(BaseModel):
+    """The difference between two versions of a schema."""
+
+    id: int
+    from_: int = Field(alias="from")
+    to: int
+    patch: list[dict[str, Any]]
+    changes: list[str]
+
+
+class SchemaHistoryAnswer(WindowAnswer):
+    """A part of the changes of a schema, newest first."""
+
+    results: list[SchemaVersionAnswer]
+
+
 async def patch_schema(request: RestRequest) -> Response:
     """Add, change, rename, drop or reorder properties; stored objects follow. Answers 409 if `confirm` is needed."""
     given = body_as(SchemaPatchData, await request.object())
-    changed = await request.registers.catalogue.patch_schema(
+    changed = await request.registers.catalogue.schemas.patch(
         _caller(request, given.reason),
         request.path("id"),
         given.operations,
@@ -49,16 +103,16 @@ async def plan_schema(request: RestRequest) -> Response:
     if (given.operations is None) == (given.undo is None):
         raise InvalidInput("Say what to plan.", hint="Give operations, or undo with the version of a change.")
     if given.operations is None:
-        report = await catalogue.plan_undo(request.caller, ref, given.undo)
+        report = await catalogue.schemas.plan_undo(request.caller, ref, given.undo)
     else:
-        report = await catalogue.plan_schema(request.caller, ref, given.operations, migration=given.migration)
+        report = await catalogue.schemas.plan(request.caller, ref, given.operations, migration=given.migration)
     return json_response(report.as_json())
 
 
 async def schema_history(request: RestRequest) -> Response:
     """List the changes of a schema, newest first."""
     limit, offset = request.window()
-    page = await request.registers.catalogue.schema_history(request.caller, request.path("id"), limit, offset)
+    page = await request.registers.catalogue.schemas.history(request.caller, request.path("id"), limit, offset)
     return json_response(page_body(page.items, page.total, limit, offset))
 
 
@@ -67,14 +121,14 @@ async def compare_schema(request: RestRequest) -> Response:
     first, second = request.integer("from", 0, MOST_VERSIONS), request.integer("to", 0, MOST_VERSIONS)
     if not first:
         raise InvalidInput("from is missing.", hint="Give the number of a version; history lists them.")
-    found = await request.registers.catalogue.schema_diff(request.caller, request.path("id"), first, second or None)
+    found = await request.registers.catalogue.schemas.diff(request.caller, request.path("id"), first, second or None)
     return json_response(found)
 
 
 async def undo_schema(request: RestRequest) -> Response:
     """Take back a change of a schema, by default the newest, with what it did to objects."""
     given = body_as(SchemaUndoData, await request.object(optional=True))
-    changed = await request.registers.catalogue.undo_schema(
+    changed = await request.registers.catalogue.schemas.undo(
         _caller(request, given.reason),
         request.path("id"),
         given.version,

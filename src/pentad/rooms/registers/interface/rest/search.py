@@ -6,21 +6,14 @@ those close in meaning), then those with some. Each comes with the words and pro
 """
 
 import re
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, Shaping, shape, shaping_of
-from pentad.rooms.registers.interface.rest.models import (
-    AggregateData,
-    FiguresAnswer,
-    FoundAnswer,
-    ObjectsAnswer,
-    QuestionAnswer,
-    QuestionData,
-    SearchData,
-)
+from pentad.rooms.registers.interface.rest.models import Name, ObjectAnswer, ObjectPageAnswer, Whole
 from pentad.rooms.registers.interface.rest.objects import PAIR
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
@@ -57,6 +50,105 @@ _QUERY: Final = (
         "object",
     ),
 )
+
+
+class QueryMetadata(BaseModel):
+    """About the query."""
+
+    ignored: list[str] = Field(description="Parameters that are not known here and were ignored.")
+
+
+class RetrievalAnswer(BaseModel):
+    """How a hybrid schema was searched."""
+
+    retrieval: Literal["hybrid", "lexical"] | None = Field(
+        None,
+        description="How a hybrid schema was searched; @self.why of each hit explains its rank.",
+    )
+    lexical_because: str | None = Field(None, description="Why the search compared only words, if it did.")
+    no_good_match: bool | None = Field(
+        None, description="True if no result of a hybrid search is likely to be relevant."
+    )
+
+
+class ObjectsAnswer(ObjectPageAnswer, RetrievalAnswer):
+    """A part of a list of objects, with facets if requested."""
+
+    facets: dict[str, Any] = Field(default_factory=dict[str, Any])
+    cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
+    self_: QueryMetadata | None = Field(None, alias="@self")
+
+
+class FoundAnswer(RetrievalAnswer):
+    """Objects that a search found, best first."""
+
+    results: list[ObjectAnswer]
+
+
+class FiguresAnswer(BaseModel):
+    """Figures over groups of objects: the keys and metrics of each group by name."""
+
+    results: list[dict[str, Any]]
+    more: bool = Field(description="Whether the limit cut off groups.")
+    retrieval: Literal["hybrid", "lexical"] | None = None
+
+
+class ReasonedObject(BaseModel):
+    """An object, and why it was found."""
+
+    object: ObjectAnswer
+    because: list[dict[str, Any]]
+
+
+class QuestionAnswer(BaseModel):
+    """The objects that answer a question."""
+
+    question: str
+    words: list[str]
+    answer: str
+    results: list[ReasonedObject]
+
+
+class SearchData(BaseModel):
+    """A query in one body."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
+    filter: dict[str, Any] | None = None
+    search: str | None = None
+    sort: Any = None
+    fields: list[str] | None = None
+    facets: Any = None
+    limit: Whole | None = Field(None, ge=0)
+    offset: Whole | None = Field(None, ge=0)
+    cursor: str | None = None
+    as_of: str | float | None = None
+
+
+class AggregateData(BaseModel):
+    """Figures over groups of objects."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    register_: Name = Field(alias="register")
+    schema_: Name = Field(alias="schema")
+    aggregate: dict[str, Any]
+    filter: dict[str, Any] | None = None
+    search: str | None = None
+    as_of: str | float | None = None
+
+
+class QuestionData(BaseModel):
+    """A question in plain words."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    question: str = Field(min_length=1, max_length=2000)
+    register_: Name | None = Field(None, alias="register")
+    schema_: Name | None = Field(None, alias="schema")
+    limit: Whole = Field(5, ge=1, le=50)
 
 
 async def page_of(
@@ -135,8 +227,8 @@ async def pairs_of(request: RestRequest, register: int | str | None, schema: int
     catalogue = request.registers.catalogue
     if register is not None and schema is not None:
         return [await catalogue.pair(request.caller, register, schema)]
-    wanted_register = None if register is None else (await catalogue.get_register(request.caller, register)).id
-    wanted_schema = None if schema is None else (await catalogue.get_schema(request.caller, schema)).id
+    wanted_register = None if register is None else (await catalogue.registers.get(request.caller, register)).id
+    wanted_schema = None if schema is None else (await catalogue.schemas.get(request.caller, schema)).id
     return [
         pair
         for pair in await catalogue.visible_pairs(request.caller)

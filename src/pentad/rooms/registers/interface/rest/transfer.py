@@ -2,20 +2,16 @@
 
 import io
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
+from pydantic import BaseModel, Field
 from starlette.responses import Response, StreamingResponse
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.access.authorization import Right
-from pentad.rooms.registers.interface.rest.models import (
-    ImportAnswer,
-    OpenRegisterError,
-    TransferAnswer,
-    TransfersAnswer,
-)
+from pentad.rooms.registers.interface.rest.models import Open, OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -25,11 +21,49 @@ from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, Format, format_
 from pentad.rooms.registers.transfer.imports import ImportOptions
 
 
+class ImportProblem(BaseModel):
+    """Why a row of a file cannot be imported."""
+
+    row: int
+    column: str
+    problem: str
+
+
+class ImportAnswer(BaseModel):
+    """What an import did; if nothing was `written`, what it would have done."""
+
+    mode: str
+    rows: int
+    created: int
+    updated: int
+    unchanged: int
+    failed: int
+    written: bool
+    problems: list[ImportProblem]
+
+
+class TransferAnswer(Open):
+    """An import or export that runs as a job; at its end, with its report."""
+
+    id: str
+    kind: Literal["import", "export"]
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    format: str
+
+
+class TransfersAnswer(BaseModel):
+    """Your imports and exports, newest first."""
+
+    results: list[TransferAnswer]
+
+
 async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
     """The register in the path with the named schema, or with its only one."""
     catalogue = request.registers.catalogue
     if schema is None:
-        register = await catalogue.get_register(request.caller, request.path("id"))
+        register = await catalogue.registers.get(request.caller, request.path("id"))
         if len(register.schemas) != 1:
             raise InvalidInput(
                 f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."

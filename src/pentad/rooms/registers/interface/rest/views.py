@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from starlette.responses import Response
 
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.models import ViewAnswer, ViewChanges, ViewResultsAnswer, ViewsAnswer
+from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import RestRoute
@@ -15,6 +16,58 @@ from pentad.rooms.registers.interface.view_tool import ViewData, save_view
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.transfer.formats import format_named
 from pentad.rooms.registers.views.definition import View
+
+
+class ViewChanges(BaseModel):
+    """What can be changed in a view; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field(default_factory=str, min_length=1, max_length=200)
+    slug: str = ""
+    description: str = Field("", max_length=2000)
+    query: dict[str, Any] = Field(default_factory=dict[str, Any])
+    shared: StrictBool = False
+
+
+class ViewAnswer(BaseModel):
+    """A view as it is stored."""
+
+    id: str
+    slug: str
+    title: str
+    description: str
+    register_: int = Field(alias="register")
+    schema_: int = Field(alias="schema")
+    query: dict[str, Any]
+    uri: str
+    owner: str
+    shared: bool
+    created: str
+    updated: str
+    problems: list[dict[str, Any]] | None = Field(
+        None, description="The parts that do not fit the schema, or that you may not read."
+    )
+
+
+class ViewsAnswer(WindowAnswer):
+    """Your views and those shared with you."""
+
+    results: list[ViewAnswer]
+
+
+class ViewResultsAnswer(BaseModel):
+    """What a view finds now."""
+
+    id: str
+    title: str
+    uri: str
+    results: list[dict[str, Any]]
+    total: int | None = None
+    columns: list[str] | None = None
+    cursor: str | None = Field(None, description="Send it as _cursor to get the next page.")
+    facets: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = Field(None, description="The columns that are left out, and why.")
 
 
 async def list_views(request: RestRequest) -> Response:

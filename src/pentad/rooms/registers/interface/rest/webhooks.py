@@ -1,22 +1,77 @@
 """Webhooks over REST, for administrators of the room and those who may define a register or schema."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from pentad.kernel.errors import NotFound
-from pentad.rooms.registers.interface.rest.models import (
-    DeliveriesAnswer,
-    DeliveryAnswer,
-    WebhookAnswer,
-    WebhookChange,
-    WebhookData,
-    WebhooksAnswer,
-)
+from pentad.rooms.registers.interface.rest.models import Name, Open, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
 from pentad.rooms.registers.interface.rest.route import PAGING, RestRoute
 from pentad.rooms.registers.webhooks.webhooks import refuse_strangers
+
+
+class WebhookChange(Open):
+    """The fields of a webhook to change."""
+
+    register_: Name | None = Field(None, alias="register")
+    schema_: Name | None = Field(None, alias="schema")
+    events: list[str] | None = None
+    secret: str | None = None
+
+
+class WebhookData(WebhookChange):
+    """A URL that gets a request for each change."""
+
+    url: str
+
+
+class WebhookAnswer(BaseModel):
+    """A webhook; only the answer to its creation has the secret."""
+
+    id: str
+    url: str
+    events: list[str]
+    register_: int | None = Field(alias="register")
+    schema_: int | None = Field(alias="schema")
+    headers: list[str]
+    max_attempts: int = Field(alias="maxAttempts")
+    timeout: float
+    enabled: bool
+    failures: int
+    problem: str | None
+    owner: str
+    created: str
+    updated: str
+    secret: str | None = None
+
+
+class WebhooksAnswer(WindowAnswer):
+    """Your webhooks."""
+
+    results: list[WebhookAnswer]
+
+
+class DeliveryAnswer(BaseModel):
+    """One change for a webhook, and what came of it."""
+
+    id: int
+    message_id: str = Field(alias="messageId")
+    change: int
+    attempt: int
+    state: Literal["waiting", "delivered", "failed"]
+    status: int | None = None
+    problem: str | None = None
+    at: str
+    due: str | None = None
+
+
+class DeliveriesAnswer(BaseModel):
+    """Deliveries, newest first."""
+
+    results: list[DeliveryAnswer]
 
 
 async def _checked(request: RestRequest, model: type[WebhookChange]) -> dict[str, Any]:

@@ -1,0 +1,27 @@
+"""The registers room in this process, for verbs that run without a server."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pentad.terminal.launcher import open_room
+
+if TYPE_CHECKING:
+    from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.service import Registers
+    from pentad.settings.model import Settings
+
+
+@asynccontextmanager
+async def open_locally(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller]]":
+    """The room, and the local user as its caller."""
+    from pentad.kernel.errors import NotFound
+    from pentad.kernel.principal import LOCAL
+    from pentad.rooms.registers.models import Caller
+    from pentad.rooms.registers.not_found import Missing
+
+    async with open_room(settings, "registers") as room:
+        try:
+            yield room, Caller(LOCAL, agent="pentad registers")
+        except Missing as error:
+            raise NotFound(error.message, hint=error.hint_on_the_command_line, details=error.details) from None

@@ -1,0 +1,141 @@
+"""Change schemas that have objects, and look at their history."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import click
+
+from pentad.rooms.registers.interface.cli.options import parse_json
+from pentad.terminal.client import server_options
+from pentad.terminal.options import json_option
+from pentad.terminal.output import ExitCode, print_json, print_table, say, warn
+
+if TYPE_CHECKING:
+    from pentad.terminal.client import Target
+
+
+@click.group("schema")
+def schemas() -> None:
+    """Change schemas that have objects: patch, plan, history, diff, undo."""
+
+
+_OPERATIONS: Final = click.argument("operations", metavar="OPERATIONS")
+_CONFIRM: Final = click.option("--confirm", metavar="TOKEN", help="The token of the answer that asked for it.")
+_REASON: Final = click.option("--reason", metavar="TEXT", help="Why, for the history.")
+
+
+@schemas.command("patch")
+@click.argument("ref", metavar="SCHEMA")
+@_OPERATIONS
+@_CONFIRM
+@_REASON
+@json_option
+@server_options()
+def patch_schema(
+    ref: str, operations: str, confirm: str | None, reason: str | None, as_json: bool, target: "Target"
+) -> None:
+    """Add, change, rename, drop or reorder properties of SCHEMA (id, uuid or slug); its objects follow.
+
+    OPERATIONS is a JSON list such as '[{"op": "rename", "property": "fee", "to": "amount"}]', or @FILE.
+    """
+    arguments = {"operations": _operations(operations), "confirm": confirm, "reason": reason}
+    _print_schema(_call_schemas(target, "patch", ref, arguments), as_json)
+
+
+@schemas.command("plan")
+@click.argument("ref", metavar="SCHEMA")
+@_OPERATIONS
+@json_option
+@server_options()
+def plan_schema(ref: str, operations: str, as_json: bool, target: "Target") -> int:
+    """Say what a patch would do, without doing it. OPERATIONS is a JSON list or @FILE."""
+    report = _call_schemas(target, "plan", ref, {"operations": _operations(operations)})
+    if as_json:
+        print_json(report)
+    else:
+        _print_plan(report)
+    return ExitCode.FAILED if report["failing"] else ExitCode.OK
+
+
+@schemas.command("history")
+@click.argument("ref", metavar="SCHEMA")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@json_option
+@server_options()
+def schema_history(ref: str, limit: int, as_json: bool, target: "Target") -> None:
+    """List the changes of SCHEMA, newest first."""
+    rows: list[dict[str, Any]] = _call_schemas(target, "history", ref, {"limit": limit})["results"]
+    if as_json:
+        print_json(rows)
+    else:
+        cells = [
+            (row["version"], row["action"], row["at"], row["principal"], "; ".join(row["changes"])) for row in rows
+        ]
+        print_table(("version", "action", "at", "by", "changes"), cells, empty="Nothing is recorded.")
+
+
+@schemas.command("diff")
+@click.argument("ref", metavar="SCHEMA")
+@click.argument("version", type=click.IntRange(1))
+@click.argument("to_version", type=click.IntRange(1), required=False)
+@json_option
+@server_options()
+def diff_schema(ref: str, version: int, to_version: int | None, as_json: bool, target: "Target") -> None:
+    """Show what changed between VERSION and TO_VERSION, or now."""
+    found = _call_schemas(target, "diff", ref, {"version": version, "to_version": to_version})
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("change",), [(line,) for line in found["changes"]], empty="The versions are the same.")
+
+
+@schemas.command("undo")
+@click.argument("ref", metavar="SCHEMA")
+@click.option("--version", type=click.IntRange(1), help="The change to take back.  [default: the newest]")
+@_CONFIRM
+@_REASON
+@json_option
+@server_options()
+def undo_schema(
+    ref: str, version: int | None, confirm: str | None, reason: str | None, as_json: bool, target: "Target"
+) -> None:
+    """Take back a change of SCHEMA, with what it did to objects."""
+    arguments = {"version": version, "confirm": confirm, "reason": reason}
+    _print_schema(_call_schemas(target, "undo", ref, arguments), as_json)
+
+
+def _call_schemas(target: "Target", action: str, ref: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return target.call_tool("schemas", {"action": action, "id": ref, **arguments}, "registers")
+
+
+def _operations(text: str) -> Any:
+    if text.startswith("@"):
+        try:
+            text = Path(text[1:]).read_text(encoding="utf-8")
+        except OSError as error:
+            raise click.BadParameter(f"cannot be read: {error.strerror}.", param_hint="OPERATIONS") from None
+    found = parse_json(text, "OPERATIONS", '[{"op": "drop", "property": "note"}]')
+    return cast("list[Any]", found) if isinstance(found, list) else [found]
+
+
+def _print_schema(changed: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(changed)
+        return
+    say(f"{changed['slug']} is at version {changed['version']} now.")
+    for one in changed.get("warnings", ()):
+        warn(f"{one['path']} {one['message']}")
+
+
+def _print_plan(report: dict[str, Any]) -> None:
+    for line in report.get("changes", ()):
+        click.echo(line)
+    rows = [(kind, count) for kind, count in report["counts"].items()]
+    if rows:
+        print_table(("would break", "objects"), rows, empty="")
+    for one in report.get("breaks", ()):
+        warn(f"{one['kind']} {one['title']}: {one['because']}")
+    migrated = report.get("migrated", {}).get("objects", 0)
+    say(f"{report['total']:,} objects: {migrated:,} would change, {report['failing']:,} would not fit.")
+    if "confirm" in report:
+        say(f"Values or rules would be lost; go ahead with --confirm {report['confirm']}.")
