@@ -16,6 +16,7 @@ from pentad.mcp.declarations import ToolResult, compile_template, tool
 from pentad.rooms.registers.attachments.files import Attachment
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.action_arguments import reads, refuse_unread
 from pentad.rooms.registers.interface.resources import ATTACHMENT_URI
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.service import Registers
@@ -31,6 +32,13 @@ _WHY_NO_TEXT: Final = {
     "unsupported": "There is no text to extract from this kind of file.",
     "failed": "Its text could not be extracted.",
 }
+_READS: Final = reads(
+    list="id",
+    read="id name content offset limit",
+    write="id name text base64 source",
+    delete="id name",
+    upload_link="id name",
+)
 
 
 class AttachmentsArguments(Arguments):
@@ -64,6 +72,7 @@ class AttachmentActions:
         self._given = arguments
 
     async def run(self) -> Answer:
+        refuse_unread(self._given, _READS, self._given.action)
         match self._given.action:
             case "list":
                 stored = await self._object("read")

@@ -10,6 +10,7 @@ from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.action_arguments import reads, refuse_unread
 from pentad.rooms.registers.interface.extension import Extension
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
@@ -45,6 +46,33 @@ Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff",
     "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 ]  # fmt: skip
+_READS: Final = reads(
+    list="filter search sort cursor page count facets aggregate as_of limit offset fields extend deleted",
+    get="id as_of fields extend",
+    create="id data idempotency_key fields",
+    update="id data if_version idempotency_key fields",
+    patch="id data json_patch if_version idempotency_key fields",
+    upsert="id data key if_version idempotency_key fields",
+    delete="id if_version idempotency_key",
+    bulk="operations atomic idempotency_key",
+    plan="operations",
+    commit="plan",
+    undo="plan",
+    history="id limit cursor",
+    diff="id version to_version",
+    revert="id version as_of if_version fields",
+    verify="id",
+    changes="limit cursor",
+    lock="id seconds fields",
+    unlock="id fields",
+    restore="id filter fields",
+    purge="id filter confirm",
+    can_delete="id",
+    uses="id limit offset cursor",
+    used="id limit offset cursor",
+)
+_AGGREGATE_READS: Final = reads(aggregate="filter search sort cursor aggregate as_of limit offset")
+"""What a list reads that asks for figures."""
 
 
 class Row(Arguments):
@@ -172,6 +200,10 @@ class ObjectActions:
     async def run(self) -> Answer:
         if self._given.max_tokens is not None:
             check_budget(self._given.max_tokens)
+        if self._given.action == "list" and self._given.aggregate is not None:
+            refuse_unread(self._given, _AGGREGATE_READS, "aggregate", "A list with aggregate")
+        else:
+            refuse_unread(self._given, _READS, self._given.action)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
         if self._given.fields_ is not None:  # refuse an unknown name before anything is written
@@ -183,8 +215,6 @@ class ObjectActions:
     async def _list(self, pair: Pair) -> Answer:
         given = self._given
         if given.aggregate is not None:
-            if given.deleted is not None:
-                raise InvalidInput("aggregate counts objects that are not deleted.", hint="Leave out deleted.")
             return await self._aggregate(pair)
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
@@ -218,8 +248,8 @@ class ObjectActions:
         given = self._given
         offset = given.offset if given.cursor is None else _number(given.cursor)
         members: dict[str, Any] = {
-            "filter": given.filter, "search": given.search, "as_of": given.as_of, "limit": given.limit,
-            "offset": offset,
+            "filter": given.filter, "search": given.search, "as_of": given.as_of, "sort": given.sort,
+            "limit": given.limit, "offset": offset,
         }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
         query = await self._registers.objects.aggregate_of(self._caller, pair, raw)

@@ -14,6 +14,7 @@ from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
+from pentad.rooms.registers.interface.action_arguments import reads, refuse_unread
 from pentad.rooms.registers.interface.attachment_tool import attachments
 from pentad.rooms.registers.interface.object_tool import objects
 from pentad.rooms.registers.interface.register_description import describe_register
@@ -48,6 +49,29 @@ _REPORT_LISTS: Final = (
     "migration",
     "counts",
 )
+_READS: Final = {
+    "registers": reads(
+        list="limit offset fields",
+        get="id fields",
+        create="data fields",
+        update="id data if_version confirm fields",
+        delete="id if_version confirm",
+        describe="id",
+    ),
+    "schemas": reads(
+        list="limit offset fields",
+        get="id version as_of fields",
+        create="data fields",
+        update="id data migration if_version confirm fields",
+        delete="id if_version confirm",
+        preflight="id data migration",
+        patch="id operations migration if_version confirm fields",
+        plan="id operations migration version",
+        history="id limit offset",
+        diff="id version to_version",
+        undo="id version if_version confirm fields",
+    ),
+}
 
 
 class EntityArguments(Arguments):
@@ -108,6 +132,7 @@ class SchemasArguments(EntityArguments):
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
     """List and manage registers, which group schemas and their objects. describe shows all about one."""
+    refuse_unread(arguments, _READS["registers"], arguments.action)
     if arguments.action == "describe":
         caller = Caller.of(call)
         return ToolResult(
@@ -129,6 +154,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
     """List and change schemas, which describe objects. preflight and plan tell what a change would do; undo reverts."""
     catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
     _check_budget(given)
+    refuse_unread(given, _READS["schemas"], given.action)
     options: dict[str, Any] = {"if_version": given.if_version, "confirm": given.confirm}
     match given.action:
         case "preflight":

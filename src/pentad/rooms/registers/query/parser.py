@@ -149,8 +149,13 @@ def parse_search(raw: Any) -> str | None:
 
 def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
     """`"-price"`, `"-price,name"`, `["-price", "name"]`, or `{"price": "desc"}`."""
+    return tuple(_sort(resolve_field(schema, name), descending) for name, descending in _order(raw, _MOST_KEYS))
+
+
+def _order(raw: Any, most: int) -> list[tuple[str, bool]]:
+    """The names to sort by, each with whether it descends."""
     if raw is None or raw in ("", [], {}):
-        return ()
+        return []
     if isinstance(raw, str):
         raw = [name for name in raw.split(",") if name]
     if isinstance(raw, list) and all(isinstance(one, str) for one in cast("list[Any]", raw)):
@@ -159,8 +164,8 @@ def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
         pairs = [(name, _descends(name, way)) for name, way in cast("dict[str, Any]", raw).items()]
     else:
         raise InvalidInput("sort must be names.", hint='Write ["-price", "name"] or {"price": "desc"}.')
-    check_length(pairs, _MOST_KEYS, "sort")
-    return tuple(_sort(resolve_field(schema, name), descending) for name, descending in pairs)
+    check_length(pairs, most, "sort")
+    return pairs
 
 
 def _descends(name: str, way: Any) -> bool:
@@ -398,11 +403,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _group_order(names: list[str], raw: Any) -> tuple[tuple[str, bool], ...]:
-    if raw is None:
-        return ()
-    listed = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
-    check_length(listed, _MOST_GROUP_KEYS, "sort")
-    for one in listed:
-        if not isinstance(one, str) or one.removeprefix("-") not in names:
-            raise InvalidInput(f"Groups are sorted by {', '.join(names)}.", hint='Write ["-n"].')
-    return tuple((one.removeprefix("-"), one.startswith("-")) for one in cast("list[str]", listed))
+    pairs = _order(raw, _MOST_GROUP_KEYS)
+    for name, _ in pairs:
+        if name not in names:
+            guess = did_you_mean(name, names)
+            raise InvalidInput(
+                f"Groups are sorted by {', '.join(names)}, not by {name[:60]!r}.{' ' + guess if guess else ''}",
+                hint='Write ["-n"].',
+            )
+    return tuple(pairs)

@@ -624,6 +624,9 @@ class AggregateData(BaseModel):
     aggregate: dict[str, Any]
     filter: dict[str, Any] | None = None
     search: str | None = None
+    sort: Any = None
+    limit: Whole | None = Field(None, ge=0)
+    offset: Whole | None = Field(None, ge=0)
     as_of: str | float | None = None
 
 

@@ -1,0 +1,47 @@
+"""Which arguments each action of a tool reads. Any other argument is refused: an argument that is silently ignored gives
+an answer to another question.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.arguments import Arguments
+
+Reads = Mapping[str, frozenset[str]]
+"""By action, the names of its arguments as callers write them."""
+_EVERYWHERE: Final = frozenset({"action", "register", "schema", "max_tokens", "reason"})
+
+
+def reads(**actions: str) -> Reads:
+    """A table of actions; the arguments of each as words."""
+    return {action: frozenset(names.split()) for action, names in actions.items()}
+
+
+def refuse_unread(arguments: Arguments, table: Reads, action: str, label: str = "") -> None:
+    """InvalidInput for arguments that the action does not read. Empty values and defaults count as not given.
+
+    `label` is what errors call the action.
+    """
+    taken = table[action]
+    unread = [name for name in _given(arguments) if name not in taken and name not in _EVERYWHERE]
+    if not unread:
+        return
+    homes = [f"{name} goes with {_listed(home)}" for name in unread if (home := [a for a in table if name in table[a]])]
+    hint = [f"It takes {', '.join(sorted(taken)) or 'nothing more'}.", *(f"{home}." for home in homes)]
+    asked = label or f"action={action}"
+    raise InvalidInput(
+        f"{asked} does not take {' or '.join(unread)}.", hint=" ".join(hint), details={"arguments": unread}
+    )
+
+
+def _given(arguments: Arguments) -> Iterable[str]:
+    for name, field in type(arguments).model_fields.items():
+        value: Any = getattr(arguments, name)
+        empty = value is None or value in ("", [], {})
+        if name in arguments.model_fields_set and not empty and value != field.default:
+            yield field.alias or name
+
+
+def _listed(actions: list[str]) -> str:
+    return f"action={'|'.join(actions)}"
