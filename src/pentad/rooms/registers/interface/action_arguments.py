@@ -11,6 +11,8 @@ from pentad.mcp.arguments import Arguments
 Reads = Mapping[str, frozenset[str]]
 """By action, the names of its arguments as callers write them."""
 _EVERYWHERE: Final = frozenset({"action", "register", "schema", "max_tokens", "reason"})
+_FEW: Final = 6
+"""Actions that a hint names."""
 
 
 def reads(**actions: str) -> Reads:
@@ -27,8 +29,11 @@ def refuse_unread(arguments: Arguments, table: Reads, action: str, label: str = 
     unread = [name for name in _given(arguments) if name not in taken and name not in _EVERYWHERE]
     if not unread:
         return
-    homes = [f"{name} goes with {_listed(home)}" for name in unread if (home := [a for a in table if name in table[a]])]
-    hint = [f"It takes {', '.join(sorted(taken)) or 'nothing more'}.", *(f"{home}." for home in homes)]
+    hint = [f"It takes {', '.join(sorted(taken)) or 'nothing more'}."]
+    for name in unread:
+        homes = [other for other, names in table.items() if name in names]
+        if 0 < len(homes) <= _FEW:
+            hint.append(f"{name} goes with action={'|'.join(homes)}.")
     asked = label or f"action={action}"
     raise InvalidInput(
         f"{asked} does not take {' or '.join(unread)}.", hint=" ".join(hint), details={"arguments": unread}
@@ -41,7 +46,3 @@ def _given(arguments: Arguments) -> Iterable[str]:
         empty = value is None or value in ("", [], {})
         if name in arguments.model_fields_set and not empty and value != field.default:
             yield field.alias or name
-
-
-def _listed(actions: list[str]) -> str:
-    return f"action={'|'.join(actions)}"

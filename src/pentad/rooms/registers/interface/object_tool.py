@@ -206,7 +206,8 @@ class ObjectActions:
             refuse_unread(self._given, _READS, self._given.action)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
-        if self._given.fields_ is not None:  # refuse an unknown name before anything is written
+        if self._given.fields_ is not None and self._given.action not in ("list", "get"):
+            # refuse an unknown name before anything is written
             parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
         return await self._actions[self._given.action](pair)
 
@@ -218,12 +219,15 @@ class ObjectActions:
             return await self._aggregate(pair)
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
-        query = await self._registers.objects.query_of(self._caller, pair, raw)
+        query = await self._registers.objects.query_of(self._caller, pair, raw, related=True)
         extension = await self._extension(pair)
         found = await self._registers.objects.find(self._caller, pair, query)
-        rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
+        objects = [StoredObject(*row) for row in found.rows]
+        rows = [self._present(pair, stored, query.fields) for stored in objects]
         if extension is not None:
             rows = await extension.apply(pair, rows, query.as_of)
+        if query.related:
+            await self._registers.objects.add_related(self._caller, query, objects, rows)
         _explain(rows, found)
         facets, left_out = fit_facets(found.facets, given.max_tokens)
 
@@ -253,10 +257,12 @@ class ObjectActions:
         }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
         query = await self._registers.objects.aggregate_of(self._caller, pair, raw)
-        found = await self._registers.objects.aggregate(self._caller, pair, query)
+        found = await self._registers.objects.aggregate(self._caller, pair, query, total=True)
 
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
+            if found.total is not None:
+                body["total"] = found.total
             if found.more or fitted.rows_cut:
                 cursor = str(query.offset + len(fitted.rows))
                 body |= {
@@ -269,12 +275,18 @@ class ObjectActions:
         return await build_response(found.groups, given.max_tokens, build)
 
     async def _get(self, pair: Pair) -> Answer:
-        as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
+        given = self._given
+        query = Query(as_of=None if given.as_of is None else parse_as_of(given.as_of))
+        if given.fields_ is not None:
+            raw = {"fields": given.fields_, "as_of": given.as_of}
+            query = await self._registers.objects.query_of(self._caller, pair, raw, related=True)
         extension = await self._extension(pair)
-        stored = await self._registers.objects.get(self._caller, pair, self._given.ref(), as_of=as_of)
-        if extension is None:
-            return await self._one(pair, stored)
-        [wire] = await extension.apply(pair, [self._wire(pair, stored)], as_of)
+        stored = await self._registers.objects.get(self._caller, pair, given.ref(), as_of=query.as_of)
+        wire = self._present(pair, stored, query.fields)
+        if extension is not None:
+            [wire] = await extension.apply(pair, [wire], query.as_of)
+        if query.related:
+            await self._registers.objects.add_related(self._caller, query, [stored], [wire])
         return await self._fitted(wire)
 
     async def _extension(self, pair: Pair) -> Extension | None:
@@ -282,7 +294,7 @@ class ObjectActions:
         if not self._given.extend:
             return None
         names = tuple(dict.fromkeys(name.strip() for text in self._given.extend for name in text.split(",")))
-        extension = Extension(self._registers, self._caller, names)
+        extension = Extension(self._registers, self._caller, names, brief=True)
         await extension.check(pair)
         return extension
 
@@ -496,7 +508,7 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     rare=tool_schemas.RARE,
     actions_of=actions_of,
     tags=("search",),
-    output_schema=tool_schemas.LIST_ANSWER,
+    output_schema=tool_schemas.OBJECTS_ANSWER,
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
     """Query and change objects in a register under a schema. Every change is kept and can be undone."""

@@ -173,3 +173,8 @@ LIST_ANSWER: Final[dict[str, Any]] = {
     "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT, "note": _TEXT},
 }
 """The output schema: a list has `results`, every other answer is an object."""
+OBJECTS_ANSWER: Final[dict[str, Any]] = {
+    **LIST_ANSWER,
+    "properties": {**LIST_ANSWER["properties"], "total": {"type": ["integer", "object"]}},
+}
+"""The total of an aggregate is its figures over all groups."""

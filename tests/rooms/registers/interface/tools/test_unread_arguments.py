@@ -66,9 +66,7 @@ async def test_empty_values_and_defaults_count_as_not_given(shelf: Shelf) -> Non
         ("views", {"action": "run", "id": "x", "data": {"title": "T"}}, "data"),
     ],
 )
-async def test_the_other_tools_refuse_them_too(
-    shelf: Shelf, tool: str, arguments: dict[str, Any], named: str
-) -> None:
+async def test_the_other_tools_refuse_them_too(shelf: Shelf, tool: str, arguments: dict[str, Any], named: str) -> None:
     result = await shelf.raw(tool, **arguments)
     assert result["isError"] is True
     assert result["content"][0]["text"].startswith(f"action={arguments['action']} does not take {named}. ")

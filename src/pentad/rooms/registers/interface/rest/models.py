@@ -371,6 +371,7 @@ class FiguresAnswer(BaseModel):
     """Figures over groups of objects: the keys and metrics of each group by name."""
 
     results: list[dict[str, Any]]
+    total: dict[str, Any] | None = None
     more: bool = Field(description="Whether the limit cut off groups.")
     retrieval: Literal["hybrid", "lexical"] | None = None
 

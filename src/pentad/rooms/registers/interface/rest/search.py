@@ -72,6 +72,8 @@ async def page_of(
     _explain(rows, found)
     if shaping:
         rows = await shape(request, pair, shaping, rows, query.as_of)
+    if query.related:
+        await request.registers.objects.add_related(request.caller, query, objects, rows)
     total = len(rows) if found.total is None else found.total
     body = {**page_body(rows, total, query.limit, query.offset), "facets": found.facets}
     if found.cursor:
@@ -113,7 +115,7 @@ async def search_by_query(request: RestRequest) -> Response:
     given = body_as(SearchData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_"}, exclude_none=True)
-    query = await request.registers.objects.query_of(request.caller, pair, raw)
+    query = await request.registers.objects.query_of(request.caller, pair, raw, related=True)
     return json_response(
         await page_of(request, pair, query, await request.registers.objects.find(request.caller, pair, query))
     )
@@ -125,9 +127,10 @@ async def aggregate(request: RestRequest) -> Response:
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_", "aggregate"}, exclude_none=True)
     query = await request.registers.objects.aggregate_of(request.caller, pair, {**raw, **given.aggregate})
-    found = await request.registers.objects.aggregate(request.caller, pair, query)
+    found = await request.registers.objects.aggregate(request.caller, pair, query, total=True)
     retrieval = {} if found.retrieval is None else {"retrieval": found.retrieval}
-    return json_response({"results": found.groups, "more": found.more, **retrieval})
+    total = {} if found.total is None else {"total": found.total}
+    return json_response({"results": found.groups, **total, "more": found.more, **retrieval})
 
 
 async def pairs_of(request: RestRequest, register: int | str | None, schema: int | str | None) -> list[Pair]:
