@@ -1,6 +1,4 @@
-"""Which arguments each action of a tool reads. Any other argument is refused: an argument that is silently ignored gives
-an answer to another question.
-"""
+"""Which arguments each action of a tool reads. Any other is refused: ignoring it would answer another question."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

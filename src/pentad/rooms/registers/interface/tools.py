@@ -221,10 +221,12 @@ async def _act(
 
 
 async def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResult:
-    """A register or schema within the budget, with warnings if a change has any."""
+    """A register or schema within the budget; after a change also what it did, and warnings if it has any."""
     wire = _wire(found, arguments.fields_)
-    if isinstance(found, Schema) and found.warnings:
-        wire["warnings"] = list(found.warnings)
+    if isinstance(found, Schema):
+        wire |= found.change_wire()
+        if found.warnings:
+            wire["warnings"] = list(found.warnings)
     return ToolResult(structured=wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens))
 
 
