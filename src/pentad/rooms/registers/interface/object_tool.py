@@ -511,7 +511,9 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     output_schema=tool_schemas.OBJECTS_ANSWER,
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
-    """Query and change objects in a register under a schema. Every change is kept and can be undone."""
+    """Query and change objects of a schema; every change is kept and can be undone. uses/used: what an object refers
+    to/what refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: the feed of all
+    changes."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 

@@ -151,7 +151,7 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
-    """List and change schemas, which describe objects. preflight and plan tell what a change would do; undo reverts."""
+    """List and change schemas, which describe objects. preflight tries an update, plan a patch or undo."""
     catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
     _check_budget(given)
     refuse_unread(given, _READS["schemas"], given.action)
