@@ -64,6 +64,9 @@ async def test_empty_values_and_defaults_count_as_not_given(shelf: Shelf) -> Non
         ("schemas", {"action": "patch", "id": 1, "data": {"title": "T"}, "operations": []}, "data"),
         ("views", {"action": "list", "filter": {"pages": 1}}, "filter"),
         ("views", {"action": "run", "id": "x", "data": {"title": "T"}}, "data"),
+        ("transfer", {"action": "import", "content": "title", "filter": {"pages": 1}}, "filter"),
+        ("transfer", {"action": "export", "dry_run": True}, "dry_run"),
+        ("attachments", {"action": "list", "register": 1, "schema": 1, "id": "x", "name": "a"}, "name"),
     ],
 )
 async def test_the_other_tools_refuse_them_too(shelf: Shelf, tool: str, arguments: dict[str, Any], named: str) -> None:
