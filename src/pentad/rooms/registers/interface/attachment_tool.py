@@ -10,13 +10,12 @@ from pydantic import Field
 from pentad.kernel.clock import iso
 from pentad.kernel.default_limits import KIB
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, compile_template, tool
 from pentad.rooms.registers.attachments.files import Attachment
 from pentad.rooms.registers.attachments.upload_links import PATH as UPLOADS
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.action_arguments import reads, refuse_unread
 from pentad.rooms.registers.interface.resources import ATTACHMENT_URI
 from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.service import Registers
@@ -32,7 +31,8 @@ _WHY_NO_TEXT: Final = {
     "unsupported": "There is no text to extract from this kind of file.",
     "failed": "Its text could not be extracted.",
 }
-_READS: Final = reads(
+_READS: Final = ActionTable.of(
+    "register schema",
     list="id",
     read="id name content offset limit",
     write="id name text base64 source",
@@ -72,7 +72,7 @@ class AttachmentActions:
         self._given = arguments
 
     async def run(self) -> Answer:
-        refuse_unread(self._given, _READS, self._given.action)
+        _READS.refuse_unread(self._given, self._given.action)
         match self._given.action:
             case "list":
                 stored = await self._object("read")

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.action_arguments import reads, refuse_unread
 from pentad.rooms.registers.interface.extension import Extension
 from pentad.rooms.registers.interface.response_budget import (
     Fitted,
@@ -46,7 +45,8 @@ Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff",
     "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 ]  # fmt: skip
-_READS: Final = reads(
+_READS: Final = ActionTable.of(
+    "register schema max_tokens reason",
     list="filter search sort cursor page count facets aggregate as_of limit offset fields extend deleted",
     get="id as_of fields extend",
     create="id data idempotency_key fields",
@@ -71,7 +71,9 @@ _READS: Final = reads(
     uses="id limit offset cursor",
     used="id limit offset cursor",
 )
-_AGGREGATE_READS: Final = reads(aggregate="filter search sort cursor aggregate as_of limit offset")
+_AGGREGATE_READS: Final = ActionTable.of(
+    "register schema max_tokens reason", aggregate="filter search sort cursor aggregate as_of limit offset"
+)
 """What a list reads that asks for figures."""
 
 
@@ -201,9 +203,9 @@ class ObjectActions:
         if self._given.max_tokens is not None:
             check_budget(self._given.max_tokens)
         if self._given.action == "list" and self._given.aggregate is not None:
-            refuse_unread(self._given, _AGGREGATE_READS, "aggregate", "A list with aggregate")
-        else:
-            refuse_unread(self._given, _READS, self._given.action)
+            _AGGREGATE_READS.refuse_unread(self._given, "aggregate", "A list with aggregate")
+        elif not self._given.model_fields_set <= _READS.fields[self._given.action]:
+            _READS.refuse_unread(self._given, self._given.action)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
         if self._given.fields_ is not None and self._given.action not in ("list", "get"):

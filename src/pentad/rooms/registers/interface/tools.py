@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.action_arguments import reads, refuse_unread
 from pentad.rooms.registers.interface.attachment_tool import attachments
 from pentad.rooms.registers.interface.object_tool import objects
 from pentad.rooms.registers.interface.register_description import describe_register
@@ -50,7 +49,8 @@ _REPORT_LISTS: Final = (
     "counts",
 )
 _READS: Final = {
-    "registers": reads(
+    "registers": ActionTable.of(
+        "max_tokens",
         list="limit offset fields",
         get="id fields",
         create="data fields",
@@ -58,7 +58,8 @@ _READS: Final = {
         delete="id if_version confirm",
         describe="id",
     ),
-    "schemas": reads(
+    "schemas": ActionTable.of(
+        "max_tokens reason",
         list="limit offset fields",
         get="id version as_of fields",
         create="data fields",
@@ -132,7 +133,7 @@ class SchemasArguments(EntityArguments):
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
     """List and manage registers, which group schemas and their objects. describe shows all about one."""
-    refuse_unread(arguments, _READS["registers"], arguments.action)
+    _READS["registers"].refuse_unread(arguments, arguments.action)
     if arguments.action == "describe":
         caller = Caller.of(call)
         return ToolResult(
@@ -154,7 +155,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
     """List and change schemas, which describe objects. preflight tries an update, plan a patch or undo."""
     catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
     _check_budget(given)
-    refuse_unread(given, _READS["schemas"], given.action)
+    _READS["schemas"].refuse_unread(given, given.action)
     options: dict[str, Any] = {"if_version": given.if_version, "confirm": given.confirm}
     match given.action:
         case "preflight":
