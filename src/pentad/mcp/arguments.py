@@ -6,7 +6,7 @@ is wrong and where, and if possible carries the nearest valid name or value and 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
@@ -29,6 +29,8 @@ from pentad.kernel.problems import (
 
 _MOST_SENTENCES: Final = 10
 _MOST_PROBLEMS: Final = 50
+_MOST_HOMES: Final = 6
+"""Actions that a hint names for an argument."""
 _QUOTED: Final = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
@@ -36,6 +38,59 @@ class Arguments(BaseModel):
     """Base of every tool's arguments. Unknown arguments are refused; values do not change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionTable:
+    """Which arguments each action of a tool reads. Any other is refused: ignoring it would answer another question.
+
+    `fields` also has the arguments that all actions read, by the names of their fields: if nothing else is set, nothing
+    is refused.
+    """
+
+    actions: Mapping[str, frozenset[str]]
+    fields: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, all_read: str, /, **actions: str) -> "ActionTable":
+        """A table from words: the names of arguments as callers write them."""
+        read = {action: frozenset(text.split()) for action, text in actions.items()}
+        always = ("action", *all_read.split())
+        fields = {
+            action: frozenset(f"{name}{end}" for name in (*names, *always) for end in ("", "_"))
+            for action, names in read.items()
+        }
+        return cls(read, fields)
+
+    def refuse_unread(self, arguments: Arguments, action: str, label: str = "") -> None:
+        """InvalidInput for arguments that the action does not read. Empty values and defaults count as not given.
+
+        `label` is what errors call the action.
+        """
+        others = arguments.model_fields_set - self.fields[action]
+        if not others or not (unread := _given(arguments, others)):
+            return
+        hint = [f"It takes {', '.join(sorted(self.actions[action])) or 'nothing more'}."]
+        for name in unread:
+            homes = [other for other, names in self.actions.items() if name in names]
+            if 0 < len(homes) <= _MOST_HOMES:
+                hint.append(f"{name} goes with action={'|'.join(homes)}.")
+        asked = label or f"action={action}"
+        raise InvalidInput(
+            f"{asked} does not take {' or '.join(unread)}.", hint=" ".join(hint), details={"arguments": unread}
+        )
+
+
+def _given(arguments: Arguments, names: Iterable[str]) -> list[str]:
+    """Those of some fields that have a value other than nothing and the default, as callers write them."""
+    fields = type(arguments).model_fields
+    values: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+    empty: tuple[Any, ...] = (None, "", [], {})
+    return sorted(
+        fields[name].alias or name
+        for name, value in values.items()
+        if value not in empty and value != fields[name].default
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,15 @@ class Schema(_Entity):
     updated_at: float
     warnings: tuple[dict[str, Any], ...] = ()
     """Likely mistakes, in the answer to a change; not stored."""
+    change_lines: tuple[str, ...] = ()
+    """What a change changed, in the answer to it; not stored."""
+    migrated: int | None = None
+    """How many objects a change migrated, if the caller may see all of them; not stored."""
+
+    def change_wire(self) -> dict[str, Any]:
+        """What a change did, for the answer to it."""
+        count = {} if self.migrated is None else {"migrated": self.migrated}
+        return {**count, "changes": list(self.change_lines)} if self.change_lines else count
 
     def wire(self) -> dict[str, Any]:
         """Every field of a schema, including empty ones."""

@@ -29,7 +29,6 @@ def test_objects_that_fit_make_an_empty_report() -> None:
         "failing": 0,
         "counts": {},
         "samples": {},
-        "migration": [],
         "failing_after_migration": 0,
         "complete": True,
     }

@@ -116,3 +116,15 @@ async def test_rest_describes_the_same(site: Site) -> None:
     assert (await site.send("GET", f"/api/registers/{word}/describe?max_tokens=5")).status == 422
     assert (await site.send("GET", f"/api/registers/{word}/describe", who="")).status == 401
     assert (await site.send("GET", "/api/registers/nothing-here/describe")).status == 404
+
+
+@pytest.mark.requirement("registers:describe:content")
+async def test_the_bounds_of_properties_are_shown(site: Site) -> None:
+    bounded: Object = {
+        "fee": {"type": "number", "minimum": 0, "maximum": 500},
+        "code": {"type": "string", "pattern": "^[A-Z]{2}$", "maxLength": 2},
+        "due": {"type": "string", "format": "date"},
+    }
+    _, word = await city(site, properties=bounded, required=[])
+    shown = (await describe(site, "admin", word))["schemas"][1]["properties"]
+    assert shown == bounded

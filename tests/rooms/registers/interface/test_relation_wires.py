@@ -181,3 +181,64 @@ def test_an_export_takes_names_through_references(tmp_path: Path) -> None:
     done = run("registers", "export", "-r", "city", "-s", "permit-x", "--filter", '{"applicant.cty": 1}', home=tmp_path)
     assert (done.returncode != 0, "applicant.city" in done.stderr) == (True, True)
     assert call("objects", action="get", register="city", schema="permit-x", id="P-1")["number"] == "P-1"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:fields")
+async def test_fields_pass_through_single_references(desk: Desk):
+    fields = ["number", "applicant.name", "applicant.@self.version"]
+    found = (await desk.call("list", fields=fields, sort=["number"]))["results"]
+    assert [(row["number"], row["applicant.name"], row["applicant.@self.version"]) for row in found] == [
+        ("P-1", "Ada", 1), ("P-2", "Ada", 1), ("P-3", "Bob", 1),
+    ]  # fmt: skip
+    assert all(row.keys() == {"id", *fields} for row in found)
+    one = await desk.call("get", id="P-3", fields=["applicant.city"])
+    assert one == {"id": found[2]["id"], "applicant.city": "Leiden"}
+    assert await desk.get(f"{desk.place('permit')}/P-3?_fields=applicant.city") == one
+    listed = await desk.get(f"{desk.place('permit')}?_fields=number,applicant.name&_order[number]=asc")
+    assert [row["applicant.name"] for row in listed["results"]] == ["Ada", "Ada", "Bob"]
+    body = {"register": f"city-{desk.stem}", "schema": f"permit-{desk.stem}", "fields": ["applicant.name"]}
+    reply = await desk.site.send("POST", "/api/search", body)
+    assert sorted(row["applicant.name"] for row in reply.json["results"]) == ["Ada", "Ada", "Bob"], reply.body
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:fields")
+async def test_fields_through_references_are_null_without_an_object_and_refused_where_there_are_several(desk: Desk):
+    made = await desk.call("create", data={"number": "P-9"})
+    assert (await desk.call("get", id=made["id"], fields=["applicant.name"]))["applicant.name"] is None
+    text = await desk.call("list", schema="person", fields=[f"permit-{desk.stem}s.fee"], fails=True)
+    assert "leads to several objects" in text
+    text = await desk.call("list", fields=["applicant.nme"], fails=True)
+    assert "Did you mean 'applicant.name'" in text
+    text = await desk.call("get", id="P-1", fields=["applicant.name"], as_of="2026-01-01", fails=True)
+    assert "shows the present only" in text
+    text = await desk.call("create", data={"number": "P-10"}, fields=["applicant.name"], fails=True)
+    assert "applicant.name" in text
+    assert await desk.numbers("number=P-10") == [], "nothing was written"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:relations:fields")
+@pytest.mark.parametrize("who", ["admin", "reader"])
+async def test_fields_reveal_no_hidden_property_of_a_related_object(desk: Desk, who: str):
+    one = await desk.site.send("GET", f"{desk.place('permit')}/P-1?_fields=applicant.secret", who=who)
+    assert (one.status, b'"s"' in one.body) == ((200, True) if who == "admin" else (400, False))
+    reply = await desk.site.send("GET", f"{desk.place('permit')}?_fields=applicant.secret", who=who)
+    if who == "admin":
+        assert [row["applicant.secret"] for row in reply.json["results"]] == ["s", "s", "s"]
+        return
+    unknown = await desk.site.send("GET", f"{desk.place('permit')}?_fields=applicant.sekret", who=who)
+    assert reply.status == unknown.status == 400, reply.body
+    assert b"no property" in reply.body
+    assert b"no property" in unknown.body
+
+
+@pytest.mark.anyio
+async def test_an_extended_object_has_only_id_and_name_as_metadata(desk: Desk):
+    found = await desk.call("get", id="P-1", extend=["applicant"])
+    assert found["applicant"]["name"] == "Ada"
+    assert found["applicant"]["@self"].keys() == {"id", "name"}
+    assert "created" in found["@self"]
+    over_rest = await desk.get(f"{desk.place('permit')}/P-1?_extend=applicant")
+    assert "created" in over_rest["applicant"]["@self"], "the shape of OpenRegister"

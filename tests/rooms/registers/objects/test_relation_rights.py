@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.models import Caller
+from pentad.rooms.registers.models import Caller, StoredObject
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER, TurnedClock
 from tests.rooms.registers.permits import SCHEMAS, Permits, make_permits
@@ -172,3 +172,36 @@ async def test_uses_and_used_show_what_the_caller_may_see(registers: Registers):
     assert await named(WRITER, "permit", "P-1", "uses") == (["Cas"], 1)
     assert await named(ADMIN, "person", "Ada", "used") == (["P-1", "P-2", "P-4"], 3)
     assert await named(WRITER, "person", "Ada", "used") == (["P-4"], 1)
+
+
+async def shown(permits: Permits, caller: Caller, field: str) -> list[Any]:
+    """What a field through references shows for every permit."""
+    objects, pair = permits.registers.objects, permits.pairs["permit"]
+    query = await objects.query_of(caller, pair, {"fields": [field], "sort": ["number"]}, related=True)
+    found = [StoredObject(*row) for row in (await objects.find(caller, pair, query)).rows]
+    rows: list[dict[str, Any]] = [{} for _ in found]
+    await objects.add_related(caller, query, found, rows)
+    return [row[field] for row in rows]
+
+
+@pytest.mark.requirement("registers:relations:fields")
+async def test_fields_show_nothing_of_related_objects_that_a_rule_hides(registers: Registers):
+    permits = await make_permits(registers, {"person": {"authorization": IN_DELFT}})
+    assert await shown(permits, ADMIN, "applicant.name") == ["Ada", "Ada", "Bob", None]
+    assert await shown(permits, ADMIN, "applicant.employer.name") == ["Acme", "Acme", "Acme", None]
+    assert await shown(permits, WRITER, "applicant.name") == ["Ada", "Ada", None, None]
+    assert await shown(permits, WRITER, "applicant.employer.name") == ["Acme", "Acme", None, None]
+    assert await shown(permits, WRITER, "applicant.@self.id") == [permits.uuid("Ada")] * 2 + [None, None]
+
+
+@pytest.mark.requirement("registers:relations:fields")
+@pytest.mark.parametrize(
+    ("schema", "name", "field"), [("permit", "applicant", "applicant.name"), ("person", "income", "applicant.income")]
+)
+async def test_fields_through_a_hidden_property_are_refused_as_unknown(
+    registers: Registers, schema: str, name: str, field: str
+):
+    permits = await make_permits(registers, with_rule(schema, name))
+    assert len(await shown(permits, ADMIN, field)) == 4
+    with pytest.raises(InvalidInput, match="no property"):
+        await shown(permits, WRITER, field)

@@ -237,7 +237,7 @@ async def test_the_history_says_who_changed_what_and_when(registers: Registers):
     newest = page.items[0]
     assert (newest["principal"], newest["operations"]) == (ADMIN.principal.id, rename)
     assert newest["migration"] == [{"step": "rename", "property": "fee", "to": "amount"}]
-    assert "properties.fee: removed an object of 2" in newest["changes"]
+    assert "properties.fee: removed (integer)" in newest["changes"]
     assert page.items[1]["changes"] == ["description: added 'Permits'"]
     assert [one["version"] for one in (await catalogue.schemas.history(ADMIN, "permit", 1, 1)).items] == [2]
     diff = await catalogue.schemas.diff(ADMIN, "permit", 1, 2)

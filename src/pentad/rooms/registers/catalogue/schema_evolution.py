@@ -163,7 +163,7 @@ class SchemaEvolution:
         report = self._preflight(rows, change, (old, new), hidden, _Skipped(), with_indexes=True)
         made, dropped = _index_labels(index_plan(new)), _index_labels(index_plan(old))
         report.more = {
-            "changes": [one.sentence() for one in schema_history.schema_differences(current, proposed)],
+            "changes": schema_history.change_lines(schema_history.schema_differences(current, proposed)),
             "indexes": {
                 name: sorted(found) for name, found in (("made", made - dropped), ("dropped", dropped - made)) if found
             },
@@ -174,8 +174,10 @@ class SchemaEvolution:
             report.more["not_restored"] = change.undo.kept
         of_users = self._reports_of_dependents(rows, change, hidden, seen)
         report.more["dependents"] = {slug: found.as_json() for slug, found in of_users.items() if found.matters}
-        if self._losses(rows, change, report, of_users):
+        losses = self._losses(rows, change, report, of_users)
+        if losses:
             report.more["confirm"] = change.token
+        report.more["next"] = _next_step(change, report, losses, soft=new.soft)
         return report
 
     def check(
@@ -248,11 +250,16 @@ class SchemaEvolution:
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
         self._confirm(tx, change, report, of_users, confirm)
-        self._migrate_objects(tx, caller, change, (old, new), now)
+        migrated = self._migrate_objects(tx, caller, change, (old, new), now)
         schema_history.record(tx, caller, current, proposed, change.action, change.details)
         if index_plan(old) != index_plan(new):
             self._note_indexes(tx, proposed, new, hidden, check=change.migrates)
-        return replace(proposed, warnings=(*change.warnings, *schema_warnings(new)))
+        return replace(
+            proposed,
+            warnings=(*change.warnings, *schema_warnings(new)),
+            change_lines=tuple(schema_history.change_lines(schema_history.schema_differences(current, proposed))),
+            migrated=migrated if hidden is None else None,
+        )
 
     def dependents(self, rows: Rows, schema: Schema) -> list[Schema]:
         """The schemas that are composed of this one, directly or through others."""
@@ -307,16 +314,16 @@ class SchemaEvolution:
         change: SchemaChange,
         definitions: "tuple[CompiledSchema, CompiledSchema]",
         now: float,
-    ) -> None:
-        """Migrate every object and index its references, words and meaning again."""
+    ) -> int:
+        """Migrate every object and index its references, words and meaning again; returns how many changed."""
         old, new = definitions
         schema = change.proposed
         if old.hybrid and not new.hybrid:
             self._vectors.drop(tx, schema.id)
         if not change.migrates and not _needs_reindexing(old, new):
-            return
+            return 0
         who = provenance_of(caller, schema_history.plan_of(schema.id, schema.changes))
-        long = index_plan(new).texts
+        long, migrated = index_plan(new).texts, 0
         for portion in store.stream_objects(tx, schema.id):
             drafts: list[PendingChange] = []
             for held in portion:
@@ -324,10 +331,12 @@ class SchemaEvolution:
                 check_indexed_texts(long, data)
                 drafts.append(migrated_object(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
+            migrated += len(changed)
             store.write_changes(tx, self._dialect, changed, who)
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
             if new.hybrid:
                 self._vectors.update(tx, schema.id, drafts, old.texts if old.hybrid else None)
+        return migrated
 
     def _preflight(
         self,
@@ -543,6 +552,22 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
         hint=hint,
         details={"rule": "evolution", "schema": schema.id, "report": report.as_json()},
     )
+
+
+def _next_step(change: SchemaChange, report: "EvolutionReport", losses: str, *, soft: bool) -> str:
+    """What the change would do if it were asked for now, and what to do about it."""
+    verb = change.action
+    if report.failing and not soft:
+        refused = f"{verb} would be refused: {report.failing} of {report.total} objects would not fit."
+        if not report.migration:
+            return f"{refused} Change those objects first, loosen the rules, or give a migration that makes them fit."
+        if not report.after_migration:
+            return f"{refused} With the migration given here, all would."
+        return f"{refused} With the migration given here, {report.after_migration} would not."
+    if losses:
+        return f'{verb} needs confirm "{change.token}": it would lose {losses}.'
+    unseen = "" if report.complete else ", unless data that you may not read prevents it"
+    return f"{verb} would be carried out{unseen}."
 
 
 def _needs_reindexing(old: "CompiledSchema", new: "CompiledSchema") -> bool:

@@ -8,7 +8,7 @@ Undoing is a change like any other. Objects that the change migrated get their o
 unless they were edited since.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -18,7 +18,8 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, NotFound
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.registers.definitions.json_diff import Difference, differences
+from pentad.rooms.registers.definitions.json_diff import Difference, differences, quoted
+from pentad.rooms.registers.definitions.json_schema import types_of
 from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
 from pentad.rooms.registers.definitions.schema_patch import touched_names
@@ -58,7 +59,7 @@ class SchemaVersion:
         wire: dict[str, Any] = {
             "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
             "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, **details,
-            "changes": [one.sentence() for one in changes],
+            "changes": change_lines(changes),
         }  # fmt: skip
         return {name: value for name, value in wire.items() if value is not None}
 
@@ -141,6 +142,23 @@ def schema_differences(old: Schema, new: Schema) -> list[Difference]:
     return differences(_compared(old), _compared(new))
 
 
+def change_lines(found: Iterable[Difference]) -> list[str]:
+    """Differences of schemas as readable lines."""
+    return [one.sentence(_definition_words if one.path[-2:-1] == ("properties",) else None) for one in found]
+
+
+def _definition_words(value: Any) -> str:
+    """The definition of a property in brief: `(string, date)`."""
+    definition = as_mapping(value)
+    words = [" or ".join(types_of(definition))] if "type" in definition else []
+    for keyword, text in (("format", "{}"), ("$ref", "reference to {}")):
+        if isinstance(given := definition.get(keyword), str):
+            words.append(text.format(given.rpartition("/")[2][:60]))
+    if "enum" in definition:
+        words.append("enum")
+    return f"({', '.join(words) or 'any value'})" if isinstance(value, dict) else quoted(value)
+
+
 def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str, Any]:
     """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
     old = version_of(rows, current, a)
@@ -151,7 +169,7 @@ def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str,
         "from": old.changes,
         "to": new.changes,
         "patch": [one.operation() for one in found],
-        "changes": [one.sentence() for one in found],
+        "changes": change_lines(found),
     }
 
 

@@ -100,7 +100,7 @@ class EvolutionReport:
             "failing": self.failing,
             "counts": dict(self.counts.most_common()),
             "samples": {kind: [sample.as_json() for sample in found] for kind, found in self.samples.items()},
-            "migration": [step.as_json() for step in self.migration],
+            **({"migration": [step.as_json() for step in self.migration]} if self.migration else {}),
             "failing_after_migration": self.after_migration,
             **{name: value for name, value in extra.items() if value},
             "complete": self.complete,

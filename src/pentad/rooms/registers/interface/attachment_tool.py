@@ -10,7 +10,7 @@ from pydantic import Field
 from pentad.kernel.clock import iso
 from pentad.kernel.default_limits import KIB
 from pentad.kernel.errors import InvalidInput, Unavailable
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, compile_template, tool
 from pentad.rooms.registers.attachments.files import Attachment
@@ -31,6 +31,14 @@ _WHY_NO_TEXT: Final = {
     "unsupported": "There is no text to extract from this kind of file.",
     "failed": "Its text could not be extracted.",
 }
+_READS: Final = ActionTable.of(
+    "register schema",
+    list="id",
+    read="id name content offset limit",
+    write="id name text base64 source",
+    delete="id name",
+    upload_link="id name",
+)
 
 
 class AttachmentsArguments(Arguments):
@@ -64,6 +72,7 @@ class AttachmentActions:
         self._given = arguments
 
     async def run(self) -> Answer:
+        _READS.refuse_unread(self._given, self._given.action)
         match self._given.action:
             case "list":
                 stored = await self._object("read")

@@ -33,12 +33,16 @@ _FEWER: Final = "Ask for fewer objects with a limit, or for fewer relations."
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The relations a caller wants to see in place. `argument` is what it calls them, for errors."""
+    """The relations a caller wants to see in place. `argument` is what it calls them, for errors.
+
+    `brief` leaves only id and name of the related objects' metadata.
+    """
 
     registers: Registers
     caller: Caller
     names: Names
     argument: str = "extend"
+    brief: bool = False
 
     async def check(self, pair: Pair) -> None:
         """Refuse names that are not relations or have too many steps."""
@@ -133,7 +137,10 @@ class _RelatedObjects:
         registers, caller = self._wanted.registers, self._wanted.caller
         found = await registers.objects.related(caller, uuids, as_of=self._as_of)
         for uuid, (pair, stored) in found.items():
-            self._found[uuid] = _Found(pair, present(registers.access, caller, pair, stored), len(stored.text))
+            wire = present(registers.access, caller, pair, stored)
+            if self._wanted.brief:
+                wire["@self"] = {name: wire["@self"][name] for name in ("id", "name")}
+            self._found[uuid] = _Found(pair, wire, len(stored.text))
 
     def put(self, row: dict[str, Any], pair: Pair, names: Names, inside: frozenset[str]) -> dict[str, Any]:
         """An object with its related ones in place; `inside` holds its own id and those of the objects around it."""

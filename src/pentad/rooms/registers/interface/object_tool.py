@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
@@ -45,6 +45,36 @@ Action = Literal[
     "list", "get", "create", "update", "delete", "patch", "upsert", "bulk", "plan", "commit", "undo", "history", "diff",
     "revert", "verify", "changes", "lock", "unlock", "restore", "purge", "can_delete", "uses", "used",
 ]  # fmt: skip
+_READS: Final = ActionTable.of(
+    "register schema max_tokens reason",
+    list="filter search sort cursor page count facets aggregate as_of limit offset fields extend deleted",
+    get="id as_of fields extend",
+    create="id data idempotency_key fields",
+    update="id data if_version idempotency_key fields",
+    patch="id data json_patch if_version idempotency_key fields",
+    upsert="id data key if_version idempotency_key fields",
+    delete="id if_version idempotency_key",
+    bulk="operations atomic idempotency_key",
+    plan="operations",
+    commit="plan",
+    undo="plan",
+    history="id limit cursor",
+    diff="id version to_version",
+    revert="id version as_of if_version fields",
+    verify="id",
+    changes="limit cursor",
+    lock="id seconds fields",
+    unlock="id fields",
+    restore="id filter fields",
+    purge="id filter confirm",
+    can_delete="id",
+    uses="id limit offset cursor",
+    used="id limit offset cursor",
+)
+_AGGREGATE_READS: Final = ActionTable.of(
+    "register schema max_tokens reason", aggregate="filter search sort cursor aggregate as_of limit offset"
+)
+"""What a list reads that asks for figures."""
 
 
 class Row(Arguments):
@@ -172,9 +202,14 @@ class ObjectActions:
     async def run(self) -> Answer:
         if self._given.max_tokens is not None:
             check_budget(self._given.max_tokens)
+        if self._given.action == "list" and self._given.aggregate is not None:
+            _AGGREGATE_READS.refuse_unread(self._given, "aggregate", "A list with aggregate")
+        elif not self._given.model_fields_set <= _READS.fields[self._given.action]:
+            _READS.refuse_unread(self._given, self._given.action)
         register, schema = self._given.place()
         pair = await self._registers.catalogue.pair(self._caller, register, schema)
-        if self._given.fields_ is not None:  # refuse an unknown name before anything is written
+        if self._given.fields_ is not None and self._given.action not in ("list", "get"):
+            # refuse an unknown name before anything is written
             parse_fields(visible_schema(self._registers.access, self._caller, pair), self._given.fields_)
         return await self._actions[self._given.action](pair)
 
@@ -183,17 +218,18 @@ class ObjectActions:
     async def _list(self, pair: Pair) -> Answer:
         given = self._given
         if given.aggregate is not None:
-            if given.deleted is not None:
-                raise InvalidInput("aggregate counts objects that are not deleted.", hint="Leave out deleted.")
             return await self._aggregate(pair)
         raw = {name: getattr(given, name) for name in _QUERY if getattr(given, name) is not None}
         raw |= {"fields": given.fields_, "limit": given.limit, "offset": given.offset, "count": given.count}
-        query = await self._registers.objects.query_of(self._caller, pair, raw)
+        query = await self._registers.objects.query_of(self._caller, pair, raw, related=True)
         extension = await self._extension(pair)
         found = await self._registers.objects.find(self._caller, pair, query)
-        rows = [self._present(pair, StoredObject(*row), query.fields) for row in found.rows]
+        objects = [StoredObject(*row) for row in found.rows]
+        rows = [self._present(pair, stored, query.fields) for stored in objects]
         if extension is not None:
             rows = await extension.apply(pair, rows, query.as_of)
+        if query.related:
+            await self._registers.objects.add_related(self._caller, query, objects, rows)
         _explain(rows, found)
         facets, left_out = fit_facets(found.facets, given.max_tokens)
 
@@ -218,15 +254,17 @@ class ObjectActions:
         given = self._given
         offset = given.offset if given.cursor is None else _number(given.cursor)
         members: dict[str, Any] = {
-            "filter": given.filter, "search": given.search, "as_of": given.as_of, "limit": given.limit,
-            "offset": offset,
+            "filter": given.filter, "search": given.search, "as_of": given.as_of, "sort": given.sort,
+            "limit": given.limit, "offset": offset,
         }  # fmt: skip
         raw = {**{name: value for name, value in members.items() if value is not None}, **(given.aggregate or {})}
         query = await self._registers.objects.aggregate_of(self._caller, pair, raw)
-        found = await self._registers.objects.aggregate(self._caller, pair, query)
+        found = await self._registers.objects.aggregate(self._caller, pair, query, total=True)
 
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
+            if found.total is not None:
+                body["total"] = found.total
             if found.more or fitted.rows_cut:
                 cursor = str(query.offset + len(fitted.rows))
                 body |= {
@@ -239,12 +277,18 @@ class ObjectActions:
         return await build_response(found.groups, given.max_tokens, build)
 
     async def _get(self, pair: Pair) -> Answer:
-        as_of = None if self._given.as_of is None else parse_as_of(self._given.as_of)
+        given = self._given
+        query = Query(as_of=None if given.as_of is None else parse_as_of(given.as_of))
+        if given.fields_ is not None:
+            raw = {"fields": given.fields_, "as_of": given.as_of}
+            query = await self._registers.objects.query_of(self._caller, pair, raw, related=True)
         extension = await self._extension(pair)
-        stored = await self._registers.objects.get(self._caller, pair, self._given.ref(), as_of=as_of)
-        if extension is None:
-            return await self._one(pair, stored)
-        [wire] = await extension.apply(pair, [self._wire(pair, stored)], as_of)
+        stored = await self._registers.objects.get(self._caller, pair, given.ref(), as_of=query.as_of)
+        wire = self._present(pair, stored, query.fields)
+        if extension is not None:
+            [wire] = await extension.apply(pair, [wire], query.as_of)
+        if query.related:
+            await self._registers.objects.add_related(self._caller, query, [stored], [wire])
         return await self._fitted(wire)
 
     async def _extension(self, pair: Pair) -> Extension | None:
@@ -252,7 +296,7 @@ class ObjectActions:
         if not self._given.extend:
             return None
         names = tuple(dict.fromkeys(name.strip() for text in self._given.extend for name in text.split(",")))
-        extension = Extension(self._registers, self._caller, names)
+        extension = Extension(self._registers, self._caller, names, brief=True)
         await extension.check(pair)
         return extension
 
@@ -466,10 +510,12 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
     rare=tool_schemas.RARE,
     actions_of=actions_of,
     tags=("search",),
-    output_schema=tool_schemas.LIST_ANSWER,
+    output_schema=tool_schemas.OBJECTS_ANSWER,
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
-    """Query and change objects in a register under a schema. Every change is kept and can be undone."""
+    """Query and change objects of a schema; every change is kept and can be undone. uses/used: what an object refers
+    to/what refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: the feed of all
+    changes."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 

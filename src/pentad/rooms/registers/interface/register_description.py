@@ -22,6 +22,7 @@ _LONG_TEXT: Final = 200
 _SHORT_TEXT: Final = 60
 _MOST_ENUM: Final = 30
 _FEW_ENUM: Final = 8
+_BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern")
 _FRAME: Final = 160
 """Characters kept for the note of what was cut."""
 _NEXT: Final = (
@@ -78,6 +79,9 @@ def _property(one: Property, pair: Pair, *, unique: bool) -> Answer:
     answer: Answer = {"type": kind} if kind else {}
     if one.format:
         answer["format"] = one.format
+    for keyword in _BOUNDS:
+        if (bound := one.definition.get(keyword)) is not None:
+            answer[keyword] = _texts_cut(bound, _SHORT_TEXT)
     if one.many and one.item_kind:
         answer["items"] = one.item_kind
     if one.name in pair.definition.required:

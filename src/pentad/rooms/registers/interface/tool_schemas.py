@@ -22,10 +22,11 @@ _ID: Final = _about(_REF, "id, uuid, slug")
 _PAGING: Final[dict[str, Any]] = {
     "limit": _INT,
     "offset": _INT,
-    "fields": _about(_NAMES, "return only these"),
-    "max_tokens": _about(_INT, "cut the answer to fit"),
+    "fields": _about(_NAMES, "only these"),
+    "max_tokens": _about(_INT, "cut to fit"),
 }
-_WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "why, for the history")}
+_WHY: Final[dict[str, Any]] = {"reason": _about(_TEXT, "for the history")}
+_CONFIRM: Final = _about(_TEXT, "token from the refusal or plan")
 
 RARE_OF_ENTITIES: Final = frozenset({"confirm", "version", "to_version", "as_of", "reason"})
 """Arguments of `registers` and `schemas` that few conversations need. An answer that needs `confirm` says so."""
@@ -73,8 +74,8 @@ REGISTERS: Final = _schema(
     ["action"],
     id=_ID,
     data=_about(_OBJECT, "title, slug, description, schemas [ids to add], detach [ids], authorization"),
-    if_version=_about(_TEXT, "fail if it changed since"),
-    confirm=_TEXT,
+    if_version=_about(_TEXT, "fail if changed since"),
+    confirm=_CONFIRM,
     **_PAGING,
 )
 SCHEMAS: Final = _schema(
@@ -85,12 +86,14 @@ SCHEMAS: Final = _schema(
         _OBJECT, "title, properties (JSON Schema 2020-12), required, configuration; update merges, null removes"
     ),
     operations=_about(
-        _OBJECTS, "with patch, plan: [{op: add|change|rename|drop|reorder, property, definition, required, to}]"
+        _OBJECTS, "patch, plan: [{op: add|change|rename|drop|reorder, property, definition, required, to}]"
     ),
-    migration=_about(_OBJECTS, "[{step: rename|default|cast|drop|enum_map, property, to|value|values}], see preflight"),
+    migration=_about(
+        _OBJECTS, "[{step: rename|default|cast|drop|enum_map, property, to|value|values}], as plan suggests"
+    ),
     if_version=_TEXT,
-    confirm=_TEXT,
-    version=_about(_INT, "with get, diff, undo"),
+    confirm=_CONFIRM,
+    version=_about(_INT, "with get, diff, undo, plan"),
     to_version=_INT,
     as_of={"type": ["string", "number"]},
     **_PAGING,
@@ -100,40 +103,40 @@ OBJECTS: Final = _schema(
     OBJECT_ACTIONS,
     ["action", "register", "schema"],
     register=_ID,
-    schema=_ID,
+    schema=_REF,
     id=_about(_REF, "uuid, slug, unique value"),
-    data=_about(_OBJECT, "properties; with patch: a merge patch"),
+    data=_about(_OBJECT, "properties, or a merge patch"),
     filter=_about(
         _OBJECT,
-        '{"status":"open","price":{"gte":5},"address.city":{"in":["a","b"]},"or":[...]}; eq ne gt gte lt lte in nin'
-        " like exists contains; and or not; @self.created etc.",
+        '{"status":"open","due":{"gte":"-60d"},"applicant.city":{"in":["a","b"]},"permits":{"exists":false},"or":[...]}'
+        "; eq ne gt gte lt lte in nin like exists contains; and or not; @self.created etc.",
     ),
     search=_about(_TEXT, "full text"),
     sort=_about(_NAMES, '["-price","name"]'),
     cursor=_about(_TEXT, "from the last answer"),
     page=_INT,
     count=_about({"type": "boolean"}, "false: no total"),
-    facets=_about(_NAMES, "count values of these properties"),
+    facets=_about(_NAMES, "count these values"),
     aggregate=_about(
-        _OBJECT, '{"metrics":{"n":"count","sum":{"sum":"price"}},"group_by":["status",{"path":"due","by":"month"}]}'
+        _OBJECT,
+        '{"metrics":{"n":"count","fees":{"sum":"fee"}},"group_by":["status",{"path":"due","by":"month"}],"sort":["-n"]'
+        ',"limit":5}',
     ),
     as_of=_about({"type": ["string", "number"]}, "as it was: a time, or change:<id>"),
-    if_version=_about(_INT, "fail if it changed since"),
-    idempotency_key=_about(_TEXT, "same key, done once"),
+    if_version=_about(_INT, "fail if changed since"),
+    idempotency_key=_TEXT,
     json_patch=_about(_OBJECTS, "with patch: RFC 6902"),
-    operations=_about(
-        _OBJECTS, "with bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key: [names], if_version}]"
-    ),
-    atomic=_about({"type": "boolean"}, "all or nothing (default)"),
-    key=_about(_NAMES, "with upsert: properties that find the object; else its unique one"),
-    plan=_about(_TEXT, "plan id, with commit, undo"),
+    operations=_about(_OBJECTS, "bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key, if_version}]"),
+    atomic=_about({"type": "boolean"}, "default true"),
+    key=_about(_NAMES, "upsert by these properties"),
+    plan=_about(_TEXT, "id, with commit, undo"),
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
-    extend=_about(_NAMES, "references to show as objects, or all"),
-    deleted=_about({"type": "string", "enum": ["include", "only"]}, "list deleted objects too"),
-    confirm=_TEXT,
-    **_PAGING,
+    extend=_about(_NAMES, "references to show whole, or all"),
+    deleted={"type": "string", "enum": ["include", "only"]},
+    confirm=_CONFIRM,
+    **{**_PAGING, "fields": _about(_NAMES, 'only these: ["title","author.name"]')},
     **_WHY,
 )
 
@@ -159,8 +162,9 @@ VIEWS: Final = _schema(
     data=_about(
         _OBJECT,
         'title, register, schema, query, slug, description, shared; query {"filter":{},"search":"","sort":["-fee"],'
-        '"columns":["number","applicant.city",{"name":"Total","expression":"fee*2"},{"name":"Fees","sum":"permits.fee"'
-        ',"filter":{}}],"limit":50}; rollups: count sum avg min max latest; or "aggregate" as in objects',
+        '"columns":["number","applicant.city",{"name":"Total","expression":"fee*2"},{"count":"permits"},{"name":"Fees",'
+        '"sum":"permits.fee","filter":{}}],"limit":50}; rollups: count sum avg min max latest; or "aggregate"'
+        " as in objects",
     ),
     filter=_about(_OBJECT, "with run: one more filter"),
     cursor=_about(_TEXT, "from the last answer"),
@@ -170,6 +174,11 @@ VIEWS: Final = _schema(
 
 LIST_ANSWER: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"results": _OBJECTS, "total": _INT, "cursor": _TEXT, "note": _TEXT},
+    "properties": {"results": {"type": "array"}, "total": _INT, "cursor": _TEXT},
 }
 """The output schema: a list has `results`, every other answer is an object."""
+OBJECTS_ANSWER: Final[dict[str, Any]] = {
+    **LIST_ANSWER,
+    "properties": {**LIST_ANSWER["properties"], "total": {"type": ["integer", "object"]}},
+}
+"""The total of an aggregate is its figures over all groups."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.catalogue.catalogue import Entities
@@ -48,6 +48,31 @@ _REPORT_LISTS: Final = (
     "migration",
     "counts",
 )
+_READS: Final = {
+    "registers": ActionTable.of(
+        "max_tokens",
+        list="limit offset fields",
+        get="id fields",
+        create="data fields",
+        update="id data if_version confirm fields",
+        delete="id if_version confirm",
+        describe="id",
+    ),
+    "schemas": ActionTable.of(
+        "max_tokens reason",
+        list="limit offset fields",
+        get="id version as_of fields",
+        create="data fields",
+        update="id data migration if_version confirm fields",
+        delete="id if_version confirm",
+        preflight="id data migration",
+        patch="id operations migration if_version confirm fields",
+        plan="id operations migration version",
+        history="id limit offset",
+        diff="id version to_version",
+        undo="id version if_version confirm fields",
+    ),
+}
 
 
 class EntityArguments(Arguments):
@@ -108,6 +133,7 @@ class SchemasArguments(EntityArguments):
 )
 async def registers(arguments: RegistersArguments, call: Call[Registers]) -> ToolResult:
     """List and manage registers, which group schemas and their objects. describe shows all about one."""
+    _READS["registers"].refuse_unread(arguments, arguments.action)
     if arguments.action == "describe":
         caller = Caller.of(call)
         return ToolResult(
@@ -126,9 +152,10 @@ async def registers(arguments: RegistersArguments, call: Call[Registers]) -> Too
     output_schema=tool_schemas.LIST_ANSWER,
 )
 async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolResult:
-    """List and change schemas, which describe objects. preflight and plan tell what a change would do; undo reverts."""
+    """List and change schemas, which describe objects. preflight tries an update, plan a patch or undo."""
     catalogue, caller, given = call.service.catalogue, Caller.of(call, arguments.reason), arguments
     _check_budget(given)
+    _READS["schemas"].refuse_unread(given, given.action)
     options: dict[str, Any] = {"if_version": given.if_version, "confirm": given.confirm}
     match given.action:
         case "preflight":
@@ -195,10 +222,12 @@ async def _act(
 
 
 async def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResult:
-    """A register or schema within the budget, with warnings if a change has any."""
+    """A register or schema within the budget; after a change also what it did, and warnings if it has any."""
     wire = _wire(found, arguments.fields_)
-    if isinstance(found, Schema) and found.warnings:
-        wire["warnings"] = list(found.warnings)
+    if isinstance(found, Schema):
+        wire |= found.change_wire()
+        if found.warnings:
+            wire["warnings"] = list(found.warnings)
     return ToolResult(structured=wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens))
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
-from pentad.mcp.arguments import Arguments
+from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, input_schema_of, tool
 from pentad.rooms.registers.models import Caller, Pair
@@ -24,6 +24,14 @@ _LOOK_SECONDS: Final = 0.1
 _INLINE_BYTES: Final = 4_000
 _TO_IMPORT: Final = frozenset({"content", "base64", "attachment", "key", "partial", "dry_run", "new_ids", "reason"})
 _SELECTION: Final = ("filter", "search", "sort", "as_of")
+_READS: Final = ActionTable.of(
+    "register schema reason",
+    **{"import": "format content base64 attachment key partial dry_run new_ids wait"},
+    export="format filter search sort fields as_of wait",
+    status="id wait",
+    list="",
+    cancel="id",
+)
 
 
 class AttachmentName(Arguments):
@@ -75,6 +83,7 @@ async def transfer(arguments: TransferArguments, call: Call[Registers]) -> ToolR
     """Import objects from a file or export them to one, in the background. Returns the state, and the end if it is
     near; ask for the status later, or cancel. An export's file is read as the resource at its uri. Reference columns
     may name a unique property of the target: applicant.bsn."""
+    _READS.refuse_unread(arguments, arguments.action)
     transfers, caller = call.service.transfers, Caller.of(call, arguments.reason)
     if arguments.action == "list":
         return ToolResult(structured={"results": [one.wire() for one in await transfers.list(caller)]})

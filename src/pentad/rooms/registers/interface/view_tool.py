@@ -1,11 +1,11 @@
 """The `views` tool: save, list, change, delete and run views."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StrictBool, StrictInt, ValidationError
 
 from pentad.kernel.errors import InvalidInput
-from pentad.mcp.arguments import Arguments, argument_error
+from pentad.mcp.arguments import ActionTable, Arguments, argument_error
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
@@ -14,6 +14,16 @@ from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views.definition import View
+
+_READS: Final = ActionTable.of(
+    "max_tokens",
+    list="cursor limit",
+    get="id",
+    create="data",
+    update="id data",
+    delete="id",
+    run="id filter cursor limit",
+)
 
 
 class ViewData(Arguments):
@@ -75,6 +85,7 @@ async def views(arguments: ViewsArguments, call: Call[Registers]) -> ToolResult:
     what you leave out."""
     if arguments.max_tokens is not None:
         check_budget(arguments.max_tokens)
+    _READS.refuse_unread(arguments, arguments.action)
     return ToolResult(structured=await _act(call.service, Caller.of(call), arguments))
 
 

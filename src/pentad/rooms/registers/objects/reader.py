@@ -43,13 +43,14 @@ from pentad.rooms.registers.query.models import (
     Query,
     QueryResult,
     Related,
+    RelatedValue,
     Scope,
     Sort,
     filter_paths,
 )
 from pentad.rooms.registers.query.parser import parse_aggregate, parse_query
 from pentad.rooms.registers.query.query_fields import LeadsElsewhere, QuerySchema
-from pentad.rooms.registers.query.related_values import RelatedValue, Rollup, read_related, roll_up
+from pentad.rooms.registers.query.related_values import Rollup, read_related, roll_up
 from pentad.rooms.registers.query.relations import bind_relations, related_paths
 from pentad.rooms.registers.query.search_words import searchable_fields
 from pentad.rooms.registers.query.text_search import SearchSettings
@@ -173,12 +174,12 @@ class ObjectReader:
 
         return await self._database.read(read)
 
-    async def query_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> Query:
-        """A query from its JSON members."""
-        return await self.parsed(caller, pair, lambda schema: parse_query(schema, raw))
+    async def query_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any], *, related: bool = False) -> Query:
+        """A query from its JSON members; `related` allows fields of related objects, for `add_related`."""
+        return await self.parsed(caller, pair, lambda schema: parse_query(schema, raw, related=related))
 
     async def parameters_of(self, caller: Caller, pair: Pair, parameters: Iterable[tuple[str, str]]) -> Query:
-        """A query from the parameters of a URL."""
+        """A query from the parameters of a URL, perhaps with fields of related objects."""
         given = list(parameters)
         return await self.parsed(caller, pair, lambda schema: parse_parameters(schema, given))
 
@@ -255,18 +256,30 @@ class ObjectReader:
     async def _embed_question(self, search: str | None) -> "_EmbeddedQuestion | None":
         return None if search is None else _EmbeddedQuestion(self._index, await self._index.embed_query(search))
 
-    async def aggregate(self, caller: Caller, pair: Pair, query: AggregateQuery) -> AggregateResult:
-        """Figures over the objects of a pair."""
+    async def aggregate(
+        self, caller: Caller, pair: Pair, query: AggregateQuery, *, total: bool = False
+    ) -> AggregateResult:
+        """Figures over groups of the objects of a pair; with `total`, also over all of them."""
         values = [_own_path(one) for one in (*query.metrics, *query.group_by)]
         self._check_not_hidden(caller, pair, [*(one for one in values if one), *filter_paths(query.filter)])
 
         def read(rows: Rows) -> AggregateResult:
             resolved = self._bound(rows, caller, query)
             settings = _search_settings(rows, [pair], question, query.search)
-            return execute.aggregate(rows, self._database.dialect, self.scope_of(caller, pair), resolved, settings)
+            scope = self.scope_of(caller, pair)
+            return execute.aggregate(rows, self._database.dialect, scope, resolved, settings, total=total)
 
         question = await self._embed_question(query.search) if pair.definition.hybrid and query.as_of is None else None
         return await self._database.read(read)
+
+    async def add_related(
+        self, caller: Caller, query: Query, objects: Sequence[StoredObject], rows: Sequence[dict[str, Any]]
+    ) -> None:
+        """Add the fields of related objects that a query asks for to the rows of its objects, under the names asked."""
+        values = await self.related_values(caller, [one for _, one in query.related], objects)
+        for (name, _), found in zip(query.related, values, strict=True):
+            for stored, row in zip(objects, rows, strict=True):
+                row[name] = found.get(stored.uuid)
 
     async def related_values(
         self, caller: Caller, wanted: Sequence[RelatedValue | Rollup], objects: Sequence[StoredObject]

@@ -1,7 +1,8 @@
 """Aggregates over groups of objects, in one statement."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pentad.kernel.ports import Row, Rows
@@ -17,11 +18,32 @@ from pentad.rooms.registers.query.related_rows import first_key, related_pairs, 
 from pentad.rooms.registers.query.relations import to_many
 
 
-def run_aggregation(rows: Rows, sql: SqlDialect, query: AggregateQuery, found: RowSource) -> AggregateResult:
-    """The groups of a query over the objects of the source."""
+def run_aggregation(
+    rows: Rows, sql: SqlDialect, query: AggregateQuery, found: RowSource, *, total: bool = False
+) -> AggregateResult:
+    """The groups of a query over the objects of the source; with `total`, also the figures over all of them."""
     statement = _statement(sql, query, found)
     groups = [_group(query, row) for row in rows.all(statement.text, *statement.params)]
-    return AggregateResult(groups[: query.limit], len(groups) > query.limit)
+    answer = AggregateResult(groups[: query.limit], len(groups) > query.limit)
+    if not total or len(groups) < 2 or query.having or query.offset:
+        return answer
+    if not answer.more and _adds_up(query):
+        return replace(answer, total={metric.name: _sum_of(groups, metric.name) for metric in query.metrics})
+    everything = replace(query, group_by=(), sort=(), limit=1)
+    statement = _statement(sql, everything, found)
+    [row] = rows.all(statement.text, *statement.params)
+    return replace(answer, total=_group(everything, row))
+
+
+def _adds_up(query: AggregateQuery) -> bool:
+    """Whether the figures over all objects are the sums of those of the groups."""
+    disjoint = not any(to_many(key.hops) for key in query.group_by)
+    return disjoint and all(metric.function in ("count", "sum") for metric in query.metrics)
+
+
+def _sum_of(groups: Sequence[Mapping[str, Any]], name: str) -> Any:
+    figures = [group[name] for group in groups if group[name] is not None]
+    return plain_number(sum(figures)) if figures else None
 
 
 def _statement(sql: SqlDialect, query: AggregateQuery, found: RowSource) -> Sql:

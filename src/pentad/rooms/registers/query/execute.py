@@ -54,17 +54,23 @@ def find(
 
 
 def aggregate(
-    rows: Rows, dialect: Dialect, scope: Scope, query: AggregateQuery, settings: SearchSettings | None = None
+    rows: Rows,
+    dialect: Dialect,
+    scope: Scope,
+    query: AggregateQuery,
+    settings: SearchSettings | None = None,
+    *,
+    total: bool = False,
 ) -> AggregateResult:
-    """Figures over groups of the objects a query asks for."""
+    """Figures over groups of the objects a query asks for; with `total`, also over all of them."""
     sql = sql_dialect(dialect)
     criteria = narrowed(rows, sql, scope, query.filter)
     if settings is None or query.search is None or query.as_of is not None:
         looked_up = is_looked_up(scope, criteria)
         found = row_source(sql, scope, criteria, search=query.search, as_of=query.as_of, looked_up=looked_up)
-        return run_aggregation(rows, sql, query, found)
+        return run_aggregation(rows, sql, query, found, total=total)
     search = TextSearch(rows, sql, SearchRequest(scope, criteria, query.search), settings)
-    return replace(run_aggregation(rows, sql, query, search.source()), retrieval=search.retrieval)
+    return replace(run_aggregation(rows, sql, query, search.source(), total=total), retrieval=search.retrieval)
 
 
 def _source(sql: SqlDialect, scope: Scope, query: Query, *, looked_up: bool = False) -> RowSource:

@@ -226,6 +226,14 @@ class AsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedValue:
+    """The value at a path in the one object at the end of the hops."""
+
+    hops: Hops
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """Which objects, in which order, how many, and what else to count."""
 
@@ -244,6 +252,8 @@ class Query:
     as_written: str | None = None
     """The filter and `as_of` as they were written, if they have relative times: a cursor belongs to what was asked, not
     to the moment it was asked."""
+    related: tuple[tuple[str, RelatedValue], ...] = ()
+    """The names in `fields` that lead through references to one object each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,11 +357,15 @@ class AggregateQuery:
 
 @dataclass(frozen=True, slots=True)
 class AggregateResult:
-    """One row per group: keys and metrics by name. `more` means that the limit cut off groups."""
+    """One row per group: keys and metrics by name. `more` means that the limit cut off groups.
+
+    `total` has the figures over all objects, if they were asked for and there is more than one group.
+    """
 
     groups: list[dict[str, Any]]
     more: bool = False
     retrieval: Retrieval | None = None
+    total: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

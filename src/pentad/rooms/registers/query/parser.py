@@ -32,6 +32,7 @@ from pentad.rooms.registers.query.models import (
     Metric,
     Query,
     Ranges,
+    RelatedValue,
     Sort,
     Terms,
 )
@@ -51,6 +52,8 @@ _MOST_FACETS: Final = 20
 _MOST_BUCKETS: Final = 200
 _MOST_BOUNDS: Final = 50
 _MOST_FIELDS: Final = 200
+MOST_RELATED: Final = 20
+"""Values through relations in one row."""
 FURTHEST: Final = 1_000_000_000
 _LONGEST_SEARCH: Final = 1_000
 _MEMBERS: Final = (
@@ -62,8 +65,11 @@ _IS_DELETED: Final = Exists((SELF, "deleted"))
 T = TypeVar("T")
 
 
-def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
-    """A query from its JSON members; InvalidInput names the member that is wrong."""
+def parse_query(schema: QuerySchema, raw: Mapping[str, Any], *, related: bool = False) -> Query:
+    """A query from its JSON members; InvalidInput names the member that is wrong.
+
+    With `related`, `fields` may name properties of related objects.
+    """
     check_members(raw, _MEMBERS, "query")
     limit = read_integer(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
     offset = read_integer(raw.get("offset"), "offset", 0, FURTHEST)
@@ -76,6 +82,9 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
     written = [raw.get("filter"), raw.get("as_of")]
     deleted = _read_deleted(raw)
+    fields, far = _read_fields(schema, raw.get("fields")) if related else (parse_fields(schema, raw.get("fields")), ())
+    if far and as_of is not None:
+        raise InvalidInput(f"fields: {far[0][0]} shows the present only.", hint="Leave out as_of, or use extend.")
     criteria = parse_filter(schema, raw.get("filter"))
     if deleted == "only":
         criteria = _IS_DELETED if criteria is None else And((_IS_DELETED, criteria))
@@ -83,7 +92,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         filter=criteria,
         search=search,
         sort=parse_sort(schema, raw.get("sort")),
-        fields=parse_fields(schema, raw.get("fields")),
+        fields=fields,
         limit=limit,
         offset=(page - 1) * limit if page else offset,
         cursor=cursor or None,
@@ -92,6 +101,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any]) -> Query:
         as_of=as_of,
         include_deleted=deleted is not None,
         as_written=repr(written) if has_relative(written) else None,
+        related=far,
     )
 
 
@@ -149,8 +159,13 @@ def parse_search(raw: Any) -> str | None:
 
 def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
     """`"-price"`, `"-price,name"`, `["-price", "name"]`, or `{"price": "desc"}`."""
+    return tuple(_sort(resolve_field(schema, name), descending) for name, descending in _order(raw, _MOST_KEYS))
+
+
+def _order(raw: Any, most: int) -> list[tuple[str, bool]]:
+    """The names to sort by, each with whether it descends."""
     if raw is None or raw in ("", [], {}):
-        return ()
+        return []
     if isinstance(raw, str):
         raw = [name for name in raw.split(",") if name]
     if isinstance(raw, list) and all(isinstance(one, str) for one in cast("list[Any]", raw)):
@@ -159,8 +174,8 @@ def parse_sort(schema: QuerySchema, raw: Any) -> tuple[Sort, ...]:
         pairs = [(name, _descends(name, way)) for name, way in cast("dict[str, Any]", raw).items()]
     else:
         raise InvalidInput("sort must be names.", hint='Write ["-price", "name"] or {"price": "desc"}.')
-    check_length(pairs, _MOST_KEYS, "sort")
-    return tuple(_sort(resolve_field(schema, name), descending) for name, descending in pairs)
+    check_length(pairs, most, "sort")
+    return pairs
 
 
 def _descends(name: str, way: Any) -> bool:
@@ -188,29 +203,43 @@ def ordered_kind(at: QueryField, purpose: str, *, to_many: bool = False) -> Kind
 
 
 def parse_fields(schema: QuerySchema, raw: Any) -> tuple[str, ...] | None:
-    """The names to return; None for all."""
+    """The names of an object's own properties and metadata to show, or None for all of them."""
+    try:
+        names, related = _read_fields(schema, raw)
+    except LeadsElsewhere as error:  # it does not matter what lies there: only own properties are shown
+        raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
+    if related:
+        raise InvalidInput(
+            f"fields: {related[0][0]} belongs to a related object.", hint="Show related objects whole, with extend."
+        )
+    return names
+
+
+def _read_fields(schema: QuerySchema, raw: Any) -> tuple[tuple[str, ...] | None, tuple[tuple[str, RelatedValue], ...]]:
+    """The own names to show, and those that lead through references to one object each."""
     if raw is None or raw in ("", []):
-        return None
+        return None, ()
     if isinstance(raw, str):
         raw = [name.strip() for name in raw.split(",") if name.strip()]
     if not isinstance(raw, list) or not all(isinstance(one, str) for one in cast("list[Any]", raw)):
         raise InvalidInput("fields must be names.", hint='Write ["title", "address.city"].')
     names = cast("list[str]", raw)
     check_length(names, _MOST_FIELDS, "fields")
+    related: dict[str, RelatedValue] = {}
     for name in names:
         if name == "id" or is_metadata(name) or name in schema.properties or _is_embedded(schema, name):
             continue
-        try:
-            at = resolve_field(schema, name)
-        except LeadsElsewhere as error:  # it does not matter what lies there: only own properties are shown
-            raise InvalidInput(error.message, hint=error.hint, details=error.details) from None
+        at = resolve_field(schema, name)
+        if at.to_many:
+            raise InvalidInput(
+                f"fields: {name} leads to several objects.", hint="Show them whole, with extend, or query their schema."
+            )
         if at.lists:
             raise InvalidInput(f"fields: {name} is in a list of objects.", hint="Name the list: it is shown whole.")
         if at.hops:
-            raise InvalidInput(
-                f"fields: {name} belongs to a related object.", hint="Show related objects whole, with extend."
-            )
-    return tuple(dict.fromkeys(names))
+            related[name] = RelatedValue(at.hops, at.path)
+    check_length(list(related), MOST_RELATED, "fields of related objects")
+    return tuple(name for name in dict.fromkeys(names) if name not in related), tuple(related.items())
 
 
 def _is_embedded(schema: QuerySchema, name: str) -> bool:
@@ -398,11 +427,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _group_order(names: list[str], raw: Any) -> tuple[tuple[str, bool], ...]:
-    if raw is None:
-        return ()
-    listed = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
-    check_length(listed, _MOST_GROUP_KEYS, "sort")
-    for one in listed:
-        if not isinstance(one, str) or one.removeprefix("-") not in names:
-            raise InvalidInput(f"Groups are sorted by {', '.join(names)}.", hint='Write ["-n"].')
-    return tuple((one.removeprefix("-"), one.startswith("-")) for one in cast("list[str]", listed))
+    pairs = _order(raw, _MOST_GROUP_KEYS)
+    for name, _ in pairs:
+        if name not in names:
+            guess = did_you_mean(name, names)
+            raise InvalidInput(
+                f"Groups are sorted by {', '.join(names)}, not by {name[:60]!r}.{' ' + guess if guess else ''}",
+                hint='Write ["-n"].',
+            )
+    return tuple(pairs)

@@ -21,7 +21,7 @@ from pentad.rooms.registers.query.conditions import condition, value_sql
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.from_clause import RowSource, row_source
 from pentad.rooms.registers.query.metadata import column_of
-from pentad.rooms.registers.query.models import Filter, Hop, Hops, Kind, Metric, Path
+from pentad.rooms.registers.query.models import Filter, Hop, Hops, Kind, Metric, Path, RelatedValue
 from pentad.rooms.registers.query.related_rows import with_values
 
 RollupFunction = Literal["count", "sum", "avg", "min", "max", "latest"]
@@ -29,14 +29,6 @@ EACH: Final = "*"
 """The step of a path that stands for every member of a list."""
 _DATA: Final = "objects.data"
 _CREATED: Final[Path] = ("@self", "created")
-
-
-@dataclass(frozen=True, slots=True)
-class RelatedValue:
-    """The value at a path in the one object at the end of the hops."""
-
-    hops: Hops
-    path: Path
 
 
 @dataclass(frozen=True, slots=True)

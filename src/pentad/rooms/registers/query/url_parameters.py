@@ -68,7 +68,7 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
             _refuse_unsupported(name, value)
             ignored.append(name)
     conditions = [_condition(resolve_field(schema, name), op, values) for (name, op), values in filters.items()]
-    query = parse_query(schema, controls)
+    query = parse_query(schema, controls, related=True)
     if query.filter is not None:
         conditions.append(query.filter)
     criteria = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))

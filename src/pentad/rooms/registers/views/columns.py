@@ -20,8 +20,8 @@ from pentad.rooms.registers.definitions.evaluation import evaluate
 from pentad.rooms.registers.definitions.expressions import Expression, ExpressionError, parse_expression
 from pentad.rooms.registers.query.filters import parse_filter
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.models import Filter, Path, Query
-from pentad.rooms.registers.query.parser import ordered_kind
+from pentad.rooms.registers.query.models import Filter, Path, Query, RelatedValue
+from pentad.rooms.registers.query.parser import MOST_RELATED, ordered_kind
 from pentad.rooms.registers.query.query_fields import (
     LeadsElsewhere,
     QueryField,
@@ -30,14 +30,12 @@ from pentad.rooms.registers.query.query_fields import (
     resolve_field,
     resolve_related,
 )
-from pentad.rooms.registers.query.related_values import RelatedValue, Rollup, RollupFunction, value_at
+from pentad.rooms.registers.query.related_values import Rollup, RollupFunction, value_at
 from pentad.rooms.registers.query.relations import related_paths
 
 ID: Final = "id"
 """Every row has the uuid of its object under this name."""
 MOST_COLUMNS: Final = 100
-MOST_RELATED: Final = 20
-"""Columns through relations; each rollup is a statement."""
 _LONGEST_NAME: Final = 200
 _ROLLUPS: Final[tuple[RollupFunction, ...]] = get_args(RollupFunction)
 _KINDS: Final = ("path", "expression", *_ROLLUPS)
@@ -72,8 +70,8 @@ class RelatedColumn:
 
     @property
     def empty(self) -> int | None:
-        """The value for an object without related ones."""
-        return 0 if isinstance(self.value, Rollup) and self.value.function == "count" else None
+        """The value for an object without related ones, or for related ones without a value."""
+        return 0 if isinstance(self.value, Rollup) and self.value.function in ("count", "sum") else None
 
 
 Column = PropertyColumn | ExpressionColumn | RelatedColumn

@@ -142,7 +142,8 @@ class ViewRunner:
             if whole:
                 metadata = present(self._access, caller, pair, stored, fields=("@self",))["@self"]
             far = {
-                column.name: found.get(stored.uuid, column.empty) for column, found in zip(related, values, strict=True)
+                column.name: column.empty if (value := found.get(stored.uuid)) is None else value
+                for column, found in zip(related, values, strict=True)
             }
             rows.append(row_values(columns, data, metadata, far, now))
         return rows

@@ -182,6 +182,10 @@ async def test_search_finds_words_in_every_pair(site: Site) -> None:
     assert (await site.send("POST", "/api/search", query)).json["total"] == 1
     sums = {"register": register, "schema": schema, "aggregate": {"metrics": {"n": "count"}}}
     assert (await site.send("POST", "/api/search/aggregate", sums)).json["results"] == [{"n": 2}]
+    await site.made(place, {"name": "nothing of interest"})
+    groups = {**sums, "aggregate": {"metrics": {"n": "count"}, "group_by": ["name"]}, "sort": ["-n"], "limit": 1}
+    answer = (await site.send("POST", "/api/search/aggregate", groups)).json
+    assert answer == {"results": [{"name": "nothing of interest", "n": 2}], "total": {"n": 3}, "more": True}
 
 
 async def test_a_question_is_answered_with_objects_and_the_reason_for_each(site: Site) -> None:

@@ -60,3 +60,33 @@ async def test_metadata_nobody_knows_is_refused_as_a_field(shelf: Shelf):
 async def test_metadata_named_like_a_property_is_found_under_self(shelf: Shelf, name: str):
     text, _ = await shelf.refusal("list", filter={name: "x"})
     assert text.startswith(f"The schema has no property '{name}'. Did you mean '@self.{name}'")
+
+
+@pytest.mark.requirement("registers:query:figures")
+@pytest.mark.parametrize("limit", [1, 10], ids=["some groups", "all groups"])
+async def test_a_group_without_a_value_is_shown_and_the_figures_over_all_groups_are_too(
+    shelf: Shelf, limit: int
+) -> None:
+    for number, author in enumerate(("a", "a", "b", None)):
+        await shelf.book(f"B{number}", pages=number + 1, **({} if author is None else {"author": author}))
+    metrics = {"n": "count", "pages": {"sum": "pages"}}
+    found = await shelf.objects("list", aggregate={"metrics": metrics, "group_by": ["author"]}, limit=limit)
+    groups = [
+        {"author": "a", "n": 2, "pages": 3}, {"author": "b", "n": 1, "pages": 3}, {"author": None, "n": 1, "pages": 4},
+    ]  # fmt: skip
+    assert found["results"] == groups[:limit]
+    assert found["total"] == {"n": 4, "pages": 10}
+    means = {"metrics": {"mean": {"avg": "pages"}, "last": {"max": "title"}}, "group_by": ["author"]}
+    assert (await shelf.objects("list", aggregate=means, limit=limit))["total"] == {"mean": 2.5, "last": "B3"}
+
+
+async def test_one_group_a_later_page_and_chosen_groups_have_no_total(shelf: Shelf) -> None:
+    for author in "aab":
+        await shelf.book("T", author=author)
+    for aggregate, more in (
+        ({}, {}),
+        ({"group_by": ["title"]}, {}),
+        ({"group_by": ["author"]}, {"offset": 1}),
+        ({"group_by": ["author"], "metrics": {"n": "count"}, "having": {"n": {"gte": 1}}}, {}),
+    ):
+        assert "total" not in await shelf.objects("list", aggregate=aggregate, **more)

@@ -122,7 +122,10 @@ def _print_schema(changed: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(changed)
         return
-    say(f"{changed['slug']} is at version {changed['version']} now.")
+    for line in changed.get("changes", ()):
+        click.echo(line)
+    migrated = f" {changed['migrated']:,} objects were migrated." if changed.get("migrated") else ""
+    say(f"{changed['slug']} is at version {changed['version']} now.{migrated}")
     for one in changed.get("warnings", ()):
         warn(f"{one['path']} {one['message']}")
 
@@ -137,5 +140,7 @@ def _print_plan(report: dict[str, Any]) -> None:
         warn(f"{one['kind']} {one['title']}: {one['because']}")
     migrated = report.get("migrated", {}).get("objects", 0)
     say(f"{report['total']:,} objects: {migrated:,} would change, {report['failing']:,} would not fit.")
-    if "confirm" in report:
+    if report["failing"]:
+        say(report["next"])
+    elif "confirm" in report:
         say(f"Values or rules would be lost; go ahead with --confirm {report['confirm']}.")

@@ -142,10 +142,10 @@ class OpenApiAnswer(Open):
 # the same for both
 
 
-def respond(entity: Register | Schema, status: int = 200) -> Response:
+def respond(entity: Register | Schema, status: int = 200, **more: Any) -> Response:
     """A register or schema with its ETag, and warnings if a change has any."""
     warnings = {"warnings": list(entity.warnings)} if isinstance(entity, Schema) and entity.warnings else {}
-    return json_response({**entity.wire(), **warnings}, status, {"etag": etag(entity.version)})
+    return json_response({**entity.wire(), **more, **warnings}, status, {"etag": etag(entity.version)})
 
 
 async def _list(request: RestRequest, entities: Entities) -> Response:

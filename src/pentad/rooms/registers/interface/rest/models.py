@@ -91,11 +91,12 @@ class SchemaReportAnswer(Open):
     failing: int = Field(description="Those that would not fit.")
     counts: dict[str, int] = Field(description="How many objects break which rule.")
     samples: dict[str, list[dict[str, Any]]]
-    migration: list[dict[str, Any]] = Field(description="Steps that would help.")
+    migration: list[dict[str, Any]] | None = Field(None, description="Steps that would help, if some are known.")
     failing_after_migration: int
     complete: bool = Field(description="False if there may be objects you cannot read.")
     reason: str | None = None
     confirm: str | None = Field(None, description="The token to send if something would be lost.")
+    next: str | None = Field(None, description="What the change would do if it were asked for now.")
 
 
 class ObjectMetadata(Open):

@@ -21,6 +21,7 @@ from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
+from pentad.rooms.registers.query.models import AsOf, Query
 
 PAIR: Final = "/objects/{register}/{schema}"
 ITEM: Final = PAIR + "/{id}"
@@ -139,14 +140,28 @@ async def get_object(request: RestRequest) -> Response:
     as_of = parse_as_of(moment) if moment else None
     stored = await request.registers.objects.get(request.caller, pair, request.path("id"), as_of=as_of)
     shaping = await shaping_of(request, pair)
-    depends = shaping.extend or request.registers.catalogue.definitions.facts(pair.definition).fills
+    related = await _related_fields(request, pair, as_of)
+    fills = request.registers.catalogue.definitions.facts(pair.definition).fills
+    depends = shaping.extend or related.related or fills
     # properties that other objects fill change without a new version, so the ETag proves nothing
     if not depends and request.has_version(etag(stored.version)):
         return not_modified(etag(stored.version))
-    if not shaping:
+    if not shaping and not related.related:
         return respond(request, pair, stored)
     [wire] = await shape(request, pair, shaping, [_wire(request, pair, stored)], as_of)
+    await request.registers.objects.add_related(request.caller, related, [stored], [wire])
     return json_response(wire, 200, {"etag": etag(stored.version)})
+
+
+async def _related_fields(request: RestRequest, pair: Pair, as_of: AsOf | None) -> Query:
+    """The names in `_fields` that lead through references."""
+    given = [name.strip() for name in (request.text("_fields") or "").split(",")]
+    ways = tuple(f"{'.'.join(reference.path)}." for reference in pair.definition.references)
+    names = [name for name in given if ways and name.startswith(ways) and name not in pair.definition.properties]
+    if not names:
+        return Query(as_of=as_of)
+    raw = {"fields": names, "as_of": request.text("_asOf")}
+    return await request.registers.objects.query_of(request.caller, pair, raw, related=True)
 
 
 async def replace_object(request: RestRequest) -> Response:

@@ -93,7 +93,7 @@ async def patch_schema(request: RestRequest) -> Response:
         migration=given.migration,
         **await _options(request, given.confirm),
     )
-    return respond(changed)
+    return respond(changed, **changed.change_wire())
 
 
 async def plan_schema(request: RestRequest) -> Response:
@@ -134,7 +134,7 @@ async def undo_schema(request: RestRequest) -> Response:
         given.version,
         **await _options(request, given.confirm),
     )
-    return respond(changed)
+    return respond(changed, **changed.change_wire())
 
 
 def _caller(request: RestRequest, reason: str | None) -> Caller:

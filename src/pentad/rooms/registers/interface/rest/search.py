@@ -89,6 +89,7 @@ class FiguresAnswer(BaseModel):
     """Figures over groups of objects: the keys and metrics of each group by name."""
 
     results: list[dict[str, Any]]
+    total: dict[str, Any] | None = None
     more: bool = Field(description="Whether the limit cut off groups.")
     retrieval: Literal["hybrid", "lexical"] | None = None
 
@@ -137,6 +138,9 @@ class AggregateData(BaseModel):
     aggregate: dict[str, Any]
     filter: dict[str, Any] | None = None
     search: str | None = None
+    sort: Any = None
+    limit: Whole | None = Field(None, ge=0)
+    offset: Whole | None = Field(None, ge=0)
     as_of: str | float | None = None
 
 
@@ -164,6 +168,8 @@ async def page_of(
     _explain(rows, found)
     if shaping:
         rows = await shape(request, pair, shaping, rows, query.as_of)
+    if query.related:
+        await request.registers.objects.add_related(request.caller, query, objects, rows)
     total = len(rows) if found.total is None else found.total
     body = {**page_body(rows, total, query.limit, query.offset), "facets": found.facets}
     if found.cursor:
@@ -205,7 +211,7 @@ async def search_by_query(request: RestRequest) -> Response:
     given = body_as(SearchData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_"}, exclude_none=True)
-    query = await request.registers.objects.query_of(request.caller, pair, raw)
+    query = await request.registers.objects.query_of(request.caller, pair, raw, related=True)
     return json_response(
         await page_of(request, pair, query, await request.registers.objects.find(request.caller, pair, query))
     )
@@ -217,9 +223,10 @@ async def aggregate(request: RestRequest) -> Response:
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_)
     raw = given.model_dump(exclude={"register_", "schema_", "aggregate"}, exclude_none=True)
     query = await request.registers.objects.aggregate_of(request.caller, pair, {**raw, **given.aggregate})
-    found = await request.registers.objects.aggregate(request.caller, pair, query)
+    found = await request.registers.objects.aggregate(request.caller, pair, query, total=True)
     retrieval = {} if found.retrieval is None else {"retrieval": found.retrieval}
-    return json_response({"results": found.groups, "more": found.more, **retrieval})
+    total = {} if found.total is None else {"total": found.total}
+    return json_response({"results": found.groups, **total, "more": found.more, **retrieval})
 
 
 async def pairs_of(request: RestRequest, register: int | str | None, schema: int | str | None) -> list[Pair]:
