@@ -742,6 +742,9 @@ class ImportAnswer(BaseModel):
     failed: int
     written: bool
     problems: list[ImportProblem]
+    transfer: str | None = None
+    """The id of the import, to undo it with."""
+    next: str | None = None
 
 
 class WebhookChange(Open):
@@ -810,7 +813,7 @@ class TransferAnswer(Open):
 
     id: str
     kind: Literal["import", "export"]
-    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    state: Literal["queued", "running", "done", "failed", "cancelled", "undone"]
     register_: int = Field(alias="register")
     schema_: int = Field(alias="schema")
     format: str

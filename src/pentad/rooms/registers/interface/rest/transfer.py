@@ -81,6 +81,7 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 async def import_(request: RestRequest) -> Response:
     """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
+    request.registers.access.require_write(request.caller)
     if not request.is_form:
         body = io.BytesIO(await request.http.body())
         return await _import(request, body, request.http.headers.get("content-type", ""), "", {})
@@ -107,9 +108,10 @@ async def _import(
         return read_bool(option(parameter) or "false", parameter)
 
     options = ImportOptions(key=key, new_ids=flag("new_ids"), partial=flag("partial"), dry_run=flag("dry_run"))
-    report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
-    refused = report.failed and not options.partial and not options.dry_run
-    return json_response(report.wire(), 400 if refused else 200)
+    transfers = request.registers.transfers
+    report = await transfers.import_now(request.caller, pair, source, kind, options, file=name or None)
+    refused = report["failed"] and not options.partial and not options.dry_run
+    return json_response(report, 400 if refused else 200)
 
 
 def _kind_of(media_type: str, name: str) -> str:
@@ -122,7 +124,7 @@ def _kind_of(media_type: str, name: str) -> str:
 
 
 async def list_transfers(request: RestRequest) -> Response:
-    """List your imports and exports that run, or ended within a day."""
+    """List your imports and exports that run or ended lately."""
     found = await request.registers.transfers.list(request.caller)
     return json_response({"results": [one.wire() for one in found]})
 
@@ -135,6 +137,11 @@ async def get_transfer(request: RestRequest) -> Response:
 async def cancel_transfer(request: RestRequest) -> Response:
     """Cancel one of your imports or exports."""
     return json_response((await request.registers.transfers.cancel(request.caller, request.path("id"))).wire())
+
+
+async def undo_transfer(request: RestRequest) -> Response:
+    """Take back what one of your imports wrote; objects that were changed since are left alone and reported."""
+    return json_response((await request.registers.transfers.undo(request.caller, request.path("id"))).wire())
 
 
 async def transfer_content(request: RestRequest) -> Response:
@@ -189,6 +196,7 @@ ROUTES: Final = (
     RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
     RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
     RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer, own=True),
+    RestRoute("POST", "/transfers/{id}/undo", "registers", undo_transfer, answer=TransferAnswer, own=True),
     RestRoute(
         "GET",
         "/transfers/{id}/content",
