@@ -30,6 +30,8 @@ async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
     catalogue = request.registers.catalogue
     if schema is None:
         register = await catalogue.get_register(request.caller, request.path("id"))
+        if right != "read":
+            request.registers.access.require_write(request.caller)
         if len(register.schemas) != 1:
             raise InvalidInput(
                 f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
@@ -81,7 +83,6 @@ async def _from(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes
 
 async def import_(request: RestRequest) -> Response:
     """Import a file, raw or in a form, into a register's schema: every row or none, and a report of the bad ones."""
-    request.registers.access.require_write(request.caller)
     if not request.is_form:
         body = io.BytesIO(await request.http.body())
         return await _import(request, body, request.http.headers.get("content-type", ""), "", {})
