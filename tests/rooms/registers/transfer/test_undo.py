@@ -6,14 +6,18 @@ import io
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from pentad.kernel.errors import Conflict, Forbidden, NotFound
+from pentad.kernel.ids import uuid7
 from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.transfer import transfer_jobs
 from pentad.rooms.registers.transfer.imports import ImportOptions
+from tests.rooms.registers.objects.making import pair_of, reference
+from tests.rooms.registers.objects.writing_back import data_of, library, new
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:transfer:undo")]
@@ -158,3 +162,50 @@ async def test_old_records_make_room(registers: Registers, trees: Pair, monkeypa
     made = [await imported(registers, trees, f"number\nT-{number}\n") for number in range(3)]
     kept = {state.id for state in await registers.transfers.list(WRITER)}
     assert kept == set(made[1:])
+
+
+async def test_what_was_written_back_is_taken_back_too(registers: Registers):
+    authors, books = await library(registers)
+    one, two = await new(registers, books, 2, {"title": "T"})
+    author = await registers.objects.create(ADMIN, authors, {"name": "A", "books": [one]})
+    rows = [{"id": author.uuid, "name": "B", "books": [two]}, {"name": "C", "books": [one]}]
+    report = await registers.transfers.import_now(
+        ADMIN, authors, io.BytesIO(msgspec.json.encode(rows)), "json", ImportOptions()
+    )
+    assert (report["created"], report["updated"]) == (1, 1)
+    assert (await data_of(registers, books, two))["author"] == author.uuid
+    told = (await registers.transfers.undo(ADMIN, report["transfer"])).wire()["undo"]
+    assert told["skipped"] == 0, told
+    assert await data_of(registers, authors, author.uuid) == {"name": "A", "books": [one]}
+    assert await data_of(registers, books, one) == {"title": "T", "author": author.uuid}
+    assert await data_of(registers, books, two) == {"title": "T"}
+    for uuid in (one, two):
+        assert (await registers.history.verify(ADMIN, books, uuid)).valid
+
+
+async def test_a_kept_object_keeps_those_it_refers_to(registers: Registers):
+    people = await pair_of(registers, "person", {"name": {"type": "string"}, "boss": reference("person")})
+    ids = [str(uuid7()) for _ in range(3)]
+    rows = [
+        {"id": ids[0], "name": "Ada"},
+        {"id": ids[1], "name": "Ben", "boss": ids[0]},
+        {"id": ids[2], "name": "Cy", "boss": ids[0]},
+    ]
+    report = await registers.transfers.import_now(
+        ADMIN, people, io.BytesIO(msgspec.json.encode(rows)), "json", ImportOptions()
+    )
+    assert report["created"] == 3, report
+    await registers.objects.merge_patch(ADMIN, people, ids[2], {"name": "Cyd"})
+    told = (await registers.transfers.undo(ADMIN, report["transfer"])).wire()["undo"]
+    assert {one["id"]: one["reason"] for one in told["left"]} == {
+        ids[2]: "It was changed since: name.", ids[0]: "Other objects refer to it.",
+    }  # fmt: skip
+    assert told["deleted"] == 1
+
+
+async def test_a_long_partial_import_is_taken_back_in_portions(registers: Registers, trees: Pair):
+    rows = "".join(f"T-{number},{number}\n" for number in range(1_200))
+    made = await imported(registers, trees, f"number,height\n{rows}bad,1\n", partial=True)
+    told = (await registers.transfers.undo(WRITER, made)).wire()["undo"]
+    assert (told["deleted"], told["skipped"]) == (1_200, 0)
+    assert (await registers.objects.find(ADMIN, trees, Query(limit=0))).total == 0
