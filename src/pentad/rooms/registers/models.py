@@ -72,8 +72,12 @@ class Caller:
     @classmethod
     def of(cls, call: "Call[Any]", reason: str | None = None) -> "Caller":
         """The caller of a tool or the reader of a resource."""
-        unique = f"{call.request_id}-{opaque_id(size=6)}"  # clients number the requests of every session from 1
-        return cls(call.principal, call.client_name, call.peer.session_id, unique, reason)
+        return cls(call.principal, call.client_name, call.peer.session_id, call_id(call.request_id), reason)
+
+
+def call_id(request_id: int | str) -> str:
+    """The id of a call in the history. The request's own is not unique: clients count from 1 in every session."""
+    return f"{request_id}-{opaque_id(size=6)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,8 @@ async def test_an_upload_over_rest_can_be_undone(site: Site, shelf: Shelf):
     assert f"{path}/undo" in report["next"]
     for who in ("reader", "other", "admin"):
         assert (await site.send("POST", f"{path}/undo", who=who)).status in (403, 404)
+    written = (await site.send("GET", f"/api/audit?plan={report['transfer']}", who="writer")).json["results"]
+    assert [(row["action"], row["schema"]) for row in written] == [("create", shelf.schema)] * 2
     undone = await site.send("POST", f"{path}/undo", who="writer")
     assert (undone.status, undone.json["state"], undone.json["undo"]["deleted"]) == (200, "undone", 2)
     assert (await site.send("POST", f"{path}/undo", who="writer")).status == 409
