@@ -288,7 +288,7 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                cursor = fitted.rows[-1]["cursor"]
+                cursor = changes[len(fitted.rows) - 1].cursor
                 body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "changes")}
             return body
 
