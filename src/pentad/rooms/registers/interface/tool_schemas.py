@@ -102,7 +102,7 @@ OBJECTS: Final = _schema(
     register=_ID,
     schema=_ID,
     id=_about(_REF, "uuid, slug, unique value"),
-    data=_about(_OBJECT, "properties; with patch: a merge patch"),
+    data=_about(_OBJECT, "properties; patch, upsert merge"),
     filter=_about(
         _OBJECT,
         '{"status":"open","price":{"gte":5},"address.city":{"in":["a","b"]},"or":[...]}; eq ne gt gte lt lte in nin'
@@ -126,8 +126,8 @@ OBJECTS: Final = _schema(
     ),
     atomic=_about({"type": "boolean"}, "all or nothing (default)"),
     key=_about(_NAMES, "with upsert: properties that find the object; else its unique one"),
-    plan=_about(_TEXT, "plan id, with commit, undo"),
-    version=_about(_INT, "with revert, diff"),
+    plan=_about(_TEXT, "id, with commit, undo, changes"),
+    version=_about(_INT, "with revert (version to return to), diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),
     extend=_about(_NAMES, "references to show as objects, or all"),
