@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import io
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
@@ -158,6 +159,19 @@ async def _export(house: House, owner: Principal, other: Other) -> str:
     return str(made["id"])
 
 
+async def _import(house: House, owner: Principal, other: Other) -> str:
+    """An import that made one object."""
+    from pentad.rooms.registers.models import Caller as RegistersCaller
+    from pentad.rooms.registers.transfer.imports import ImportOptions
+
+    service = next(one.service for one in house.app.rooms if one.room.name == "registers")
+    schema, register = await other("schema"), await other("register")
+    caller = RegistersCaller(owner)
+    pair = await service.catalogue.pair(caller, int(register), int(schema))
+    report = await service.transfers.import_now(caller, pair, io.BytesIO(b"word\nx\n"), "csv", ImportOptions())
+    return str(report["transfer"])
+
+
 async def _task(house: House, owner: Principal, _other: Other) -> str:
     return str((await house.call(owner, "agents_send_task", {"agent": "echo", "text": "hello"}))["task_id"])
 
@@ -197,6 +211,7 @@ _MAKERS: Final[dict[str, Callable[[House, Principal, Other], Awaitable[str]]]] =
     "attached": _attached,
     "upload": _upload,
     "export": _export,
+    "import": _import,
     "task": _task,
     "card": _card,
     "record": _record,

@@ -23,6 +23,9 @@ class Steady:
     def __call__(self, text: str) -> str:
         text = UUID.sub(lambda match: self._named(match[0], "0196f0a0-0000-7000-8000-{:012}"), text)
         text = re.sub(r'"(hash|head|session)": "[0-9A-Za-z_-]{32,64}"', r'"\1": "..."', text)
+        text = re.sub(r'"call": "([0-9]+)-[0-9A-Za-z_-]{8}"', r'"call": "\1-..."', text)
+        undo = r"(registers undo )([A-Za-z0-9_-]{16})"
+        text = re.sub(undo, lambda m: f"{m[1]}{self._named(m[2], 'import-{}')}", text)
         text = re.sub(r"(://views/)([A-Za-z0-9_-]{16})", lambda m: f"{m[1]}{self._named(m[2], 'view-{}')}", text)
         text = re.sub(r'"secret": "whsec_[A-Za-z0-9+/=]+"', '"secret": "whsec_..."', text)
         text = re.sub(r'(deleted objects? .*confirm) "[0-9a-f]{10}"', r'\1 "94af3fe646"', text, flags=re.DOTALL)

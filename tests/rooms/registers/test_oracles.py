@@ -153,6 +153,7 @@ REST: list[tuple[str, str, str, Any]] = [
     ("transfer", "GET", "/transfers/{}", None),
     ("transfer", "GET", "/transfers/{}/content", None),
     ("transfer", "DELETE", "/transfers/{}", None),
+    ("transfer", "POST", "/transfers/{}/undo", None),
 ]
 NAMES_NOTHING_HIDDEN = frozenset({"organisations"})
 """Capabilities that only administrators reach at all."""
@@ -296,6 +297,10 @@ MCP: list[tuple[str, str, Object]] = [
     ("object", "transfer", {"action": "import", **OWN, "attachment": {"id": "{}", "name": "a.txt"}}),
     ("transfer", "transfer", {"action": "status", "id": "{}"}),
     ("transfer", "transfer", {"action": "cancel", "id": "{}"}),
+    ("transfer", "transfer", {"action": "undo", "id": "{}"}),
+    ("transfer", "objects", {"action": "undo", "plan": "{}", **OWN}),
+    ("transfer", "objects", {"action": "changes", "plan": "{}", **OWN}),
+    ("object", "objects", {"action": "undo", "id": "{}", **OWN}),
     ("schema", "schemas", {"action": "patch", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
     ("schema", "schemas", {"action": "plan", "id": "{}", "operations": [{"op": "drop", "property": "code"}]}),
     ("schema", "schemas", {"action": "history", "id": "{}"}),

@@ -11,6 +11,7 @@ import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict
+from pentad.kernel.ids import opaque_id
 from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:
@@ -71,7 +72,12 @@ class Caller:
     @classmethod
     def of(cls, call: "Call[Any]", reason: str | None = None) -> "Caller":
         """The caller of a tool or the reader of a resource."""
-        return cls(call.principal, call.client_name, call.peer.session_id, str(call.request_id), reason)
+        return cls(call.principal, call.client_name, call.peer.session_id, call_id(call.request_id), reason)
+
+
+def call_id(request_id: int | str) -> str:
+    """The id of a call in the history. The request's own is not unique: clients count from 1 in every session."""
+    return f"{request_id}-{opaque_id(size=6)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,8 @@ class StoredObject(msgspec.Struct, eq=False):
     schema_version: str | None = None
     """The version of the schema it was written with; None if that was before versions were kept, or in the past."""
     known_data: dict[str, Any] | None = None
+    unchanged: bool = False
+    """Whether it is the answer to a write that changed nothing."""
 
     @property
     def data(self) -> dict[str, Any]:

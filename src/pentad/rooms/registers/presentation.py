@@ -51,9 +51,12 @@ def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterab
 def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
-    """The answer to a write: `@self.warnings` names properties that were stored but are not declared."""
+    """The answer to a write: `@self.warnings` names properties that were stored but are not declared, and
+    `@self.unchanged` says that the object had the data already.
+    """
     warnings = undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
-    return {**wire, _METADATA: {**wire.get(_METADATA, {}), "warnings": warnings}} if warnings else wire
+    more = {**({"unchanged": True} if stored.unchanged else {}), **({"warnings": warnings} if warnings else {})}
+    return {**wire, _METADATA: {**wire.get(_METADATA, {}), **more}} if more else wire
 
 
 def undeclared_in(

@@ -14,6 +14,7 @@ from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.plans import Plans
 from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.undo import Undo
 from pentad.rooms.registers.transfer.service import Transfer
 from pentad.rooms.registers.transfer.transfer_jobs import TransferJobs
 from pentad.rooms.registers.views.live import LiveViews
@@ -34,14 +35,15 @@ class Registers:
         self.catalogue = Catalogue(database, clock, self.access, platform.search)
         self.objects = Objects(database, clock, self.catalogue, self.access, platform.search)
         self.history = History(database, self.catalogue, self.access, self.objects)
-        self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, self.history)
+        undo = Undo(database.dialect, self.catalogue, self.access, self.objects, self.history)
+        self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, undo)
         self.files = Files(database, clock, platform.jobs, platform.limits.upload_bytes)
         self.attachments = Attachments(self.access, self.objects, self.files)
         self.attachment_texts = AttachmentTexts(database, self.files)
         self.upload_links = UploadLinks(database, clock, self.objects, self.attachments, platform.owner_now)
         self.webhooks = Webhooks(platform, self.catalogue, self.access)
         self.transfer = Transfer(database, self.objects, self.access)
-        self.transfers = TransferJobs(platform, self.catalogue, self.transfer)
+        self.transfers = TransferJobs(platform, self.catalogue, self.access, self.transfer, undo)
         self.views = Views(database, clock, self.catalogue, self.objects, self.access, self.transfer)
         self._live = LiveViews(database, self.views, platform.owner_now)
         self.webhook_deliveries = WebhookDeliveries(platform, MessageBuilder(self.catalogue, self.access))

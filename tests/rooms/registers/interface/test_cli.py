@@ -69,7 +69,9 @@ def test_a_register_is_described(home: Path) -> None:
 def test_an_import_says_what_it_did_and_leaves_stdout_alone(home: Path) -> None:
     done = bring(home, "number,height\nT-1,4\n")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "1 rows: 1 created, 0 updated, 0 unchanged. Everything was imported.\n"
+    said, way_back = done.stderr.splitlines()
+    assert said == "1 rows: 1 created, 0 updated, 0 unchanged. Everything was imported."
+    assert way_back.startswith("To take it back: pentad registers undo ")
 
 
 def test_bad_rows_are_listed_and_keep_everything_out(home: Path) -> None:
@@ -179,6 +181,18 @@ def test_an_import_warns_of_columns_that_the_schema_does_not_have(home: Path) ->
     done = bring(home, '{"number": "T-1", "hieght": 4}\n', name="trees.jsonl")
     assert done.returncode == 0
     assert "Did you mean 'height'? (1 rows)" in done.stderr
+
+
+@pytest.mark.requirement("registers:transfer:undo")
+def test_an_import_is_taken_back_by_the_id_it_printed(home: Path) -> None:
+    done = bring(home, "number,height\nT-1,4\nT-2,5\n")
+    [transfer] = re.findall(r"pentad registers undo (\S+)", done.stderr)
+    undone = run("registers", "undo", transfer, home=home)
+    assert (undone.returncode, undone.stderr) == (0, "2 deleted, 0 changed back, 0 left alone.\n")
+    assert take(home, "--format", "jsonl").stdout == ""
+    again = run("registers", "undo", transfer, home=home)
+    assert again.returncode != 0
+    assert f"The import {transfer} is undone." in again.stderr
 
 
 @pytest.mark.requirement("registers:deleted:purge")

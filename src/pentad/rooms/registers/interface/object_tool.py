@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from pentad.kernel.errors import InvalidInput
+from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
@@ -21,6 +21,7 @@ from pentad.rooms.registers.interface.response_budget import (
     more_to_read,
 )
 from pentad.rooms.registers.models import Caller, Operation, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log
 from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.objects.plans import Plan
@@ -57,12 +58,12 @@ _READS: Final = ActionTable.of(
     bulk="operations atomic idempotency_key",
     plan="operations",
     commit="plan",
-    undo="plan",
+    undo="plan id",
     history="id limit cursor",
     diff="id version to_version",
     revert="id version as_of if_version fields",
     verify="id",
-    changes="limit cursor",
+    changes="limit cursor plan",
     lock="id seconds fields",
     unlock="id fields",
     restore="id filter fields",
@@ -325,13 +326,13 @@ class ObjectActions:
     async def _history(self, pair: Pair) -> Answer:
         given = self._given
         limit = _HISTORY_LIMIT if given.limit is None else given.limit
-        before = None if given.cursor is None else _number(given.cursor)
+        before = None if given.cursor is None else change_log.position(given.cursor)[1]
         changes = await self._registers.history.of(self._caller, pair, given.ref(), limit, before)
 
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                cursor = str(fitted.rows[-1]["id"])
+                cursor = changes[len(fitted.rows) - 1].cursor
                 body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "changes")}
             return body
 
@@ -352,7 +353,7 @@ class ObjectActions:
         given = self._given
         limit = _HISTORY_LIMIT if given.limit is None else given.limit
         changes, cursor = await self._registers.history.feed(
-            self._caller, given.cursor, register=pair.register.id, schema=pair.schema.id, limit=limit
+            self._caller, given.cursor, pair.register.id, pair.schema.id, limit, given.plan
         )
         rows = [_change_row(change) for change in changes]
 
@@ -398,10 +399,10 @@ class ObjectActions:
 
     async def _delete(self, pair: Pair) -> Answer:
         given = self._given
-        await self._registers.objects.delete(
+        stored = await self._registers.objects.delete(
             self._caller, pair, given.ref(), if_version=given.if_version, idempotency_key=given.idempotency_key
         )
-        return {"deleted": True, "id": given.id}
+        return {"deleted": True, "id": stored.uuid, "next": "action=restore with this id brings it back."}
 
     async def _bulk(self, pair: Pair) -> Answer:
         given = self._given
@@ -425,8 +426,32 @@ class ObjectActions:
     async def _commit(self, _pair: Pair) -> Answer:
         return self._planned(await self._registers.plans.commit(self._caller, self._given.plan_id()))
 
-    async def _undo(self, _pair: Pair) -> Answer:
-        return self._planned(await self._registers.plans.undo(self._caller, self._given.plan_id()))
+    async def _undo(self, pair: Pair) -> Answer:
+        given = self._given
+        if given.plan is None and given.id is not None:
+            raise InvalidInput("undo takes back a plan.", hint=await self._way_back(pair, given.id))
+        try:
+            return self._planned(await self._registers.plans.undo(self._caller, given.plan_id()))
+        except NotFound:
+            try:
+                state = await self._registers.transfers.get(self._caller, given.plan_id())
+            except NotFound:
+                state = None
+            if state is None:
+                raise
+        raise InvalidInput(
+            f"{state.id} is an {state.kind}, not a plan.", hint=f"Use the tool transfer: action=undo id={state.id}."
+        )
+
+    async def _way_back(self, pair: Pair, ref: int | str) -> str:
+        """How the last change of one object is taken back."""
+        changes = await self._registers.history.of(self._caller, pair, ref, _HISTORY_LIMIT)
+        if changes and changes[0].action == "delete":
+            return "The object is deleted: action=restore brings it back."
+        version = next((one.version for one in changes if one.version < changes[0].version), None)
+        if version is None:
+            return "The object has only one version: action=delete takes it away."
+        return f"For one object: action=revert version={version} (the version to return to)."
 
     async def _revert(self, pair: Pair) -> Answer:
         given = self._given

@@ -34,7 +34,7 @@ from pentad.mcp.wire_errors import (
 from pentad.rooms.registers.access.rules import ROOM
 from pentad.rooms.registers.interface.openregister_tools import LIST_LIMIT, TOOLS, call_tool
 from pentad.rooms.registers.interface.resources import SCHEME, pair_entries
-from pentad.rooms.registers.models import Caller, StoredObject
+from pentad.rooms.registers.models import Caller, StoredObject, call_id
 from pentad.rooms.registers.presentation import present
 from pentad.rooms.registers.query.models import Query
 
@@ -189,7 +189,7 @@ class OpenRegisterEndpoint:
     ) -> bytes:
         name = session.client_info().get("name")
         agent = name[:200] if isinstance(name, str) else None
-        caller = Caller(exchange.principal, agent, session.id, str(request_id))
+        caller = Caller(exchange.principal, agent, session.id, call_id(request_id))
         started = time.perf_counter()
         outcome = "cancelled"
         try:
@@ -224,7 +224,7 @@ class OpenRegisterEndpoint:
                 what,
                 outcome,
                 elapsed,
-                caller.call or "",
+                str(message.get("id", "")),
                 caller.session or "",
                 "http",
                 "",

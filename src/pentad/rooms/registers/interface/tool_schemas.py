@@ -105,7 +105,7 @@ OBJECTS: Final = _schema(
     register=_ID,
     schema=_REF,
     id=_about(_REF, "uuid, slug, unique value"),
-    data=_about(_OBJECT, "properties, or a merge patch"),
+    data=_about(_OBJECT, "properties; patch, upsert merge"),
     filter=_about(
         _OBJECT,
         '{"status":"open","due":{"gte":"-60d"},"applicant.city":{"in":["a","b"]},"permits":{"exists":false},"or":[...]}'
@@ -129,7 +129,7 @@ OBJECTS: Final = _schema(
     operations=_about(_OBJECTS, "bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key, if_version}]"),
     atomic=_about({"type": "boolean"}, "default true"),
     key=_about(_NAMES, "upsert by these properties"),
-    plan=_about(_TEXT, "id, with commit, undo"),
+    plan=_about(_TEXT, "id, with commit, undo, changes"),
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),

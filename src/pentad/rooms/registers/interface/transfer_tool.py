@@ -31,6 +31,7 @@ _READS: Final = ActionTable.of(
     status="id wait",
     list="",
     cancel="id",
+    undo="id",
 )
 
 
@@ -44,10 +45,10 @@ class AttachmentName(Arguments):
 class TransferArguments(Arguments):
     """The arguments of all actions; each action checks that it has what it needs."""
 
-    action: Literal["import", "export", "status", "list", "cancel"]
+    action: Literal["import", "export", "status", "list", "cancel", "undo"]
     register_: Annotated[int | str | None, Field(alias="register")] = None
     schema_: Annotated[int | str | None, Field(alias="schema")] = None
-    id: Annotated[str | None, Field(max_length=100, description="with status, cancel: the transfer")] = None
+    id: Annotated[str | None, Field(max_length=100, description="with status, cancel, undo: the transfer")] = None
     format: Annotated[str, Field(max_length=20, description="csv, xlsx, json or jsonl")] = "csv"
     content: Annotated[str | None, Field(description="the file to import, as text")] = None
     base64: Annotated[str | None, Field(description="or in base64")] = None
@@ -81,14 +82,16 @@ def _read_schema() -> dict[str, Any]:
 @tool("transfer", title="Import and export", action="read", listed="room", read_schema=_read_schema())
 async def transfer(arguments: TransferArguments, call: Call[Registers]) -> ToolResult:
     """Import objects from a file or export them to one, in the background. Returns the state, and the end if it is
-    near; ask for the status later, or cancel. An export's file is read as the resource at its uri. Reference columns
-    may name a unique property of the target: applicant.bsn."""
+    near; ask for the status later, or cancel. undo takes back what an import wrote. An export's file is read as the
+    resource at its uri. Reference columns may name a unique property of the target: applicant.bsn."""
     _READS.refuse_unread(arguments, arguments.action)
     transfers, caller = call.service.transfers, Caller.of(call, arguments.reason)
     if arguments.action == "list":
         return ToolResult(structured={"results": [one.wire() for one in await transfers.list(caller)]})
     if arguments.action == "cancel":
         return ToolResult(structured=(await transfers.cancel(caller, arguments.transfer_id())).wire())
+    if arguments.action == "undo":
+        return ToolResult(structured=(await transfers.undo(caller, arguments.transfer_id())).wire())
     if arguments.action == "status":
         state = await transfers.get(caller, arguments.transfer_id())
     else:
@@ -113,8 +116,9 @@ async def _start(registers: Registers, caller: Caller, given: TransferArguments)
     options = {
         "key": given.key or [], "partial": given.partial, "dry_run": given.dry_run, "new_ids": given.new_ids,
     }  # fmt: skip
+    name = None if given.attachment is None else given.attachment.name
     return await registers.transfers.start_import(
-        caller, pair, await _file(registers, caller, pair, given), kind, options
+        caller, pair, await _file(registers, caller, pair, given), kind, options, name
     )
 
 
@@ -171,5 +175,10 @@ async def _answer(call: Call[Registers], caller: Caller, state: TransferState) -
             "Nothing was written. Correct the rows named in problems, or import with partial=true."
             if state.state == "failed"
             else "The rows named in problems were left out."
+        )
+    if state.can_be_undone:
+        body["next"] = (
+            f"transfer action=undo id={state.id} takes it back; objects action=changes plan={state.id} lists what it"
+            " wrote."
         )
     return body

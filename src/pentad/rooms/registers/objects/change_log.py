@@ -90,9 +90,9 @@ def all_changes_of(rows: Rows, dialect: Dialect, uuid: str) -> list[tuple[Change
     return [(_change_from_row(row), bool(row[10])) for row in found]
 
 
-def changes_of_plan(rows: Rows, dialect: Dialect, plan: str) -> list[tuple[Change, bool]]:
-    """Everything a plan did, oldest first."""
-    found = rows.all(f"{_select(dialect)} WHERE plan = ? ORDER BY seq", plan)
+def changes_of_plan(rows: Rows, dialect: Dialect, plan: str, limit: int = 2**31) -> list[tuple[Change, bool]]:
+    """Everything a plan or an import did, oldest first."""
+    found = rows.all(f"{_select(dialect, states=True)} WHERE plan = ? ORDER BY seq LIMIT ?", plan, limit)
     return [(_change_from_row(row), bool(row[10])) for row in found]
 
 
@@ -103,21 +103,27 @@ def get_change(rows: Rows, dialect: Dialect, seq: int) -> Change | None:
 
 
 def feed(
-    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None, limit: int
+    rows: Rows, dialect: Dialect, cursor: str | None, *, register: int | None, schema: int | None,
+    plan: str | None = None, limit: int,
 ) -> tuple[list[Change], str]:  # fmt: skip
-    """The changes after a cursor with the states they led to, oldest first, and the next cursor."""
-    xact, seq = _position(cursor)
+    """The changes after a cursor with the states they led to, oldest first, and the next cursor.
+
+    With `plan`, only those that this plan or import made.
+    """
+    xact, seq = position(cursor)
     place = "".join(
         f" AND {name} = {int(key)}" for name, key in (("register", register), ("schema", schema)) if key is not None
     )
+    values = () if plan is None else (plan.replace("\0", ""),)
+    place += " AND plan = ?" * len(values)
     selected = _select(dialect, states=True)
     if dialect == "sqlite":
-        found = rows.all(f"{selected} WHERE seq > ?{place} ORDER BY seq LIMIT ?", seq, limit)
+        found = rows.all(f"{selected} WHERE seq > ?{place} ORDER BY seq LIMIT ?", seq, *values, limit)
     else:
         found = rows.all(
             f"{selected} WHERE (xact, seq) > (?, ?)"
             f" AND xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint{place} ORDER BY xact, seq LIMIT ?",
-            xact, seq, limit,
+            xact, seq, *values, limit,
         )  # fmt: skip
     changes = [_change_from_row(row) for row in found]
     return changes, changes[-1].cursor if changes else f"c{xact}-{seq}"
@@ -214,8 +220,9 @@ def _past_object(current: StoredObject, row: Row) -> StoredObject:
     )  # fmt: skip
 
 
-def _position(cursor: str | None) -> tuple[int, int]:
+def position(cursor: str | None) -> tuple[int, int]:
+    """The transaction and the number of the change that a cursor stands behind."""
     found = _CURSOR.fullmatch(cursor or _START)
     if found is None or int(found[1]) >= 2**63:
-        raise InvalidInput("This cursor is not from the changes feed.", hint="Leave it out to start at the beginning.")
+        raise InvalidInput("This cursor is not from an answer with changes.", hint="Leave it out to start again.")
     return int(found[1]), int(found[2])

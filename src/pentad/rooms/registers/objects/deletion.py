@@ -332,14 +332,19 @@ class Deletion:
 
     def _write(self, tx: Transaction, context: WriteContext, steps: Sequence[WriteStep]) -> None:
         pending_changes = [pending for step in steps for pending in step.changes]
-        if pending_changes:
-            if len(pending_changes) > len(steps):
-                keep_schemas(tx, self._dialect, (pending.after.schema for pending in pending_changes))
-            store.write_changes(tx, self._dialect, pending_changes, context.provenance)
-            if context.pair.definition.hybrid or len(pending_changes) > len(steps):
-                self._vectors.update_any(tx, pending_changes)
+        if len(pending_changes) > len(steps):
+            keep_schemas(tx, self._dialect, (pending.after.schema for pending in pending_changes))
+        self.write(tx, context, pending_changes)
         for step in steps:
             step.succeed("deleted", step.changes[0].after)
+
+    def write(self, tx: Transaction, context: WriteContext, pending_changes: Sequence[PendingChange]) -> None:
+        """Write deletions that were prepared, with their side effects on objects of other pairs."""
+        if pending_changes:
+            store.write_changes(tx, self._dialect, pending_changes, context.provenance)
+            here = context.pair.schema.id
+            if context.pair.definition.hybrid or any(one.after.schema != here for one in pending_changes):
+                self._vectors.update_any(tx, pending_changes)
 
 
 def deletion_change(context: WriteContext, existing: ExistingObject) -> PendingChange:

@@ -194,8 +194,10 @@ class History:
         register: int | None = None,
         schema: int | None = None,
         limit: int = 100,
+        plan: str | None = None,
     ) -> tuple[list[Change], str]:
-        """The changes to objects the caller may see, oldest first, and the next cursor.
+        """The changes to objects the caller may see, oldest first, and the next cursor; with `plan`, only those of
+        this plan or import.
 
         There may be more if the limit is reached. Hidden changes are skipped and do not count. They do not move the
         cursor either, which would reveal that something happened, unless very many are skipped.
@@ -211,7 +213,7 @@ class History:
             at, looked_at = cursor, 0
             while True:
                 portion, at = change_log.feed(
-                    rows, self._database.dialect, at, register=register, schema=schema, limit=at_once
+                    rows, self._database.dialect, at, register=register, schema=schema, plan=plan, limit=at_once
                 )
                 seen += self._history_access.readable_changes(rows, caller, portion)
                 looked_at += len(portion)

@@ -8,7 +8,7 @@ A preview shows only what its owner may read, at creation and at every later rea
 change as a side effect (a reference set to null) are neither shown nor counted, and do not block the plan.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -23,22 +23,16 @@ from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.json_diff import as_patch
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, store
-from pentad.rooms.registers.objects.change_log import Change
-from pentad.rooms.registers.objects.deletion import deletion_change
-from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.lookup import object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
-    ExistingObject,
     PendingChange,
-    Reference,
-    WriteContext,
     WriteStep,
     atomic_failure,
     current_time,
 )
 from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.undo import Undo
 from pentad.rooms.registers.objects.writer import ChangeNotifications
-from pentad.rooms.registers.schema_locks import keep_schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +225,14 @@ class Plans:
         catalogue: Catalogue,
         access: AccessRules,
         objects: Objects,
-        history: History,
+        undo: Undo,
     ) -> None:
         self._database = database
         self._clock = clock
         self._catalogue = catalogue
         self._access = access
         self._objects = objects
-        self._history = history
+        self._undo = undo
         self._previews = PlanPreviews(catalogue, access)
 
     async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
@@ -304,7 +298,7 @@ class Plans:
             existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
             unmoved = {uuid for uuid, found in existing.items() if found.stored.version == versions[uuid]}
             left = [one for one in changes if one[0].uuid in named or one[0].uuid in unmoved]
-            outcomes = self._undo_all(tx, caller, plan_id, left, named)
+            outcomes = self._undo.plan(tx, caller, plan_id, left, named)
             return self._save_state(tx, row, "undone", outcomes)
 
         return await self._catalogue.locks.write(undo)
@@ -347,80 +341,6 @@ class Plans:
                 step.fail(error)
         self._objects.writer.send(tx, notifications)
         return steps
-
-    def _undo_all(
-        self,
-        tx: Transaction,
-        caller: Caller,
-        plan_id: str,
-        changes: Sequence[tuple[Change, bool]],
-        named: Collection[str],
-    ) -> list[Outcome]:
-        """Undo changes in reverse order, so that every state on the way has been valid before.
-
-        References are checked once, at the end. Objects that are not `named` were hidden from the caller and changed as
-        a side effect; they are restored the same way.
-        """
-        pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
-        pointed: dict[str, frozenset[Reference] | None] = {}
-        notifications = ChangeNotifications()
-        pair_of = self._catalogue.pairs_in(tx)
-        for change, found_deleted in reversed(changes):
-            is_named = change.uuid in named
-            pair = (
-                self._catalogue.pair_in(tx, caller, change.register, change.schema)
-                if is_named
-                else pair_of(change.register, change.schema)
-            )
-            keep_schemas(tx, self._database.dialect, [pair.schema.id])
-            context = self._objects.write_context(caller, pair, f"undo:{plan_id}")
-            existing = store.existing_by_uuid(tx, [change.uuid]).get(change.uuid)
-            if existing is None:
-                raise object_not_found(pair, change.uuid)
-            if not is_named:
-                self._restore_hidden(tx, context, existing, change, notifications)
-                continue
-            pending = self._undo_change(context, existing, change, found_deleted)
-            if pending is not None:
-                self._objects.writer.write_one(tx, context, pending, notifications)
-                pointed.setdefault(change.uuid, pending.known)
-                pending_changes[change.uuid] = (context, pending)
-        for uuid, (context, pending) in pending_changes.items():
-            if pending.action != "delete":
-                whole = msgspec.structs.replace(pending, known=pointed[uuid])
-                self._objects.writer.check_references(tx, context, [whole])
-        self._objects.writer.send(tx, notifications)
-        return [
-            Outcome(index, "deleted" if pending.action == "delete" else "updated", uuid, pending.after.version)
-            for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
-        ]
-
-    def _restore_hidden(
-        self,
-        tx: Transaction,
-        context: WriteContext,
-        existing: ExistingObject,
-        change: Change,
-        notifications: ChangeNotifications,
-    ) -> None:
-        if change.before is None or existing.stored.is_deleted:
-            return
-        past = existing.stored.altered(text=change.before)
-        pending = self._objects.writer.pending_update(context, "revert", existing, past.data, past.text)
-        self._objects.writer.write_one(tx, context, pending, notifications)
-
-    def _undo_change(
-        self, context: WriteContext, existing: ExistingObject, change: Change, found_deleted: bool
-    ) -> PendingChange | None:
-        """The change that undoes one change; None if nothing is left of it."""
-        if change.before is not None and not found_deleted:
-            return self._history.revert_change(
-                context, existing, existing.stored.altered(text=change.before, deleted=None)
-            )
-        if existing.stored.is_deleted:
-            return None
-        self._access.check_object(context.caller, context.pair, "delete", existing.stored)
-        return deletion_change(context, existing)
 
     def _check_versions(self, rows: Rows, caller: Caller, expected: dict[str, int]) -> None:
         """Raise VersionMismatch for objects at another version; 0 means missing, or no longer visible to the caller."""

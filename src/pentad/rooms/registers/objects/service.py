@@ -272,7 +272,7 @@ class Objects(ObjectReader):
             ref = then.uuid if operation.ref is None else operation.ref
             existing = store.existing_by_uuid(rows, [then.uuid]).get(then.uuid)
             self._access.found(caller, pair, "read", ref, None if existing is None else existing.stored)
-            return self._history_access.readable(rows, caller, pair, [then])[0].row
+            return (*self._history_access.readable(rows, caller, pair, [then])[0].row, None, then.unchanged)
 
         return StoredObject(
             *await self._write_all(caller, pair, [operation], True, key, lambda steps: _row_of(steps[0]), again)
@@ -355,8 +355,9 @@ class Objects(ObjectReader):
 def _stored(step: WriteStep) -> StoredObject:
     if step.stored is None:
         raise InvalidInput("The operation wrote nothing.")
-    return step.stored
+    return msgspec.structs.replace(step.stored, unchanged=True) if step.status == "unchanged" else step.stored
 
 
 def _row_of(step: WriteStep) -> Any:
-    return _stored(step).row
+    stored = _stored(step)
+    return (*stored.row, None, stored.unchanged)

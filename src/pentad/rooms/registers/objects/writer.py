@@ -30,6 +30,7 @@ from pentad.rooms.registers.objects.pending_changes import (
     WriteContext,
     WriteStep,
     new_uuids,
+    restate_error,
 )
 from pentad.rooms.registers.objects.prepare import (
     CreatePreparer,
@@ -117,6 +118,26 @@ class ObjectWriter(UpdatePreparer):
             notifications.add(tx, step.changes)
         return pending.after
 
+    def write_prepared(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        pending_changes: Sequence[PendingChange],
+        notifications: "ChangeNotifications",
+    ) -> dict[str, PentadError]:
+        """Write changes of different objects prepared elsewhere, each if it passes the checks; nothing is written back.
+
+        Returns the errors of the others by uuid. Deletions are not checked.
+        """
+        if pending_changes and pending_changes[0].action == "delete":
+            self.deletion.write(tx, context, pending_changes)
+            notifications.add(tx, pending_changes)
+            return {}
+        steps = [WriteStep(place, _PREPARED_ELSEWHERE, pending=one) for place, one in enumerate(pending_changes)]
+        self._check_and_write(tx, context, steps, write_back=False)
+        notifications.add(tx, (change for step in steps if step.error is None for change in step.changes))
+        return {pending_changes[step.index].after.uuid: step.error for step in steps if step.error is not None}
+
     def send(self, tx: Transaction, notifications: "ChangeNotifications") -> None:
         """Send the notifications of several writes, after the last one."""
         notifications.send(tx, self._dialect)
@@ -151,14 +172,25 @@ class ObjectWriter(UpdatePreparer):
     def _update(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject | None) -> None:
         operation = step.operation
         if existing is None and operation.action == "upsert":
-            step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
+            try:
+                step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
+            except InvalidInput as error:
+                raise _upsert_error(error, "No object was found, so one has to be created") from None
             return
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
         check_same_id(operation.named, existing.stored.uuid)
+        try:
+            self._prepare_update(rows, context, step, existing)
+        except InvalidInput as error:
+            if operation.action != "upsert":
+                raise
+            raise _upsert_error(error, f"Object {existing.stored.uuid} was found, to be changed") from None
+
+    def _prepare_update(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject) -> None:
         if self._definitions.facts(context.pair.definition).transient:
             self._update_with_transients(rows, context, step, existing)
             return
-        old = existing.stored
+        old, operation = existing.stored, step.operation
         prepared = self.prepare_data(context, self._allowed_data(context, operation, old.data, old.owner), old.data)
         if same_json(prepared.data, old.data):
             step.succeed("unchanged", old)
@@ -208,14 +240,15 @@ class ObjectWriter(UpdatePreparer):
         return visibility_of(rows, self._access, context.caller, self._catalogue.pairs_in(rows))
 
     def _check_and_write(
-        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], *, references: bool = True
-    ) -> None:
+        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], *, references: bool = True,
+        write_back: bool = True,
+    ) -> None:  # fmt: skip
         """Check changes against the store and one another, and write those that pass."""
         steps = self._without_failed(steps, self._uuids_taken(tx, steps))
         pair = context.pair
         keys = self._definitions.facts(pair.definition).indexes.unique
         links = references and bool(pair.definition.references)
-        write_backs = self._write_backs(tx, context) if links and pair.definition.written_back else None
+        write_backs = self._write_backs(tx, context) if write_back and links and pair.definition.written_back else None
         also = WriteBackResult()
         visible = self._visible(tx, context) if links or keys else None
         before = -1
@@ -344,7 +377,12 @@ def _requested_data(operation: Operation, old: dict[str, Any]) -> dict[str, Any]
         return cast("dict[str, Any]", requested)
     if operation.data is None:
         raise InvalidInput("The operation needs data.", hint='Give data {"property": value, ...}.')
-    return merge_patch(old, operation.data) if operation.action == "patch" else dict(operation.data)
+    return merge_patch(old, operation.data) if operation.action in ("patch", "upsert") else dict(operation.data)
+
+
+def _upsert_error(error: InvalidInput, found: str) -> PentadError:
+    """The error of an upsert, which says first whether the object exists."""
+    return restate_error(error, f"{found}. {error.message}", hint=error.hint, details=error.details)
 
 
 def _pending_changes(steps: Sequence[WriteStep]) -> list[PendingChange]:

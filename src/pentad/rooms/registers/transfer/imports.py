@@ -135,6 +135,8 @@ class Checkpoint:
     save: Callable[[Transaction, int, Tally], None]
     """Stores the rows done and their results; raises if this attempt does not count any more."""
     refuse_cancelled: Callable[[], None]
+    transfer: str | None = None
+    """The id of the import. The history keeps it, so that the import can be undone."""
 
 
 NO_CHECKPOINT: Final = Checkpoint(0, Tally(), lambda _tx, _rows, _tally: None, lambda: None)
@@ -423,7 +425,7 @@ class _Run:
         self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: ChangeNotifications | None
     ) -> Tally:
         objects = self.importer.objects
-        write_context = objects.write_context(self.caller, pair)
+        write_context = objects.write_context(self.caller, pair, self.checkpoint.transfer)
         holders = self.importer.holders(tx, write_context, self.options.key, rows)
         ids = self._ids(rows, holders)
         steps = write_steps([self._operation(row, holder, ids) for row, holder in zip(rows, holders, strict=True)])

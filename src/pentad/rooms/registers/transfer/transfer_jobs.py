@@ -4,12 +4,14 @@ The file is kept in the store, so any process can carry the job out. Whatever an
 with how far it got and with a check of its lease. A killed import therefore goes on where it was, and one that is all
 or nothing is written once or not at all. A killed export starts again. Work is done with the rights its owner has when
 it runs, and never more than when it was started.
+
+Imports that a request carries out itself are recorded here too. An import can be undone while its record is kept.
 """
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Final, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 
 import msgspec
 
@@ -23,17 +25,25 @@ from pentad.kernel.ports import Row, Transaction
 from pentad.kernel.principal import Principal
 from pentad.mcp.changes import resource_updated
 from pentad.platform import Platform
+from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Pair
+from pentad.rooms.registers.objects.undo import Undo
 from pentad.rooms.registers.transfer.formats import MEDIA_TYPES, Format
 from pentad.rooms.registers.transfer.service import Transfer
 
+if TYPE_CHECKING:
+    from pentad.rooms.registers.transfer.imports import ImportOptions
+    from pentad.rooms.registers.transfer.imports import Progress as ImportProgress
+
 JOB: Final = "registers.transfer"
-KEPT_SECONDS: Final = 24 * 3600.0
+KEPT_SECONDS: Final[Mapping["Kind", float]] = {"export": 24 * 3600.0, "import": 30 * 24 * 3600.0}
 MOST_UNFINISHED: Final = 10
-MOST_KEPT: Final = 10
+MOST_KEPT: Final[Mapping["Kind", int]] = {"export": 10, "import": 100}
+"""How many finished ones are kept for a principal. An export has a file, an import only its record."""
 MOST_EXPORTED: Final = 64 * MIB
 _GIVEN_UP: Final = {"code": "internal", "message": "The processes that ran it failed or were lost. It was given up."}
+_LONGEST_NAME: Final = 200
 _PIECE: Final = 1 * MIB
 _PIECES_AT_ONCE: Final = 8
 _UNFINISHED: Final = "state IN ('queued', 'running')"
@@ -42,7 +52,7 @@ _COLUMNS: Final = (
 )
 
 Kind = Literal["import", "export"]
-State = Literal["queued", "running", "done", "failed", "cancelled"]
+State = Literal["queued", "running", "done", "failed", "cancelled", "undone"]
 Progress = tuple[str, int, int | None]
 """The phase, the rows done, and the number of rows if it is known."""
 
@@ -56,6 +66,8 @@ class Request(msgspec.Struct, frozen=True):
     user: str | None
     agent: str | None
     reason: str | None
+    file: str | None = None
+    """The name of the imported file, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +94,19 @@ class TransferState:
 
     @property
     def is_over(self) -> bool:
-        return self.state in ("done", "failed", "cancelled")
+        return self.state in ("done", "failed", "cancelled", "undone")
 
     @property
     def has_file(self) -> bool:
         """Whether there is an exported file to read."""
         return self.kind == "export" and self.state == "done"
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether an import has written something that was not taken back."""
+        counts = self.result if self.result and "created" in self.result else self.tally or {}
+        wrote = bool(counts.get("created") or counts.get("updated")) and counts.get("written", True)
+        return self.kind == "import" and self.is_over and self.state != "undone" and wrote
 
     @property
     def media_type(self) -> str:
@@ -96,11 +115,15 @@ class TransferState:
     def wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {
             "id": self.id, "kind": self.kind, "state": self.state, "register": self.register, "schema": self.schema,
-            "format": self.request.format, "created": iso(self.created_at), "updated": iso(self.updated_at),
+            "format": self.request.format, "started": iso(self.created_at), "principal": self.principal,
         }  # fmt: skip
+        known = {"agent": self.request.agent, "reason": self.request.reason, "file": self.request.file}
+        wire |= {name: value for name, value in known.items() if value is not None}
+        if self.is_over:
+            wire["ended"] = iso(self.updated_at)
         if self.has_file:
             wire |= {"size": self.size, "uri": self.uri, "download": f"/api/transfers/{self.id}/content"}
-        if self.state == "cancelled" and self.tally is not None:
+        if self.tally is not None and (self.state == "cancelled" or not self.result):
             wire |= {name: self.tally[name] for name in ("created", "updated", "unchanged", "failed")}
         return {**wire, **(self.result or {})}
 
@@ -112,11 +135,15 @@ class _Cancelled(Exception):
 class TransferJobs:
     """Starts, follows, carries out and cancels imports and exports."""
 
-    def __init__(self, platform: Platform, catalogue: Catalogue, transfer: Transfer) -> None:
+    def __init__(
+        self, platform: Platform, catalogue: Catalogue, access: AccessRules, transfer: Transfer, undo: Undo
+    ) -> None:
         self._platform = platform
         self._database = platform.database
         self._catalogue = catalogue
+        self._access = access
         self._transfer = transfer
+        self._undo = undo
         self._progress: dict[str, Progress] = {}
         self._running: set[str] = set()
         self._cancelled: set[str] = set()
@@ -124,20 +151,64 @@ class TransferJobs:
     # for callers
 
     async def start_import(
-        self, caller: Caller, pair: Pair, content: bytes, kind: Format, options: Mapping[str, Any]
-    ) -> TransferState:
+        self, caller: Caller, pair: Pair, content: bytes, kind: Format, options: Mapping[str, Any],
+        file: str | None = None,
+    ) -> TransferState:  # fmt: skip
         """Queue the import of a file; `options` are those of `ImportOptions`."""
         most = self._platform.limits.upload_bytes
         if len(content) > most:
             raise LimitExceeded(f"The file has {len(content):,} bytes; the limit is {most:,}.", hint="Split it.")
-        return await self._start("import", caller, pair, kind, options, content)
+        return await self._start("import", caller, pair, kind, options, content, file)
+
+    async def import_now(
+        self,
+        caller: Caller,
+        pair: Pair,
+        source: BinaryIO,
+        kind: Format,
+        options: "ImportOptions",
+        progress: "ImportProgress | None" = None,
+        file: str | None = None,
+    ) -> dict[str, Any]:
+        """Import a seekable stream at once and record it, so that it can be undone. Returns its report.
+
+        The record is written together with the objects; an import that writes nothing has none.
+        """
+        from pentad.rooms.registers.transfer.imports import Checkpoint, Tally
+
+        identity, now = opaque_id(size=12), self._platform.clock.now()
+        request = msgspec.json.encode(_request(caller, kind, msgspec.to_builtins(options), file)).decode()
+        recorded = False
+
+        def save(tx: Transaction, rows_done: int, tally: Tally) -> None:
+            nonlocal recorded
+            if not (tally.created or tally.updated):
+                return
+            self._forget_old(tx, caller.principal.id, "import", now)
+            tx.run(
+                f"INSERT INTO transfers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 'done', ?, ?, NULL, 0, ?, ?)"  # noqa: S608
+                " ON CONFLICT (id) DO UPDATE SET rows_done = excluded.rows_done, tally = excluded.tally",
+                identity, "import", caller.principal.id, pair.register.id, pair.schema.id, request, rows_done,
+                msgspec.json.encode(tally).decode(), now, now,
+            )  # fmt: skip
+            recorded = True
+
+        checkpoint = Checkpoint(0, Tally(), save, lambda: None, identity)
+        caller = replace(caller, call=identity)
+        report = (await self._transfer.import_file(caller, pair, source, kind, options, progress, checkpoint)).wire()
+        if not recorded or not report["written"]:
+            return report
+        sql = "UPDATE transfers SET result = ?, updated_at = ? WHERE id = ?"
+        values = msgspec.json.encode(report).decode(), self._platform.clock.now(), identity
+        await self._database.write(lambda tx: tx.run(sql, *values))
+        return {**report, "transfer": identity, "next": f"POST /api/transfers/{identity}/undo takes it back."}
 
     async def start_export(
         self, caller: Caller, pair: Pair, kind: Format, selection: Mapping[str, Any]
     ) -> TransferState:  # fmt: skip
         """Queue an export; `selection` holds members of a query."""
         await self._transfer.check_selection(caller, pair, selection)
-        return await self._start("export", caller, pair, kind, selection, b"")
+        return await self._start("export", caller, pair, kind, selection, b"", None)
 
     async def get(self, caller: Caller, transfer_id: str) -> TransferState:
         """One of the caller's own transfers; those of others do not exist for it."""
@@ -146,7 +217,8 @@ class TransferJobs:
             transfer_id.replace("\0", ""), caller.principal.id,
         )  # fmt: skip
         if row is None:
-            raise NotFound(f"You have no transfer {transfer_id[:60]!r}.", hint="A finished transfer is kept for a day.")
+            kept = "An export is kept for a day, an import for a month."
+            raise NotFound(f"You have no transfer {transfer_id[:60]!r}.", hint=kept)
         state = _state(row)
         if not state.is_over and not await self._platform.jobs.is_pending(JOB, state.id):
             again = await self._database.lookup(f"SELECT {_COLUMNS} FROM transfers WHERE id = ?", state.id)  # noqa: S608
@@ -182,6 +254,33 @@ class TransferJobs:
                 tx.run("DELETE FROM transfer_pieces WHERE transfer = ?", state.id)
 
         await self._database.write(cancel)
+        return await self.get(caller, transfer_id)
+
+    async def undo(self, caller: Caller, transfer_id: str) -> TransferState:
+        """Take back what an import wrote, in one transaction. What was changed since is left alone and reported."""
+        self._access.require_write(caller)
+        state = await self.get(caller, transfer_id)
+        if state.kind != "import":
+            raise Conflict(f"The transfer {state.id} is an export: it changed nothing.", hint="Name an import.")
+        if not state.is_over:
+            raise Conflict(f"The import {state.id} is {state.state}.", hint="Cancel it, or wait until it is over.")
+        if state.state != "undone" and not state.can_be_undone:
+            raise Conflict(f"The import {state.id} wrote nothing.", hint="There is nothing to undo.")
+
+        def undo(tx: Transaction) -> None:
+            now = self._platform.clock.now()
+            claimed = "UPDATE transfers SET state = 'undone', updated_at = ? WHERE id = ? AND state <> 'undone'"
+            if not tx.run(claimed, now, state.id):
+                raise Conflict(f"The import {state.id} is undone.", hint="Import the file again to have it back.")
+            report = self._undo.import_(tx, caller, state.id)
+            result = {**(state.result or state.tally or {}), "undo": {"at": iso(now), **report.wire()}}
+            tx.run(
+                "UPDATE transfers SET state = ?, result = ? WHERE id = ?",
+                state.state if report.did_nothing else "undone", msgspec.json.encode(result).decode(), state.id,
+            )  # fmt: skip
+            resource_updated(tx, state.uri)
+
+        await self._catalogue.locks.write(undo)
         return await self.get(caller, transfer_id)
 
     async def content(self, caller: Caller, transfer_id: str) -> tuple[TransferState, AsyncIterator[bytes]]:
@@ -250,7 +349,7 @@ class TransferJobs:
                 raise _Cancelled
 
         tally = Tally() if state.tally is None else Tally.from_json(state.tally)
-        checkpoint = Checkpoint(state.rows_done, tally, save, refuse_cancelled)
+        checkpoint = Checkpoint(state.rows_done, tally, save, refuse_cancelled, state.id)
         options = msgspec.convert(state.request.options, ImportOptions)
         with tempfile.SpooledTemporaryFile(max_size=8 * MIB) as file:
             async for piece in self._pieces(state.id):
@@ -322,29 +421,21 @@ class TransferJobs:
         await self._database.write(finish)
 
     async def _start(
-        self, kind: Kind, caller: Caller, pair: Pair, format_: Format, options: Mapping[str, Any], content: bytes
-    ) -> TransferState:
+        self, kind: Kind, caller: Caller, pair: Pair, format_: Format, options: Mapping[str, Any], content: bytes,
+        file: str | None,
+    ) -> TransferState:  # fmt: skip
         principal = caller.principal
-        request = Request(
-            format_, dict(options), tuple(sorted(principal.scopes)), principal.user, caller.agent, caller.reason
-        )
         identity, now = opaque_id(size=12), self._platform.clock.now()
-        text = msgspec.json.encode(request).decode()
+        text = msgspec.json.encode(_request(caller, format_, options, file)).decode()
 
         def start(tx: Transaction) -> None:
-            tx.run("DELETE FROM transfers WHERE updated_at < ?", now - KEPT_SECONDS)
             count = tx.value(
                 f"SELECT count(*) FROM transfers WHERE principal = ? AND {_UNFINISHED}",  # noqa: S608  own condition
                 principal.id,
             )
             if int(count) >= MOST_UNFINISHED:
                 raise LimitExceeded(f"You have {count} unfinished transfers.", hint="Wait for one, or cancel it.")
-            old = tx.all(
-                f"SELECT id FROM transfers WHERE principal = ? AND NOT {_UNFINISHED} ORDER BY created_at DESC"  # noqa: S608
-                " LIMIT 100 OFFSET ?",
-                principal.id, MOST_KEPT - 1,
-            )  # fmt: skip
-            tx.run_many("DELETE FROM transfers WHERE id = ?", old)
+            self._forget_old(tx, principal.id, kind, now)
             tx.run(
                 f"INSERT INTO transfers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, NULL, NULL, 0, ?, ?)",  # noqa: S608
                 identity, kind, principal.id, pair.register.id, pair.schema.id, text, now, now,
@@ -359,12 +450,30 @@ class TransferJobs:
         await self._database.write(start)
         return await self.get(caller, identity)
 
+    def _forget_old(self, tx: Transaction, principal: str, kind: Kind, now: float) -> None:
+        """Make room for one more transfer."""
+        for each, seconds in KEPT_SECONDS.items():
+            tx.run("DELETE FROM transfers WHERE updated_at < ? AND kind = ?", now - seconds, each)
+        old = tx.all(
+            f"SELECT id FROM transfers WHERE principal = ? AND kind = ? AND NOT {_UNFINISHED}"  # noqa: S608
+            " ORDER BY created_at DESC LIMIT 100 OFFSET ?",
+            principal, kind, MOST_KEPT[kind] - 1,
+        )  # fmt: skip
+        tx.run_many("DELETE FROM transfers WHERE id = ?", old)
+
     async def _pieces(self, transfer_id: str) -> AsyncIterator[bytes]:
         number = 0
         sql = "SELECT content FROM transfer_pieces WHERE transfer = ? AND number = ?"
         while (row := await self._database.lookup(sql, transfer_id, number)) is not None:
             yield bytes(row[0])
             number += 1
+
+
+def _request(caller: Caller, format_: Format, options: Mapping[str, Any], file: str | None) -> Request:
+    principal = caller.principal
+    scopes = tuple(sorted(principal.scopes))
+    name = None if file is None else file[:_LONGEST_NAME]
+    return Request(format_, dict(options), scopes, principal.user, caller.agent, caller.reason, name)
 
 
 def _wrote_nothing(result: Mapping[str, Any]) -> bool:

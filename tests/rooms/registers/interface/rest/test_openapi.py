@@ -404,12 +404,13 @@ async def walk(site: Site) -> None:
     await go("GET", f"{r}/describe")
     for kind in ("csv", "xlsx", "json", "jsonl"):
         await go("GET", f"{r}/export?format={kind}")
-    await go("POST", f"{r}/import?format=csv", b"name,height\nHal,3\n", content_type="text/csv")
+    brought = await go("POST", f"{r}/import?format=csv", b"name,height\nHal,3\n", content_type="text/csv")
     await go("POST", f"{r}/import?format=json&dry_run=true", [{"name": 5}])
     transfer = await finished_export(site, register["id"], schema["id"])
     for path in ("/transfers", f"/transfers/{transfer}", f"/transfers/{transfer}/content"):
         await go("GET", path)
     await go("DELETE", f"/transfers/{transfer}")
+    await go("POST", f"/transfers/{brought['transfer']}/undo")
     await walk_webhooks(go, site, register["id"], pair)
     organisation = await go("POST", "/organisations", {"slug": f"walkers-{register['id']}"})
     people = f"/organisations/{organisation['id']}/members"

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.rooms.registers.interface.tools.shelf import Shelf
+from tests.rooms.registers.site import Site
 
 pytestmark = pytest.mark.anyio
 
@@ -20,6 +21,25 @@ async def test_history_says_who_did_what_with_which_program_and_why(shelf: Shelf
     rest = await shelf.objects("history", id=made["id"], limit=1, cursor=limited["cursor"])
     assert [row["action"] for row in rest["results"]] == ["create"]
     assert (await shelf.objects("verify", id=made["id"]))["valid"] is True
+
+
+@pytest.mark.requirement("registers:history:calls")
+async def test_every_call_has_its_own_id_and_cursors_have_one_form(shelf: Shelf, site: Site) -> None:
+    made = await shelf.book("One")
+    async with site.app.client() as again:  # its requests are numbered from 1, as those of the other were
+        place = {"register": shelf.register, "schema": shelf.schema}
+        for title in ("Two", "Three"):
+            await again.call_tool("objects", {"action": "patch", **place, "id": made["id"], "data": {"title": title}})
+    history = (await shelf.objects("history", id=made["id"]))["results"]
+    assert len({row["call"] for row in history}) == 3
+    first = await shelf.objects("history", id=made["id"], limit=1)
+    assert first["cursor"] == first["results"][0]["cursor"]
+    rest = await shelf.objects("history", id=made["id"], cursor=first["cursor"])
+    assert [row["version"] for row in rest["results"]] == [2, 1]
+    since = await shelf.objects("changes", cursor=rest["results"][-1]["cursor"])
+    assert [row["version"] for row in since["results"]] == [2, 3]
+    text, _ = await shelf.refusal("history", id=made["id"], cursor="7")
+    assert text.startswith("This cursor is not from an answer with changes.")
 
 
 async def test_the_past_is_read_compared_and_brought_back(shelf: Shelf) -> None:

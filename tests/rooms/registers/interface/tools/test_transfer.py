@@ -144,3 +144,54 @@ async def test_a_reader_exports_and_does_not_import(site: Site, shelf: Shelf):
         assert "registers:write" in reply.complaint
     finally:
         await client.close()
+
+
+@pytest.mark.requirement("registers:transfer:undo")
+async def test_an_import_names_its_undo_and_what_it_wrote(shelf: Shelf):
+    made = await shelf.book("One", pages=9)
+    done = await transfer(shelf, "import", content=TABLE, key=["title"], reason="spring list")
+    assert f"action=undo id={done['id']}" in done["next"]
+    assert f"action=changes plan={done['id']}" in done["next"]
+    written = await shelf.objects("changes", plan=done["id"])
+    assert sorted(row["action"] for row in written["results"]) == ["create", "update"]
+    assert made["id"] in {row["uuid"] for row in written["results"]}
+    [listed] = [one for one in (await transfer(shelf, "list"))["results"] if one["id"] == done["id"]]
+    assert (listed["reason"], listed["created"], listed["updated"]) == ("spring list", 1, 1)
+    assert listed["started"] <= listed["ended"]
+    undone = await transfer(shelf, "undo", id=done["id"], reason="wrong list")
+    assert (undone["state"], undone["undo"]["deleted"], undone["undo"]["reverted"]) == ("undone", 1, 1)
+    assert [book["pages"] for book in (await shelf.objects("list"))["results"]] == [9]
+    [last, *_] = (await shelf.objects("history", id=made["id"]))["results"]
+    assert (last["action"], last["plan"], last["reason"]) == ("revert", f"undo:{done['id']}", "wrong list")
+    assert "is undone" in await refused(shelf, "undo", id=done["id"])
+    assert "next" not in await transfer(shelf, "status", id=done["id"])
+    out = await transfer(shelf, "export")
+    assert "it changed nothing" in await refused(shelf, "undo", id=out["id"])
+    bad = await transfer(shelf, "import", content="title,pages\nX,none\n")
+    assert "next" not in bad
+    assert "wrote nothing" in await refused(shelf, "undo", id=bad["id"])
+
+
+@pytest.mark.requirement("registers:transfer:undo")
+async def test_an_upload_over_rest_can_be_undone(site: Site, shelf: Shelf):
+    place = f"/api/registers/{shelf.register}/import?schema={shelf.schema}&format=csv"
+    report = (await site.send("POST", place, TABLE.encode(), headers={"content-type": "text/csv"}, who="writer")).json
+    path = f"/api/transfers/{report['transfer']}"
+    assert f"{path}/undo" in report["next"]
+    for who in ("reader", "other", "admin"):
+        assert (await site.send("POST", f"{path}/undo", who=who)).status in (403, 404)
+    written = (await site.send("GET", f"/api/audit?plan={report['transfer']}", who="writer")).json["results"]
+    assert [(row["action"], row["schema"]) for row in written] == [("create", shelf.schema)] * 2
+    undone = await site.send("POST", f"{path}/undo", who="writer")
+    assert (undone.status, undone.json["state"], undone.json["undo"]["deleted"]) == (200, "undone", 2)
+    assert (await site.send("POST", f"{path}/undo", who="writer")).status == 409
+    assert (await shelf.objects("list"))["total"] == 0
+
+
+@pytest.mark.requirement("registers:transfer:rights")
+async def test_the_right_to_import_is_checked_before_the_request(site: Site, shelf: Shelf):
+    more = (await shelf.raw("schemas", action="create", data={"title": "Second"}))["structuredContent"]
+    await shelf.raw("registers", action="update", id=shelf.register, data={"schemas": [more["id"]]})
+    place = f"/api/registers/{shelf.register}/import"
+    assert (await site.send("POST", place, TABLE.encode(), who="writer")).status == 400
+    assert (await site.send("POST", place, TABLE.encode(), who="reader")).status == 403

@@ -21,7 +21,8 @@ async def test_an_object_is_made_read_replaced_patched_and_deleted(shelf: Shelf)
     text, error = await shelf.refusal("update", id=made["id"], data={"title": "Lost"}, if_version=1)
     assert error["code"] == "version_mismatch"
     assert "version" in text
-    assert await shelf.objects("delete", id=made["id"]) == {"deleted": True, "id": made["id"]}
+    gone = await shelf.objects("delete", id=made["id"])
+    assert (gone["deleted"], gone["id"]) == (True, made["id"])
     back = await shelf.objects("restore", id=made["id"])
     assert back["title"] == "Two"
     await shelf.objects("delete", id=made["id"])
@@ -119,3 +120,57 @@ async def test_an_object_is_locked_and_unlocked(shelf: Shelf, site: Site) -> Non
     assert "locked" not in unlocked["@self"]
     report = await shelf.objects("can_delete", id=made["id"])
     assert report["deletable"] is True
+
+
+@pytest.mark.requirement("registers:objects:unchanged")
+async def test_a_write_that_changes_nothing_says_so(shelf: Shelf, site: Site) -> None:
+    made = await shelf.book("One", isbn="111")
+    assert "unchanged" not in made["@self"]
+    whole = {"title": "One", "isbn": "111"}
+    for answer in (
+        await shelf.objects("patch", id=made["id"], data={"title": "One"}),
+        await shelf.objects("update", id=made["id"], data=whole),
+        await shelf.objects("upsert", key=["isbn"], data=whole),
+        await shelf.objects("patch", id=made["id"], data={"title": "One"}, idempotency_key="k"),
+        await shelf.objects("patch", id=made["id"], data={"title": "One"}, idempotency_key="k"),
+        await shelf.objects("patch", id=made["id"], data={"title": "One"}, fields=["title"]),
+    ):
+        assert answer["@self"]["unchanged"] is True
+    place = f"/api/objects/{shelf.register}/{shelf.schema}/{made['id']}"
+    assert (await site.send("PATCH", place, {"title": "One"})).json["@self"]["unchanged"] is True
+    changed = await shelf.objects("patch", id=made["id"], data={"title": "Two"})
+    assert (changed["@self"]["version"], "unchanged" in changed["@self"]) == ("2", False)
+    assert "unchanged" not in (await shelf.objects("get", id=made["id"]))["@self"]
+
+
+@pytest.mark.requirement("registers:objects:upsert-merges")
+async def test_an_upsert_merges_and_says_what_it_found(shelf: Shelf) -> None:
+    made = await shelf.book("One", isbn="111", pages=5)
+    merged = await shelf.objects("upsert", key=["isbn"], data={"isbn": "111", "author": "Ada"})
+    assert (merged["id"], merged["title"], merged["pages"], merged["author"]) == (made["id"], "One", 5, "Ada")
+    text, error = await shelf.refusal("upsert", key=["isbn"], data={"isbn": "111", "pages": 0})
+    assert text.startswith(f"Object {made['id']} was found, to be changed.")
+    assert error["details"]["problems"][0]["path"] == "/pages"
+    text, error = await shelf.refusal("upsert", key=["isbn"], data={"isbn": "222", "pages": 3})
+    assert text.startswith("No object was found, so one has to be created.")
+    assert error["details"]["problems"][0]["path"] == "/title"
+
+
+@pytest.mark.requirement("registers:objects:way-back")
+async def test_answers_name_the_call_that_takes_a_change_back(shelf: Shelf) -> None:
+    made = await shelf.book("One", isbn="111")
+    assert "only one version" in (await shelf.refusal("undo", id=made["id"]))[0]
+    await shelf.objects("patch", id=made["id"], data={"title": "Two"})
+    await shelf.objects("lock", id=made["id"])
+    assert "action=revert version=1" in (await shelf.refusal("undo", id=made["id"]))[0]
+    assert (await shelf.objects("revert", id=made["id"], version=1))["title"] == "One"
+    gone = await shelf.objects("delete", id=made["@self"]["id"])
+    assert gone["id"] == made["id"]
+    assert "restore" in gone["next"]
+    assert "action=restore" in (await shelf.refusal("undo", id=made["id"]))[0]
+    assert "Missing required parameter: plan" in (await shelf.refusal("undo"))[0]
+    place = {"register": shelf.register, "schema": shelf.schema}
+    done = (await shelf.raw("transfer", action="import", **place, content="title\nX\n"))["structuredContent"]
+    text, _ = await shelf.refusal("undo", plan=done["id"])
+    assert f"action=undo id={done['id']}" in text
+    assert "You have no plan" in (await shelf.refusal("undo", plan="none"))[0]

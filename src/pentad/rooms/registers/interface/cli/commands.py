@@ -8,7 +8,7 @@ import click
 from pentad.rooms.registers.interface.cli.options import parse_filter, register_option, schema_option
 from pentad.rooms.registers.interface.cli.organisations import organisations
 from pentad.rooms.registers.interface.cli.schemas import schemas
-from pentad.rooms.registers.interface.cli.transfer import export_file, import_file
+from pentad.rooms.registers.interface.cli.transfer import export_file, import_file, undo_import
 from pentad.rooms.registers.interface.cli.views import views
 from pentad.rooms.registers.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
@@ -24,7 +24,7 @@ def registers() -> None:
     """List registers; change schemas; import and export objects; save and run views."""
 
 
-for verb in (import_file, export_file, schemas, views, organisations):
+for verb in (import_file, undo_import, export_file, schemas, views, organisations):
     registers.add_command(verb)
 
 

@@ -108,8 +108,8 @@ async def _import(
     async with open_locally(settings) as (room, caller):
         pair = await room.catalogue.pair(caller, register, schema, "create")
         with progress_bar() as progress:
-            report = await room.transfer.import_file(caller, pair, source, kind, ImportOptions(**options), progress)
-            return report.wire()
+            given = ImportOptions(**options)
+            return await room.transfers.import_now(caller, pair, source, kind, given, progress, Path(source.name).name)
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -127,6 +127,29 @@ def _print_report(report: dict[str, Any]) -> None:
         "all or nothing": "Nothing was written." if failed else "Everything was imported.",
     }[report["mode"]]
     say(f"{report['rows']:,} rows: {done}{bad}. {tail}")
+    if "transfer" in report:
+        say(f"To take it back: pentad registers undo {report['transfer']}")
+
+
+@click.command("undo")
+@click.argument("transfer")
+@click.option("--reason", help="Why, for the history.")
+@json_option
+@server_options()
+def undo_import(transfer: str, reason: str | None, as_json: bool, target: "Target") -> None:
+    """Take back what an import wrote; TRANSFER is the id it printed.
+
+    Objects that were changed since where the import had written are left alone and listed.
+    """
+    arguments = {"action": "undo", "id": transfer, "reason": reason}
+    state = target.run(lambda client: client.call_tool("transfer", arguments), "registers")
+    if as_json:
+        print_json(state)
+        return
+    undone = state["undo"]
+    if left := undone.get("left"):
+        print_table(("id", "left alone because"), [(one["id"], one["reason"]) for one in left], empty="")
+    say(f"{undone['deleted']:,} deleted, {undone['reverted']:,} changed back, {undone['skipped']:,} left alone.")
 
 
 @click.command("export")

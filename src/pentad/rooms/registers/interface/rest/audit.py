@@ -92,6 +92,7 @@ async def audit_feed(request: RestRequest) -> Response:
         register=None if register is None else (await catalogue.registers.get(request.caller, register)).id,
         schema=None if schema is None else (await catalogue.schemas.get(request.caller, schema)).id,
         limit=limit,
+        plan=request.text("plan"),
     )
     return json_response({"results": [audit_row(change) for change in changes], "cursor": cursor})
 
@@ -134,6 +135,7 @@ _FEED: Final = (
     _CURSOR,
     Parameter("register", "Only changes in this register."),
     Parameter("schema", "Only changes to objects of this schema."),
+    Parameter("plan", "Only what this plan or import changed, by its id."),
 )
 _BEFORE: Final = Parameter("_before", "Only changes with a smaller id.", "integer", minimum=0, maximum=MOST_VERSIONS)
 _WINDOW: Final = (PAGING[0], _BEFORE)

@@ -106,8 +106,8 @@ def named_uuid(pair: Pair, body: Mapping[str, Any]) -> str | None:
 def respond(
     request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200, *, written: bool = False
 ) -> Response:
-    """One object with its ETag; with warnings if it was just written."""
-    if written and pair.definition.undeclared(stored.data):
+    """One object with its ETag; if it was just written, with warnings and whether that changed anything."""
+    if written and (stored.unchanged or pair.definition.undeclared(stored.data)):
         access, caller = request.registers.access, request.caller
         wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
     elif request.text("_fields") is None and not request.flag("_empty"):
@@ -204,7 +204,7 @@ async def patch_object(request: RestRequest) -> Response:
 
 
 async def upsert_object(request: RestRequest) -> Response:
-    """Create an object, or replace the data of the one with the same key."""
+    """Create an object, or merge the data into the one with the same key."""
     pair = await request.pair("update")
     body = await request.object()
     key = tuple(name.strip() for name in (request.text("_key") or "").split(",") if name.strip())

@@ -40,6 +40,9 @@ class ImportAnswer(BaseModel):
     failed: int
     written: bool
     problems: list[ImportProblem]
+    transfer: str | None = None
+    """The id of the import, to undo it with."""
+    next: str | None = None
 
 
 class TransferAnswer(Open):
@@ -47,7 +50,7 @@ class TransferAnswer(Open):
 
     id: str
     kind: Literal["import", "export"]
-    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    state: Literal["queued", "running", "done", "failed", "cancelled", "undone"]
     register_: int = Field(alias="register")
     schema_: int = Field(alias="schema")
     format: str
@@ -64,6 +67,8 @@ async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
     catalogue = request.registers.catalogue
     if schema is None:
         register = await catalogue.registers.get(request.caller, request.path("id"))
+        if right != "read":
+            request.registers.access.require_write(request.caller)
         if len(register.schemas) != 1:
             raise InvalidInput(
                 f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
@@ -141,9 +146,10 @@ async def _import(
         return read_bool(option(parameter) or "false", parameter)
 
     options = ImportOptions(key=key, new_ids=flag("new_ids"), partial=flag("partial"), dry_run=flag("dry_run"))
-    report = await request.registers.transfer.import_file(request.caller, pair, source, kind, options)
-    refused = report.failed and not options.partial and not options.dry_run
-    return json_response(report.wire(), 400 if refused else 200)
+    transfers = request.registers.transfers
+    report = await transfers.import_now(request.caller, pair, source, kind, options, file=name or None)
+    refused = report["failed"] and not options.partial and not options.dry_run
+    return json_response(report, 400 if refused else 200)
 
 
 def _kind_of(media_type: str, name: str) -> str:
@@ -156,7 +162,7 @@ def _kind_of(media_type: str, name: str) -> str:
 
 
 async def list_transfers(request: RestRequest) -> Response:
-    """List your imports and exports that run, or ended within a day."""
+    """List your imports and exports that run or ended lately."""
     found = await request.registers.transfers.list(request.caller)
     return json_response({"results": [one.wire() for one in found]})
 
@@ -169,6 +175,11 @@ async def get_transfer(request: RestRequest) -> Response:
 async def cancel_transfer(request: RestRequest) -> Response:
     """Cancel one of your imports or exports."""
     return json_response((await request.registers.transfers.cancel(request.caller, request.path("id"))).wire())
+
+
+async def undo_transfer(request: RestRequest) -> Response:
+    """Take back what one of your imports wrote; objects that were changed since are left alone and reported."""
+    return json_response((await request.registers.transfers.undo(request.caller, request.path("id"))).wire())
 
 
 async def transfer_content(request: RestRequest) -> Response:
@@ -223,6 +234,7 @@ ROUTES: Final = (
     RestRoute("GET", "/transfers", "registers", list_transfers, answer=TransfersAnswer, own=True),
     RestRoute("GET", "/transfers/{id}", "registers", get_transfer, answer=TransferAnswer, own=True),
     RestRoute("DELETE", "/transfers/{id}", "registers", cancel_transfer, answer=TransferAnswer, own=True),
+    RestRoute("POST", "/transfers/{id}/undo", "registers", undo_transfer, answer=TransferAnswer, own=True),
     RestRoute(
         "GET",
         "/transfers/{id}/content",

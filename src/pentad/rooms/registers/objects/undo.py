@@ -1,0 +1,308 @@
+"""Undo: takes back what a plan or an import wrote, as the caller, with the caller's rights of now.
+
+A plan is undone as a whole. An import may be old and large, so its objects are judged one by one: those that were
+changed since, where the import had written, are left alone and reported. The history keeps the plan's or import's id
+with each change (`plan`), and `undo:<id>` with what took it back.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.errors import Conflict, LimitExceeded, PentadError
+from pentad.kernel.json_patch import same_json
+from pentad.kernel.ports import Dialect, Transaction
+from pentad.rooms.registers.access.rules import AccessRules
+from pentad.rooms.registers.catalogue.catalogue import Catalogue
+from pentad.rooms.registers.definitions.object_validation import json_text
+from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
+from pentad.rooms.registers.objects import change_log, locks, store
+from pentad.rooms.registers.objects.change_log import ERASED, Change
+from pentad.rooms.registers.objects.deletion import deletion_change
+from pentad.rooms.registers.objects.history import History
+from pentad.rooms.registers.objects.lookup import object_not_found
+from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, Reference, WriteContext
+from pentad.rooms.registers.objects.service import Objects
+from pentad.rooms.registers.objects.writer import ChangeNotifications
+from pentad.rooms.registers.schema_locks import keep_schemas
+
+MOST_UNDONE: Final = 200_000
+_MOST_LISTED: Final = 200
+_PORTION: Final = 500
+
+
+@dataclass(slots=True)
+class UndoReport:
+    """What an undo did, and which objects it left alone and why."""
+
+    deleted: int = 0
+    reverted: int = 0
+    skipped: int = 0
+    reasons: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    unseen: int = 0
+    """Objects that the caller cannot see any more. It is not told of them."""
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether there was something to take back, and all of it was left alone."""
+        return not self.deleted and not self.reverted and bool(self.skipped or self.unseen)
+
+    def skip(self, uuid: str, reason: str) -> None:
+        self.skipped += 1
+        if len(self.reasons) < _MOST_LISTED:
+            self.reasons.append({"id": uuid, "reason": reason})
+
+    def wire(self) -> dict[str, Any]:
+        counts: dict[str, Any] = {"deleted": self.deleted, "reverted": self.reverted, "skipped": self.skipped}
+        return {**counts, "left": self.reasons} if self.reasons else counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What an import did to one object: from the state before (None if it made the object) to the one after."""
+
+    before: str | None
+    last: Change
+
+
+class Undo:
+    """Takes back what plans and imports wrote."""
+
+    def __init__(
+        self, dialect: Dialect, catalogue: Catalogue, access: AccessRules, objects: Objects, history: History
+    ) -> None:
+        self._dialect: Dialect = dialect
+        self._catalogue = catalogue
+        self._access = access
+        self._objects = objects
+        self._history = history
+
+    # plans
+
+    def plan(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        plan_id: str,
+        changes: Sequence[tuple[Change, bool]],
+        named: Collection[str],
+    ) -> list[Outcome]:
+        """Undo changes in reverse order, so that every state on the way has been valid before.
+
+        References are checked once, at the end. Objects that are not `named` were hidden from the caller and changed as
+        a side effect; they are restored the same way.
+        """
+        pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
+        pointed: dict[str, frozenset[Reference] | None] = {}
+        notifications = ChangeNotifications()
+        pair_of = self._catalogue.pairs_in(tx)
+        for change, found_deleted in reversed(changes):
+            is_named = change.uuid in named
+            pair = (
+                self._catalogue.pair_in(tx, caller, change.register, change.schema)
+                if is_named
+                else pair_of(change.register, change.schema)
+            )
+            context = self._context(tx, caller, pair, plan_id)
+            existing = store.existing_by_uuid(tx, [change.uuid]).get(change.uuid)
+            if existing is None:
+                raise object_not_found(pair, change.uuid)
+            if not is_named:
+                self._restore_hidden(tx, context, existing, change, notifications)
+                continue
+            pending = self._undo_change(context, existing, None if found_deleted else change.before)
+            if pending is not None:
+                self._objects.writer.write_one(tx, context, pending, notifications)
+                pointed.setdefault(change.uuid, pending.known)
+                pending_changes[change.uuid] = (context, pending)
+        for uuid, (context, pending) in pending_changes.items():
+            if pending.action != "delete":
+                whole = msgspec.structs.replace(pending, known=pointed[uuid])
+                self._objects.writer.check_references(tx, context, [whole])
+        self._objects.writer.send(tx, notifications)
+        return [
+            Outcome(index, "deleted" if pending.action == "delete" else "updated", uuid, pending.after.version)
+            for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
+        ]
+
+    def _restore_hidden(
+        self,
+        tx: Transaction,
+        context: WriteContext,
+        existing: ExistingObject,
+        change: Change,
+        notifications: ChangeNotifications,
+    ) -> None:
+        if change.before is None or existing.stored.is_deleted:
+            return
+        past = existing.stored.altered(text=change.before)
+        pending = self._objects.writer.pending_update(context, "revert", existing, past.data, past.text)
+        self._objects.writer.write_one(tx, context, pending, notifications)
+
+    # imports
+
+    def import_(self, tx: Transaction, caller: Caller, import_id: str) -> UndoReport:
+        """Delete the objects an import made and give the others the values they had before it.
+
+        Objects that the caller cannot see any more are left alone, unmentioned.
+        """
+        report = UndoReport()
+        written = self._written(tx, import_id)
+        deletions: dict[str, tuple[WriteContext, PendingChange]] = {}
+        reverts: dict[str, tuple[WriteContext, PendingChange]] = {}
+        contexts = self._contexts(tx, caller, import_id, written.values())
+        for part in store.chunks(list(written), _PORTION):
+            for uuid, found in store.existing_by_uuid(tx, part).items():
+                context = contexts.get((found.stored.register, found.stored.schema))
+                if context is None or not self._access.sees_object(caller, context.pair, found.stored):
+                    report.unseen += 1
+                    continue
+                try:
+                    pending = self._take_back(context, found, written[uuid])
+                except PentadError as error:
+                    report.skip(uuid, error.message)
+                    continue
+                if pending is not None:
+                    (deletions if pending.action == "delete" else reverts)[uuid] = (context, pending)
+        self._keep_referenced(tx, deletions, reverts, report)
+        self._write(tx, deletions, reverts, report)
+        return report
+
+    def _written(self, tx: Transaction, import_id: str) -> dict[str, _Written]:
+        """What an import did, by object, the last one first."""
+        changes = change_log.changes_of_plan(tx, self._dialect, import_id, MOST_UNDONE + 1)
+        if len(changes) > MOST_UNDONE:
+            raise LimitExceeded(f"The import made more than {MOST_UNDONE:,} changes, too many to undo at once.")
+        written: dict[str, _Written] = {}
+        for change, found_deleted in changes:
+            earlier = written.pop(change.uuid, None)
+            before = (None if found_deleted else change.before) if earlier is None else earlier.before
+            written[change.uuid] = _Written(before, change)
+        return dict(reversed(written.items()))
+
+    def _contexts(
+        self, tx: Transaction, caller: Caller, import_id: str, written: Iterable[_Written]
+    ) -> dict[tuple[int, int], WriteContext]:
+        """A context for every place that the import wrote to and the caller can still see."""
+        contexts: dict[tuple[int, int], WriteContext] = {}
+        for register, schema in {(one.last.register, one.last.schema) for one in written}:
+            try:
+                pair = self._catalogue.pair_in(tx, caller, register, schema)
+            except PentadError:
+                continue
+            contexts[register, schema] = self._context(tx, caller, pair, import_id)
+        return contexts
+
+    def _take_back(self, context: WriteContext, existing: ExistingObject, written: _Written) -> PendingChange | None:
+        """The change that takes back what an import did to one object; None if nothing is left of it."""
+        current = existing.stored
+        if current.is_deleted:
+            if written.before is None:
+                return None
+            raise Conflict("It was deleted since.")
+        after = current.data if written.last.after is None else _data(written.last.after)
+        before = None if written.before is None else _data(written.before)
+        ours = {
+            name
+            for name in (after if before is None else {**before, **after})
+            if before is None or not _same(before, after, name)
+        }
+        if before is not None and all(_same(current.data, before, name) for name in ours):
+            return None
+        concerned = {*ours, *current.data} if before is None else ours
+        if changed := [name for name in concerned if not _same(current.data, after, name)]:
+            hidden = self._access.hidden(context.caller, context.pair, current.data, current.owner)
+            named = sorted(name for name in changed if name not in hidden)
+            raise Conflict(f"It was changed since: {', '.join(named[:5])}." if named else "It was changed since.")
+        if before is None:
+            return self._undo_change(context, existing, None)
+        restored = {name: value for name, value in current.data.items() if name not in ours}
+        restored |= {name: value for name, value in before.items() if name in ours}
+        return self._undo_change(context, existing, json_text(restored)[0])
+
+    def _keep_referenced(
+        self,
+        tx: Transaction,
+        deletions: dict[str, tuple[WriteContext, PendingChange]],
+        reverts: dict[str, tuple[WriteContext, PendingChange]],
+        report: UndoReport,
+    ) -> None:
+        """Keep what objects that stay refer to; if those it refers to were to go, keep them too."""
+        pointing = store.references_to(tx, list(deletions))
+        live = store.live_objects(tx, sorted({source for source, _, _ in pointing}))
+        while True:
+            kept = {
+                reference.target
+                for source, reference, _ in pointing
+                if reference.target in deletions
+                and source in live
+                and source not in deletions
+                and not (source in reverts and reference not in (reverts[source][1].references or ()))
+            }
+            if not kept:
+                return
+            for uuid in sorted(kept):
+                del deletions[uuid]
+                report.skip(uuid, "Other objects refer to it.")
+
+    def _write(
+        self,
+        tx: Transaction,
+        deletions: dict[str, tuple[WriteContext, PendingChange]],
+        reverts: dict[str, tuple[WriteContext, PendingChange]],
+        report: UndoReport,
+    ) -> None:
+        """Write the changes, deletions first: an object that goes may hold a unique value that another gets back."""
+        notifications = ChangeNotifications()
+        for changes in (deletions, reverts):
+            groups: dict[int, tuple[WriteContext, list[PendingChange]]] = {}
+            for context, pending in changes.values():
+                groups.setdefault(id(context), (context, []))[1].append(pending)
+            for context, group in groups.values():
+                for part in store.chunks(group, _PORTION):
+                    failed = self._objects.writer.write_prepared(tx, context, part, notifications)
+                    for uuid, error in failed.items():
+                        if any(one.target in deletions for one in reverts[uuid][1].known or ()):
+                            raise error  # it would refer to an object that is gone
+                        report.skip(uuid, error.message)
+                    if changes is deletions:
+                        report.deleted += len(part)
+                    else:
+                        report.reverted += len(part) - len(failed)
+        self._objects.writer.send(tx, notifications)
+
+    # both
+
+    def _context(self, tx: Transaction, caller: Caller, pair: Pair, batch: str) -> WriteContext:
+        keep_schemas(tx, self._dialect, [pair.schema.id])
+        return self._objects.write_context(caller, pair, f"undo:{batch}")
+
+    def _undo_change(
+        self, context: WriteContext, existing: ExistingObject, before: str | None
+    ) -> PendingChange | None:  # fmt: skip
+        """The change that gives an object its state before; without one, the object is deleted. None if it is so."""
+        if before is not None:
+            return self._history.revert_change(context, existing, _past(existing.stored, before))
+        if existing.stored.is_deleted:
+            return None
+        self._access.check_object(context.caller, context.pair, "delete", existing.stored)
+        locks.check_lock(existing.stored, context.caller.principal.id, context.now)
+        return deletion_change(context, existing)
+
+
+def _past(current: StoredObject, text: str) -> StoredObject:
+    return current.altered(text=text, deleted=None)
+
+
+def _data(text: str) -> dict[str, Any]:
+    if text.startswith(ERASED):
+        raise Conflict("Its earlier states were erased.")
+    return msgspec.json.decode(text)
+
+
+def _same(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
+    if (name in one) != (name in other):
+        return False
+    return name not in one or same_json(one[name], other[name])
