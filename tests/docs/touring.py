@@ -174,7 +174,8 @@ async def _found(app: App, step: Table, asks: Any, known: dict[str, Any]) -> str
         said = reply.json
     else:
         own = asks if step.argument is None else {step.argument: asks}
-        hidden = {} if step.column is None else step.hidden.get(asks[step.column], {})
+        takes_fields = step.column is not None and "aggregate" not in asks
+        hidden = step.hidden.get(asks[step.column], {}) if takes_fields else {}
         async with app.client() as client:
             if step.tool == "views":
                 return await _view(client, step, own)

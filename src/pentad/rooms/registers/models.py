@@ -5,13 +5,13 @@ An object's data stays the stored text until a property is needed: most reads on
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict
-from pentad.kernel.ids import opaque_id
 from pentad.kernel.principal import Principal
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ DEFAULT_ORGANISATION: Final = "default"
 
 _LONGEST_AUDIENCE: Final = 6_000
 _NOBODY: Final[tuple[tuple[str, ...], ...]] = ((),)
-_OBJECT_FIELDS: Final = OBJECT_COLUMNS.replace("data", "text").split(", ")
 _LINKS: Final = ("_mail", "_contacts", "_notes", "_todos", "_calendar", "_talk", "_deck")
 _QUOTAS: Final = ("storage", "bandwidth", "requests", "users", "groups")
 _REGISTER_FIELDS: Final = (
@@ -77,7 +76,7 @@ class Caller:
 
 def call_id(request_id: int | str) -> str:
     """The id of a call in the history. The request's own is not unique: clients count from 1 in every session."""
-    return f"{request_id}-{opaque_id(size=6)}"
+    return f"{request_id}-{token_urlsafe(6)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +241,9 @@ class StoredObject(msgspec.Struct, eq=False):
             self.schema_version,
         )  # fmt: skip
 
-    def altered(self, **columns: Any) -> "StoredObject":
-        """A copy with other values in some of its columns."""
-        values: dict[str, Any] = {**dict(zip(_OBJECT_FIELDS, self.row, strict=True)), "data": None, **columns}
-        return StoredObject(*values.values())
+    def altered(self, **fields: Any) -> "StoredObject":
+        """A copy with other values in some of its fields."""
+        return msgspec.structs.replace(self, **{"known_data": None, "unchanged": False, **fields})
 
     @property
     def uri(self) -> str:

@@ -38,7 +38,7 @@ def present(
 def without(stored: StoredObject, pair: Pair, hidden: Collection[str]) -> StoredObject:
     """The object as if it never had the hidden properties, so that its name and slug do not reveal them either."""
     rest = {name: value for name, value in stored.data.items() if name not in hidden}
-    return stored.altered(data=rest, text=json_text(rest)[0], slug=pair.definition.slug_of(rest))
+    return stored.altered(known_data=rest, text=json_text(rest)[0], slug=pair.definition.slug_of(rest))
 
 
 def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterable[StoredObject]) -> list[Any]:

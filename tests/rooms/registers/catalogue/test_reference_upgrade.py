@@ -37,7 +37,7 @@ async def as_older_version(registers: Registers, pair: Pair, stored: StoredObjec
             version=held.stored.version + 1,
             text=json_text(changed)[0],
             updated_at=held.stored.updated_at + 0.001,
-            data=changed,
+            known_data=changed,
         )
         pending = PendingChange("update", after, held, references_of(pair.definition, changed), "words")
         store.write_changes(tx, database.dialect, [pending], provenance_of(ADMIN))

@@ -499,7 +499,7 @@ def migrated_object(
         text, at = json_text(data)[0], change_time(old.updated_at, now)
         slug = definition.slug_of(data)
         stored = old.altered(
-            version=old.version + 1, text=text, slug=slug, updated_at=at, schema_version=version, data=data
+            version=old.version + 1, text=text, slug=slug, updated_at=at, schema_version=version, known_data=data
         )
     return PendingChange("migrate", stored, held, integrity.references_of(definition, data), definition.texts(data))
 

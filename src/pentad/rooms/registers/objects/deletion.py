@@ -210,7 +210,7 @@ class DeletionImpact:
             slug=definition.slug_of(prepared.data),
             updated_at=change_time(old.updated_at, now),
             schema_version=edit.pair.schema.version,
-            data=prepared.data,
+            known_data=prepared.data,
         )
         references = integrity.references_of(definition, prepared.data)
         return PendingChange("update", stored, edit.existing, references, definition.texts(prepared.data))
@@ -357,5 +357,7 @@ def deletion_change(context: WriteContext, existing: ExistingObject) -> PendingC
         "objectId": old.uuid,
         "organisation": old.organisation,
     }
-    gone = old.altered(version=old.version + 1, updated_at=at, deleted=msgspec.json.encode(mark).decode(), lock=None)
+    gone = old.altered(
+        version=old.version + 1, updated_at=at, deleted_text=msgspec.json.encode(mark).decode(), lock_text=None
+    )
     return PendingChange("delete", gone, existing, words="")

@@ -62,4 +62,4 @@ def unlock_change(context: WriteContext, existing: ExistingObject, *, administra
 
 
 def _pending_change(action: ChangeAction, existing: ExistingObject, lock: str | None, now: float) -> PendingChange:
-    return PendingChange(action, existing.stored.altered(lock=lock), existing, at=now)
+    return PendingChange(action, existing.stored.altered(lock_text=lock), existing, at=now)

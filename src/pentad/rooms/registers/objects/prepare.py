@@ -209,9 +209,9 @@ class UpdatePreparer:
             text=text,
             slug=definition.slug_of(data),
             updated_at=change_time(old.updated_at, context.now),
-            deleted=None,
+            deleted_text=None,
             schema_version=context.pair.schema.version,
-            data=data,
+            known_data=data,
         )
         self._refuse_long(context.pair, stored)
         known = None if old.is_deleted else frozenset(integrity.references_of(definition, old.data))
@@ -223,7 +223,7 @@ class UpdatePreparer:
     ) -> PendingChange:
         """A pending change with other data."""
         definition = context.pair.definition
-        stored = pending.after.altered(text=text, slug=definition.slug_of(data), data=data)
+        stored = pending.after.altered(text=text, slug=definition.slug_of(data), known_data=data)
         self._refuse_long(context.pair, stored)
         references = integrity.references_of(definition, data)
         return PendingChange(

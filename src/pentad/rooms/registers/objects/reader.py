@@ -508,7 +508,7 @@ def _search_settings(
 
 
 def _with_data(stored: StoredObject, data: dict[str, Any]) -> StoredObject:
-    return stored.altered(text=json_text(data)[0], data=data)
+    return stored.altered(text=json_text(data)[0], known_data=data)
 
 
 def _paths(query: Query) -> list[Path]:

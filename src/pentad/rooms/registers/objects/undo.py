@@ -293,7 +293,7 @@ class Undo:
 
 
 def _past(current: StoredObject, text: str) -> StoredObject:
-    return current.altered(text=text, deleted=None)
+    return current.altered(text=text, deleted_text=None)
 
 
 def _data(text: str) -> dict[str, Any]:

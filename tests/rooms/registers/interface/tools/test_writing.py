@@ -131,8 +131,8 @@ async def test_a_write_that_changes_nothing_says_so(shelf: Shelf, site: Site) ->
         await shelf.objects("patch", id=made["id"], data={"title": "One"}),
         await shelf.objects("update", id=made["id"], data=whole),
         await shelf.objects("upsert", key=["isbn"], data=whole),
-        await shelf.objects("patch", id=made["id"], data={"title": "One"}, idempotency_key="k"),
-        await shelf.objects("patch", id=made["id"], data={"title": "One"}, idempotency_key="k"),
+        await shelf.objects("patch", id=made["id"], data={"title": "One"}, idempotency_key=made["id"]),
+        await shelf.objects("patch", id=made["id"], data={"title": "One"}, idempotency_key=made["id"]),
         await shelf.objects("patch", id=made["id"], data={"title": "One"}, fields=["title"]),
     ):
         assert answer["@self"]["unchanged"] is True
