@@ -33,6 +33,9 @@ _CITIES: Final = 50
 _PAGE: Final = 30
 _PORTION: Final = 5_000
 _PERMITS_EACH: Final = 10
+_BESIDE_SQL: Final = Goal("at most", 1.5)
+_ONE_HIT: Final = Goal("at most", 2.0, "figure")
+"""For one hit the statements take a tenth of a millisecond: what counts is that it does not grow with the store."""
 _BENCH: Final = Caller(Principal("user:bench", "bench", role_scopes("admin")))
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _PERSON: Final[dict[str, Any]] = {
@@ -56,6 +59,7 @@ class _Question:
     raw: dict[str, Any]
     by_hand: tuple[str, ...]
     groups: bool = False
+    goal: Goal = _BESIDE_SQL
 
 
 def measure_relations(effort: Effort) -> list[Figure]:
@@ -84,7 +88,7 @@ async def _measure(url: str | None, store: str, size: int, rounds: int) -> list[
             figures: list[Figure] = []
             for question in _questions(app.database.dialect, person, permit):
                 mine, theirs = await _compare(registers, app.database, permit, question, rounds)
-                figures.append(Figure(group, question.name, "ms", mine, theirs, Goal("at most", 1.5), "", _BY_HAND))
+                figures.append(Figure(group, question.name, "ms", mine, theirs, question.goal, "", _BY_HAND))
             return figures
 
 
@@ -172,6 +176,7 @@ def _questions(dialect: Dialect, person: Pair, permit: Pair) -> Sequence[_Questi
             "filter by the number of the applicant, 1 of them, and the total",
             {"filter": {"applicant.bsn": one}, "limit": _PAGE},
             filtered("bsn", one),
+            goal=_ONE_HIT,
         ),
         _Question("count by city of the applicant", {"group_by": ["applicant.city"]}, (by_city,), groups=True),
     )
