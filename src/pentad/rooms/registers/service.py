@@ -34,7 +34,7 @@ class Registers:
         self.access = AccessRules(self.organisations)
         self.catalogue = Catalogue(database, clock, self.access, platform.search)
         self.objects = Objects(database, clock, self.catalogue, self.access, platform.search)
-        self.history = History(database, self.catalogue, self.access, self.objects)
+        self.history = History(database, clock, self.catalogue, self.access, self.objects)
         undo = Undo(database.dialect, self.catalogue, self.access, self.objects, self.history)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, undo)
         self.files = Files(database, clock, platform.jobs, platform.limits.upload_bytes)
@@ -48,6 +48,10 @@ class Registers:
         self._live = LiveViews(database, self.views, platform.owner_now)
         self.webhook_deliveries = WebhookDeliveries(platform, MessageBuilder(self.catalogue, self.access))
         self._webhook_watcher = WebhookWatcher(platform)
+
+    def now(self) -> float:
+        """The moment that relative times count from."""
+        return self.platform.clock.now()
 
     async def start(self) -> None:
         await self.catalogue.open()

@@ -210,7 +210,7 @@ def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) 
     few = ("registers", "purge", "-r", "city", "-s", "tree", "--filter", '{"height": 4}')
     asked = run(*few, home=home)
     assert "1 deleted object of city/tree" in asked.stderr
-    assert run(*few, "--confirm", token_in(asked), home=home).stderr == "1 deleted objects were purged.\n"
+    assert run(*few, "--confirm", token_in(asked), home=home).stderr == "1 deleted object was purged.\n"
     asked = run("registers", "delete", "city", home=home)
     assert "2 deleted objects of register 'city'" in asked.stderr
     done = run("registers", "delete", "city", "--confirm", token_in(asked), home=home)

@@ -16,6 +16,7 @@ from pentad.rooms.registers.interface.response_budget import (
     fit,
     fit_lists,
     json_size,
+    more_to_read,
     shorten,
 )
 
@@ -49,6 +50,11 @@ def test_a_cut_says_how_many_rows_are_missing() -> None:
     fitted = fit(rows, 200)
     assert 0 < len(fitted.rows) < 20
     assert fitted.note(200) == {"max_tokens": 200, "rows_left_out": 20 - len(fitted.rows)}
+
+
+def test_a_list_that_goes_on_counts_one_row_in_the_singular() -> None:
+    assert more_to_read(1, None, "offset=1", "change")["note"].startswith("1 change. ")
+    assert more_to_read(1, 2, "offset=1")["note"].startswith("1 of 2 rows. ")
 
 
 @pytest.mark.requirement("registers:budget:properties")

@@ -59,7 +59,7 @@ async def test_every_past_moment_shows_the_state_recorded_then(registers: Regist
     states = [{"number": "T-1", "note": "one"}, {"number": "T-1", "note": "two", "height": 2}, None,
               {"number": "T-1", "note": "two", "height": 2}, {"number": "T-1"}]  # fmt: skip
     for change, state in zip(changes, states, strict=True):
-        for moment in (parse_as_of(iso(change.at)), AsOf(at=change.at + 0.0004), AsOf(change=change.seq)):
+        for moment in (parse_as_of(iso(change.at), change.at), AsOf(at=change.at + 0.0004), AsOf(change=change.seq)):
             listed = await registers.objects.find(ADMIN, trees, Query(as_of=moment))
             counted = await registers.objects.aggregate(
                 ADMIN, trees, AggregateQuery((Metric("n", "count"),), as_of=moment)

@@ -184,6 +184,37 @@ async def test_a_patch_carries_its_objects_over(registers: Registers):
     assert (await registers.history.verify(ADMIN, pair, uuids[0])).valid
 
 
+@pytest.mark.requirement("registers:schema-change:patch")
+async def test_a_patch_may_only_reorder_properties(registers: Registers):
+    await permits(registers)
+    schemas, reorder = registers.catalogue.schemas, [{"op": "reorder", "properties": ["note", "number"]}]
+    said = "properties: the order became note, number, fee"
+    assert (await schemas.plan(ADMIN, "permit", reorder)).as_json()["changes"] == [said]
+    changed = await schemas.patch(ADMIN, "permit", reorder)
+    assert (list(changed.body["properties"]), changed.changes) == (["note", "number", "fee"], 2)
+    assert changed.change_lines == (said,)
+    assert list((await schemas.get(ADMIN, "permit")).body["properties"]) == ["note", "number", "fee"]
+    assert (await schemas.history(ADMIN, "permit")).items[0]["changes"] == [said]
+    assert (await schemas.diff(ADMIN, "permit", 1))["changes"] == [said]
+    again = await schemas.patch(ADMIN, "permit", reorder)
+    assert again.changes == 2, "nothing changes the second time"
+    with pytest.raises(Conflict, match="history begins"):
+        await schemas.undo(ADMIN, "permit", 1)
+    assert list((await schemas.undo(ADMIN, "permit")).body["properties"]) == list(PERMIT)
+
+
+@pytest.mark.requirement("registers:schema-change:confirm")
+async def test_a_token_is_for_one_order_of_the_properties(registers: Registers):
+    await permits(registers)
+    drop, reorder = {"op": "drop", "property": "fee"}, {"op": "reorder", "properties": ["note"]}
+    with pytest.raises(ConfirmNeeded) as needed:
+        await registers.catalogue.schemas.patch(ADMIN, "permit", [drop])
+    with pytest.raises(ConfirmNeeded, match="belongs to another change"):
+        await registers.catalogue.schemas.patch(
+            ADMIN, "permit", [drop, reorder], confirm=needed.value.details["confirm"]
+        )
+
+
 @pytest.mark.requirement("registers:schema-change:confirm")
 async def test_a_drop_that_removes_values_needs_its_token(registers: Registers):
     _, uuids = await permits(registers)

@@ -58,6 +58,7 @@ TEXT, NUMBER, TRUTH, DATE = (
     Facts(("boolean", "null"), "boolean"),
     Facts(("string",), "date"),
 )
+NOW = 1_770_000_000.0
 KNOWN = Schema(
     {
         "status": TEXT,
@@ -114,7 +115,7 @@ KNOWN = Schema(
 )
 @pytest.mark.requirement("registers:query:operators")
 def test_a_filter_means_what_it_says(raw: Any, wanted: Any) -> None:
-    assert parse_filter(KNOWN, raw) == wanted
+    assert parse_filter(KNOWN, raw, NOW) == wanted
 
 
 @pytest.mark.parametrize(
@@ -150,19 +151,19 @@ def test_a_filter_means_what_it_says(raw: Any, wanted: Any) -> None:
 )
 def test_a_filter_that_cannot_be_meant_is_refused_in_words(raw: Any, said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_filter(KNOWN, raw)
+        parse_filter(KNOWN, raw, NOW)
     assert said in refused.value.message
 
 
 def test_an_unknown_property_is_refused_with_what_there_is() -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_filter(KNOWN, {"prise": 1})
+        parse_filter(KNOWN, {"prise": 1}, NOW)
     assert refused.value.details["nearest"] == ["price"]
     assert "address.city" in (refused.value.hint or "")
 
 
 def test_a_schema_that_declares_nothing_lets_anything_be_asked() -> None:
-    assert parse_filter(Schema({}), {"x.y": 5}) == Compare(("x", "y"), "eq", 5)
+    assert parse_filter(Schema({}), {"x.y": 5}, NOW) == Compare(("x", "y"), "eq", 5)
 
 
 def test_filters_are_bounded_in_depth_and_size() -> None:
@@ -177,7 +178,7 @@ def test_filters_are_bounded_in_depth_and_size() -> None:
         {"status": {"like": "%" * 501}},
     ):
         with pytest.raises(LimitExceeded):
-            parse_filter(KNOWN, raw)
+            parse_filter(KNOWN, raw, NOW)
 
 
 JSON = st.recursive(
@@ -199,7 +200,7 @@ JSON = st.recursive(
 @given(raw=JSON)
 def test_any_json_is_a_filter_or_is_refused(raw: Any) -> None:
     with contextlib.suppress(PentadError):
-        parse_filter(KNOWN, raw)
+        parse_filter(KNOWN, raw, NOW)
 
 
 @settings(deadline=None)
@@ -210,14 +211,14 @@ def test_any_json_is_a_filter_or_is_refused(raw: Any) -> None:
 )
 def test_any_json_is_a_query_or_is_refused(raw: dict[str, Any]) -> None:
     with contextlib.suppress(PentadError):
-        parse_query(KNOWN, raw)
+        parse_query(KNOWN, raw, NOW)
 
 
 @settings(deadline=None)
 @given(raw=st.dictionaries(st.sampled_from(("metrics", "group_by", "having", "sort", "limit")), JSON))
 def test_any_json_is_an_aggregation_or_is_refused(raw: dict[str, Any]) -> None:
     with contextlib.suppress(PentadError):
-        parse_aggregate(KNOWN, raw)
+        parse_aggregate(KNOWN, raw, NOW)
 
 
 def test_a_query_takes_all_its_members() -> None:
@@ -229,6 +230,7 @@ def test_a_query_takes_all_its_members() -> None:
             "facets": {"status": None, "tags": {"size": 3}, "price": {"ranges": [100, 10]}, "due": {"by": "month"}},
             "include_deleted": True,
         },
+        NOW,
     )  # fmt: skip
     assert query.filter == Compare(("open",), "eq", True)
     assert query.sort == (Sort(("price",), "number", True), Sort(("address", "city"), "text"))
@@ -243,7 +245,7 @@ def test_a_query_takes_all_its_members() -> None:
 
 
 def test_a_query_that_says_nothing_asks_for_twenty_and_their_number() -> None:
-    query = parse_query(KNOWN, {})
+    query = parse_query(KNOWN, {}, NOW)
     assert (query.filter, query.limit, query.offset, query.count) == (None, 20, 0, True)
 
 
@@ -269,7 +271,7 @@ def test_a_query_that_says_nothing_asks_for_twenty_and_their_number() -> None:
 )
 def test_a_query_that_cannot_be_meant_is_refused_in_words(raw: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_query(KNOWN, raw)
+        parse_query(KNOWN, raw, NOW)
     assert said in refused.value.message
 
 
@@ -283,6 +285,7 @@ def test_an_aggregation_takes_all_its_members() -> None:
             "sort": ["-worth", "status"],
             "limit": 10,
         },
+        NOW,
     )
     assert query.metrics == (
         Metric("n", "count"),
@@ -292,7 +295,7 @@ def test_an_aggregation_takes_all_its_members() -> None:
     assert query.group_by == (GroupKey("status", ("status",), "text"), GroupKey("due", ("due",), "text", "quarter"))
     assert query.having == (Having("n", "gte", 2),)
     assert (query.sort, query.limit) == ((("worth", True), ("status", False)), 10)
-    assert parse_aggregate(KNOWN, {}).metrics == (Metric("count", "count"),)
+    assert parse_aggregate(KNOWN, {}, NOW).metrics == (Metric("count", "count"),)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +313,7 @@ def test_an_aggregation_takes_all_its_members() -> None:
 )
 def test_an_aggregation_that_cannot_be_meant_is_refused_in_words(raw: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        parse_aggregate(KNOWN, raw)
+        parse_aggregate(KNOWN, raw, NOW)
     assert said in refused.value.message
 
 
@@ -327,7 +330,7 @@ def test_an_aggregation_that_cannot_be_meant_is_refused_in_words(raw: dict[str, 
     ],
 )
 def test_a_moment_is_a_time_or_a_change(raw: Any, wanted: AsOf) -> None:
-    assert parse_as_of(raw) == wanted
+    assert parse_as_of(raw, NOW) == wanted
 
 
 @pytest.mark.parametrize(
@@ -335,4 +338,4 @@ def test_a_moment_is_a_time_or_a_change(raw: Any, wanted: AsOf) -> None:
 )
 def test_a_moment_that_is_none_is_refused(raw: Any) -> None:
     with pytest.raises(InvalidInput):
-        parse_as_of(raw)
+        parse_as_of(raw, NOW)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.query.datetimes import parse_instant, parse_time
 from pentad.rooms.registers.query.relative_times import has_relative, is_relative, resolve_relative
+from tests.rooms.registers.opening import ADMIN, TurnedClock, opened, with_trees
 from tests.rooms.registers.site import Site
+from tests.stores import Stores
 
 NOW = datetime(2026, 3, 31, 12, 30, 15, tzinfo=UTC)
 UNITS = {
@@ -83,7 +85,7 @@ def test_months_keep_the_day_or_take_the_last_one(moment: datetime, count: int) 
 @pytest.mark.requirement("registers:query:relative-times")
 def test_what_leaves_the_calendar_is_refused_and_the_hint_shows_the_grammar() -> None:
     with pytest.raises(InvalidInput, match="is not a time") as refused:
-        parse_time("-9999years", "due")
+        parse_time("-9999years", "due", NOW.timestamp())
     assert "-30d" in (refused.value.hint or "")
 
 
@@ -138,3 +140,30 @@ async def test_filters_take_relative_times_over_mcp_and_rest(site: Site) -> None
         "GET", f"/api{place}?at[gt]=-2years&_limit=3&_cursor={page.get('cursor') or page['next']}"
     )
     assert following.status == 200
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:query:relative-times")
+async def test_relative_times_count_from_the_clock_of_the_server(stores: Stores) -> None:
+    clock = TurnedClock()
+    async with opened(stores, clock) as registers:
+        trees = await with_trees(registers)
+        await registers.objects.create(ADMIN, trees, {"number": "T-1"})
+        recent = {"filter": {"@self.created": {"gt": "-30d"}}}
+        view = await registers.views.create(ADMIN, trees, "Recent", {**recent, "columns": ["number"]})
+        old = {"@self.created": {"lt": "-30d"}}
+
+        async def counts() -> tuple[int | None, ...]:
+            queries = (
+                await registers.objects.query_of(ADMIN, trees, recent),
+                await registers.objects.parameters_of(ADMIN, trees, [("_created[gt]", "-30d")]),
+            )
+            found = [(await registers.objects.find(ADMIN, trees, query)).total for query in queries]
+            groups = await registers.objects.aggregate_of(ADMIN, trees, recent)
+            [group] = (await registers.objects.aggregate(ADMIN, trees, groups)).groups
+            inside = await registers.views.run(ADMIN, view.id, filter=old)
+            return (*found, group["count"], (await registers.views.run(ADMIN, view.id)).total, inside.total)
+
+        assert await counts() == (1, 1, 1, 1, 0)
+        clock.ahead = 40 * 86_400
+        assert await counts() == (0, 0, 0, 0, 0)

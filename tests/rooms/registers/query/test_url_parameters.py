@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.rooms.registers.query.models import And, Compare, Contains, Exists, In, Like, Or, Query, Sort, Terms
 from pentad.rooms.registers.query.url_parameters import parse_parameters
-from tests.rooms.registers.query.test_parser import KNOWN
+from tests.rooms.registers.query.test_parser import KNOWN, NOW
 
 
 def asked(text: str) -> Query:
-    return parse_parameters(KNOWN, parse_qsl(text, keep_blank_values=True))
+    return parse_parameters(KNOWN, parse_qsl(text, keep_blank_values=True), NOW)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ NAMES = st.sampled_from(
 )
 def test_any_parameters_are_a_query_or_are_refused(pairs: list[tuple[str, str]]) -> None:
     with contextlib.suppress(PentadError):
-        parse_parameters(KNOWN, pairs)
+        parse_parameters(KNOWN, pairs, NOW)

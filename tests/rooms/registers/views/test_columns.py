@@ -10,6 +10,7 @@ from pentad.rooms.registers.query.query_fields import FarSchema
 from pentad.rooms.registers.views.columns import MOST_COLUMNS, parse_columns, row_values
 from tests.rooms.registers.definitions.making import compiled
 
+NOW = 1_770_000_000.0
 KNOWN = compiled(
     {
         "number": {"type": "string"},
@@ -41,13 +42,13 @@ METADATA: dict[str, Any] = {"id": "u-1", "created": "2026-01-01T00:00:00Z"}
 
 
 def row(*columns: Any, data: dict[str, Any] = DATA) -> dict[str, Any]:
-    parsed, errors = parse_columns(SCHEMA, list(columns))
+    parsed, errors = parse_columns(SCHEMA, list(columns), NOW)
     assert errors == []
     return row_values(parsed, data, METADATA, {}, 0.0)
 
 
 def refused(*columns: Any) -> str:
-    _, errors = parse_columns(SCHEMA, list(columns))
+    _, errors = parse_columns(SCHEMA, list(columns), NOW)
     return errors[-1].error.message
 
 
@@ -84,7 +85,7 @@ def test_unknown_names_are_refused_with_the_nearest() -> None:
     assert "Did you mean 'number'" in refused("nubmer")
     assert "Did you mean 'price'" in refused({"name": "T", "expression": "prize * 2"})
     later = [{"name": "T", "expression": "Later"}, {"name": "Later", "path": "price"}]
-    _, errors = parse_columns(SCHEMA, later)
+    _, errors = parse_columns(SCHEMA, later, NOW)
     assert "neither a property nor a column before it" in errors[0].error.message
 
 
@@ -111,15 +112,15 @@ def test_a_bad_column_says_what_is_wrong(column: Any, message: str) -> None:
 def test_names_are_unique_and_the_number_of_columns_is_bounded() -> None:
     assert "Two columns" in refused("price", {"name": "price", "path": "amount"})
     with pytest.raises(LimitExceeded):
-        parse_columns(SCHEMA, ["price"] * (MOST_COLUMNS + 1))
+        parse_columns(SCHEMA, ["price"] * (MOST_COLUMNS + 1), NOW)
     for nothing in ([], "price", {}):
         with pytest.raises(InvalidInput):
-            parse_columns(SCHEMA, nothing)
+            parse_columns(SCHEMA, nothing, NOW)
 
 
 def test_a_column_after_one_that_is_left_out_cannot_read_it() -> None:
     columns, errors = parse_columns(
-        SCHEMA, [{"name": "a", "path": "nope"}, {"name": "b", "expression": "a + 1"}, "price"]
+        SCHEMA, [{"name": "a", "path": "nope"}, {"name": "b", "expression": "a + 1"}, "price"], NOW
     )
     assert [column.name for column in columns] == ["price"]
     assert [error.index for error in errors] == [0, 1]

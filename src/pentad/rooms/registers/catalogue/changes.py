@@ -102,10 +102,10 @@ class CatalogueChanges:
             self._access.check_define(caller, entity)
             entries.check_version(entity, if_version)
             pair_of = self._pairs.pairs_in(rows)
-            counted = self._access.is_free(caller)
-            refuse_filled(rows, kind, entity, counted=counted, purgeable=True)
+            with_count = self._access.is_free(caller)
+            refuse_filled(rows, kind, entity, with_count=with_count, purgeable=True)
             found = purgeable(rows, self._access, caller, pair_of, **{kind: entity.id})
-            refuse_filled(rows, kind, entity, counted=counted, purgeable=found is not None)
+            refuse_filled(rows, kind, entity, with_count=with_count, purgeable=found is not None)
             check(rows, entity)
             if not found:
                 return []

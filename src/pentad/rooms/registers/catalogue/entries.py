@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.json_patch import merge_patch
 from pentad.kernel.names import did_you_mean
@@ -222,8 +223,7 @@ def entity_not_found(kind: Kind, ref: Ref, known: Sequence[Register | Schema]) -
     named = ", ".join(f"{one.id} {one.slug}" for one in known[:_MOST_NAMED])
     more = ", ..." if len(known) > _MOST_NAMED else ""
     guess = did_you_mean(str(ref), (one.slug for one in known))
-    count = f"{len(known)} {kind}{'' if len(known) == 1 else 's'}"
-    have = f"You have access to {count}{': ' if known else ''}{named}{more}."
+    have = f"You have access to {counted(len(known), kind)}{': ' if known else ''}{named}{more}."
     message = f"{kind.capitalize()} {str(ref)[:80]} not found.{' ' + guess if guess else ''} {have}"
     return Missing(message, "registers" if kind == "register" else "schemas")
 
@@ -262,20 +262,20 @@ def refuse_taken_uuid(rows: Rows, kind: Kind, uuid: str | None) -> None:
 
 
 def refuse_filled(
-    rows: Rows, kind: Kind, entity: Register | Schema, *, counted: bool, purgeable: bool = False
+    rows: Rows, kind: Kind, entity: Register | Schema, *, with_count: bool, purgeable: bool = False
 ) -> None:  # fmt: skip
-    """Conflict while there are objects; their number is only for callers who may see all of them (`counted`).
+    """Conflict while there are objects; their number is only for callers who may see all of them (`with_count`).
 
     Deleted ones do not matter if they are `purgeable`: they are purged with the register or schema.
     """
     living, deleted = store.count_objects(rows, kind, entity.id)
     if not living and (purgeable or not deleted):
         return
-    if not counted:
+    if not with_count:
         raise Conflict(f"The {kind} {entity.slug!r} still has objects.", hint="Delete and purge them first.")
-    also = f" and {deleted} deleted ones that are not purged" if deleted else ""
+    also = f" and {counted(deleted, 'deleted one that is', 'deleted ones that are')} not purged" if deleted else ""
     raise Conflict(
-        f"The {kind} {entity.slug!r} still has {living} objects{also}.",
+        f"The {kind} {entity.slug!r} still has {counted(living, 'object')}{also}.",
         hint="Delete those that are not deleted; then this call shows how to purge them all.",
         details={"objects": living, "deleted": deleted},
     )

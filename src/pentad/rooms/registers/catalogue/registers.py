@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Rows, Transaction
 from pentad.rooms.registers import store
@@ -101,8 +102,7 @@ class RegisterEntries(CatalogueEntries):
                 report.append({"schema": schema.slug, "id": schema.id, **({} if count is None else {"objects": count})})
         if report:
             names = ", ".join(
-                f"{one['schema']!r}"
-                + (f" with {one['objects']} object{'' if one['objects'] == 1 else 's'}" if "objects" in one else "")
+                f"{one['schema']!r}" + (f" with {counted(one['objects'], 'object')}" if "objects" in one else "")
                 for one in report
             )
             token = confirm_token("register", current.id, current.version, gone)
@@ -117,7 +117,7 @@ class RegisterEntries(CatalogueEntries):
             register = self._pairs.register_in(tx, caller, ref)
             self._access.check_define(caller, register)
             entries.check_version(register, if_version)
-            refuse_filled(tx, "register", register, counted=self._access.is_free(caller))
+            refuse_filled(tx, "register", register, with_count=self._access.is_free(caller))
             store.delete_entity(tx, "register", register.id)
             return self._changes.announce_change(tx, register)
 

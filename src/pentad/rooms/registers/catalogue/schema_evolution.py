@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, Forbidden, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.rooms.registers import store as catalogue_store
@@ -87,8 +88,9 @@ class SchemaChange:
         body = {name: value for name, value in proposed.body.items() if value != self.current.body.get(name)}
         gone = sorted(name for name in self.current.body if name not in proposed.body)
         steps = [step.as_json() for step in self.steps]
+        order = schema_history.reordered(self.current, proposed)
         return confirm_token(
-            self.current.id, self.current.changes, proposed.slug, proposed.title, body, gone, steps, self.action
+            self.current.id, self.current.changes, proposed.slug, proposed.title, body, gone, order, steps, self.action
         )
 
     def migrate(self, rows: Rows, stored: StoredObject, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +165,7 @@ class SchemaEvolution:
         report = self._preflight(rows, change, (old, new), hidden, _Skipped(), with_indexes=True)
         made, dropped = _index_labels(index_plan(new)), _index_labels(index_plan(old))
         report.more = {
-            "changes": schema_history.change_lines(schema_history.schema_differences(current, proposed)),
+            "changes": schema_history.change_lines(current, proposed),
             "indexes": {
                 name: sorted(found) for name, found in (("made", made - dropped), ("dropped", dropped - made)) if found
             },
@@ -257,7 +259,7 @@ class SchemaEvolution:
         return replace(
             proposed,
             warnings=(*change.warnings, *schema_warnings(new)),
-            change_lines=tuple(schema_history.change_lines(schema_history.schema_differences(current, proposed))),
+            change_lines=tuple(schema_history.change_lines(current, proposed)),
             migrated=migrated if hidden is None else None,
         )
 
@@ -548,7 +550,7 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
         else "Loosen the schema, change the objects first, or give a migration that makes them fit."
     )
     raise Conflict(
-        f"{report.failing} of {report.total} objects of {schema.slug!r} would not fit{even}: {kinds}.",
+        f"{report.failing} of {counted(report.total, 'object')} of {schema.slug!r} would not fit{even}: {kinds}.",
         hint=hint,
         details={"rule": "evolution", "schema": schema.id, "report": report.as_json()},
     )
@@ -558,7 +560,7 @@ def _next_step(change: SchemaChange, report: "EvolutionReport", losses: str, *, 
     """What the change would do if it were asked for now, and what to do about it."""
     verb = change.action
     if report.failing and not soft:
-        refused = f"{verb} would be refused: {report.failing} of {report.total} objects would not fit."
+        refused = f"{verb} would be refused: {report.failing} of {counted(report.total, 'object')} would not fit."
         if not report.migration:
             return f"{refused} Change those objects first, loosen the rules, or give a migration that makes them fit."
         if not report.after_migration:

@@ -8,9 +8,9 @@ Undoing is a change like any other. Objects that the change migrated get their o
 unless they were edited since.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, NotFound
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.ports import Row, Rows, Transaction
-from pentad.rooms.registers.definitions.json_diff import Difference, differences, quoted
+from pentad.rooms.registers.definitions.json_diff import as_patch, differences, quoted
 from pentad.rooms.registers.definitions.json_schema import types_of
 from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
@@ -34,6 +34,7 @@ _INSERT: Final = (
     "INSERT INTO schema_changes (schema, version, action, at, since, before, change, principal, agent, session, call,"
     " reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_MOST_NAMED: Final = 20
 _NOT_COMPARED: Final = frozenset({"owner", "organisation", "version"})
 
 
@@ -53,13 +54,16 @@ class SchemaVersion:
     call: str | None
     reason: str | None
 
-    def wire(self, changes: Sequence[Difference], *, discreet: bool) -> dict[str, Any]:
-        """Who did what and when. If `discreet`, without the values in steps: they may repeat stored ones."""
+    def wire(self, changes: Sequence[str], *, discreet: bool) -> dict[str, Any]:
+        """Who did what and when; `changes` are readable lines.
+
+        If `discreet`, without the values in steps: they may repeat stored ones.
+        """
         details = _without_values(self.details) if discreet else self.details
         wire: dict[str, Any] = {
             "version": self.version, "action": self.action, "at": iso(self.at), "principal": self.principal,
             "agent": self.agent, "session": self.session, "call": self.call, "reason": self.reason, **details,
-            "changes": change_lines(changes),
+            "changes": list(changes),
         }  # fmt: skip
         return {name: value for name, value in wire.items() if value is not None}
 
@@ -102,7 +106,7 @@ def history(rows: Rows, current: Schema, limit: int, offset: int, *, discreet: b
     for one in found:
         new = at_version(rows, current, one.version)
         old = None if one.before is None else _schema(current, one.before, one.version - 1, one.since)
-        changes = [] if new is None or old is None else schema_differences(old, new)
+        changes = [] if new is None or old is None else change_lines(old, new)
         wires.append(one.wire(changes, discreet=discreet))
     return Page(wires, total, limit, offset)
 
@@ -137,14 +141,28 @@ def version_of(rows: Rows, current: Schema, version: int) -> Schema:
     return found
 
 
-def schema_differences(old: Schema, new: Schema) -> list[Difference]:
-    """What differs between two definitions, except for owner, organisation and version."""
-    return differences(_compared(old), _compared(new))
+def change_lines(old: Schema, new: Schema) -> list[str]:
+    """What differs between two definitions, except for owner, organisation and version, as readable lines."""
+    found = differences(_compared(old), _compared(new))
+    lines = [one.sentence(_definition_words if one.path[-2:-1] == ("properties",) else None) for one in found]
+    return [*lines, *reordered(old, new)]
 
 
-def change_lines(found: Iterable[Difference]) -> list[str]:
-    """Differences of schemas as readable lines."""
-    return [one.sentence(_definition_words if one.path[-2:-1] == ("properties",) else None) for one in found]
+def reordered(old: Schema, new: Schema) -> list[str]:
+    """Where properties come in another order, as readable lines. Equality of JSON does not see that."""
+    return list(_reordered(old.body, new.body, ()))
+
+
+def _reordered(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return
+    before, after = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+    names = [name for name in after if name in before]
+    if path[-1:] == ("properties",) and names != [name for name in before if name in after]:
+        shown = ", ".join(list(after)[:_MOST_NAMED]) + (", ..." if len(after) > _MOST_NAMED else "")
+        yield f"{'.'.join(path)}: the order became {shown}"
+    for name in names:
+        yield from _reordered(before[name], after[name], (*path, name))
 
 
 def _definition_words(value: Any) -> str:
@@ -163,13 +181,12 @@ def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str,
     """The difference between two versions, or one and now: as a JSON Patch and as readable lines."""
     old = version_of(rows, current, a)
     new = current if b is None else version_of(rows, current, b)
-    found = schema_differences(old, new)
     return {
         "id": current.id,
         "from": old.changes,
         "to": new.changes,
-        "patch": [one.operation() for one in found],
-        "changes": change_lines(found),
+        "patch": as_patch(_compared(old), _compared(new)),
+        "changes": change_lines(old, new),
     }
 
 
@@ -186,7 +203,7 @@ class Undo:
             named = f"version {version if version is not None else current.changes}"
             raise Conflict(f"There is nothing to take back: {named} of {current.slug!r} {what}.")
         after = version_of(rows, current, taken.version)
-        if not same_json(_definition(after), _definition(current)):
+        if not same_json(_definition(after), _definition(current)) or reordered(after, current):
             raise Conflict(
                 f"Version {taken.version} of {current.slug!r} is not in effect any more: there are later changes.",
                 hint="Take back the later changes first, newest first.",

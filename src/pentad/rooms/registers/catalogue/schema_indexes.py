@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, PentadError
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Database, Dialect, Rows, Transaction
@@ -48,7 +49,7 @@ def index_warnings(rows: Rows, dialect: Dialect) -> list[str]:
         if count > MOST_INDEXES and (schema := store.find_schema(rows, key)) is not None
     ]
     if counts.total() > MANY_INDEXES:
-        found.append(f"The schemas have {counts.total()} indexes together.")
+        found.append(f"The schemas have {counted(counts.total(), 'index', 'indexes')} together.")
     return found
 
 

@@ -213,7 +213,7 @@ class SchemaEntries(CatalogueEntries):
             entries.check_version(current, if_version)
             wanted = change_of(rows, current)
             proposed = wanted.proposed
-            if proposed == current and not wanted.migrates:
+            if proposed == current and not wanted.migrates and not schema_history.reordered(current, proposed):
                 return wanted
             self._checks.refuse_unseen(rows, caller, proposed, composed(current))
             if proposed.version == current.version:
@@ -312,7 +312,7 @@ class SchemaEntries(CatalogueEntries):
             self._access.check_define(caller, schema)
             entries.check_version(schema, if_version)
             lock_schemas(tx, self._database.dialect, [schema.id])
-            refuse_filled(tx, "schema", schema, counted=self._access.is_free(caller))
+            refuse_filled(tx, "schema", schema, with_count=self._access.is_free(caller))
             self._refuse_composed(tx, caller, schema)
             store.lock_registers(tx, self._database.dialect)
             for register in store.all_registers(tx):

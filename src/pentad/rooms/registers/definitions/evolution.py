@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+from pentad.kernel.counts import counted
 from pentad.kernel.json_patch import split_pointer
 from pentad.kernel.names import nearest
 from pentad.kernel.problems import NO_VALUE, closest_value, convert_value
@@ -120,7 +121,7 @@ class EvolutionReport:
         """
         lost: list[str] = []
         for name, found in (*self.orphaned.items(), *self.lost.items()):
-            lost.append(f"the values of {name!r} in {found.objects} object{'' if found.objects == 1 else 's'}")
+            lost.append(f"the values of {name!r} in {counted(found.objects, 'object')}")
         if not self.complete:
             lost = [f"the property {name!r} and its values" for name in self.removed] or lost
         if self.dropped:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from pentad.kernel.counts import counted
 from pentad.kernel.json_patch import same_json
 from pentad.kernel.schema import Path, pointer
 
@@ -60,7 +61,11 @@ def old_and_new(found: Sequence[Difference]) -> dict[str, Any]:
         ".".join(str(part) for part in one.path): {"old": _short(one.old), "new": _short(one.new)}
         for one in found[:_MOST_SHOWN]
     }
-    return {**shown, LEFT_OUT: f"{len(found) - _MOST_SHOWN} more changes; see diff"} if found[_MOST_SHOWN:] else shown
+    return (
+        {**shown, LEFT_OUT: f"{counted(len(found) - _MOST_SHOWN, 'more change')}; see diff"}
+        if found[_MOST_SHOWN:]
+        else shown
+    )
 
 
 def _short(value: Any) -> Any:

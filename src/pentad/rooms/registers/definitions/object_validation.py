@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.json_patch import json_patch, value_at
 from pentad.kernel.names import nearest
@@ -117,10 +118,9 @@ def validation_error(problems: Sequence[Problem], what: str = "The object") -> I
     """The error with all problems of one object."""
     sentences = "; ".join(problem.sentence() for problem in problems[:_MOST_IN_SENTENCE])
     more = f"; and {len(problems) - _MOST_IN_SENTENCE} more" if len(problems) > _MOST_IN_SENTENCE else ""
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     patched = any(problem.patch for problem in problems)
     return InvalidInput(
-        f"{what} has {count}: {sentences}{more}.",
+        f"{what} has {counted(len(problems), 'problem')}: {sentences}{more}.",
         hint="Apply the patches in details.problems, or correct these places." if patched else "Correct these places.",
         details={"problems": [problem.as_json() for problem in problems[:MOST_PROBLEMS]]},
     )

@@ -249,7 +249,7 @@ class ObjectActions:
                 body["cut"] = {"max_tokens": given.max_tokens, "facets_left_out": left_out}
             return body
 
-        return await build_response(rows, given.max_tokens, build)
+        return await build_response(rows, given.max_tokens, build, has_fields=True)
 
     async def _aggregate(self, pair: Pair) -> Answer:
         given = self._given
@@ -271,7 +271,7 @@ class ObjectActions:
                 body |= {
                     "more": True,
                     "cursor": cursor,
-                    **more_to_read(len(fitted.rows), None, "this cursor", "groups"),
+                    **more_to_read(len(fitted.rows), None, "this cursor", "group"),
                 }
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
@@ -279,7 +279,7 @@ class ObjectActions:
 
     async def _get(self, pair: Pair) -> Answer:
         given = self._given
-        query = Query(as_of=None if given.as_of is None else parse_as_of(given.as_of))
+        query = Query(as_of=None if given.as_of is None else parse_as_of(given.as_of, self._registers.now()))
         if given.fields_ is not None:
             raw = {"fields": given.fields_, "as_of": given.as_of}
             query = await self._registers.objects.query_of(self._caller, pair, raw, related=True)
@@ -318,7 +318,7 @@ class ObjectActions:
         async def build(fitted: Fitted) -> Answer:
             body: Answer = {"results": fitted.rows, "total": found.total}
             if (shown := offset + len(fitted.rows)) < found.total and fitted.rows:
-                body["cursor"] = str(shown)
+                body |= {"cursor": str(shown), **more_to_read(len(fitted.rows), found.total, "this cursor")}
             return body
 
         return await build_response(rows, given.max_tokens, build)
@@ -333,7 +333,7 @@ class ObjectActions:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
                 cursor = changes[len(fitted.rows) - 1].cursor
-                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "changes")}
+                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "change")}
             return body
 
         return await build_response([_change_row(change) for change in changes], given.max_tokens, build)
@@ -361,7 +361,7 @@ class ObjectActions:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
             body: Answer = {"results": fitted.rows, "cursor": ends_at}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                body |= more_to_read(len(fitted.rows), None, "this cursor", "changes")
+                body |= more_to_read(len(fitted.rows), None, "this cursor", "change")
             return body
 
         return await build_response(rows, given.max_tokens, build)
@@ -507,7 +507,7 @@ class ObjectActions:
         return self._present(pair, stored, tuple(fields) if fields is not None else None)
 
     async def _fitted(self, wire: Answer) -> Answer:
-        return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens)
+        return wire if self._given.max_tokens is None else await fit_one(wire, self._given.max_tokens, has_fields=True)
 
     def _planned(self, plan: Plan) -> Answer:
         """A plan within the budget, refused rows first."""

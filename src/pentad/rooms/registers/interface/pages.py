@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.pages import (
     Block,
@@ -134,7 +135,7 @@ async def objects_of(registers: Registers, visit: Visit) -> Sheet:
         "Nothing was found." if words else "There are no objects yet.",
     )
     pager = Pager(
-        f"{found.total:,} objects" if found.total is not None else "",
+        counted(found.total, "object") if found.total is not None else "",
         Place(here, {"q": words, "cursor": found.cursor}) if found.cursor else None,
         Place(here, {"q": words}) if cursor else None,
     )
@@ -226,7 +227,7 @@ async def one_view(registers: Registers, visit: Visit) -> Sheet:
         *(Note(f"{problem['path']}: {problem['message']}", "bad") for problem in page.problems),
         Table(heads if page.is_grouped else ("", *heads), rows, "It finds nothing."),
         Pager(
-            f"{page.total:,} objects" if page.total is not None else "",
+            counted(page.total, "object") if page.total is not None else "",
             Place(here, {"cursor": page.cursor}) if page.cursor else None,
             Place(here) if cursor else None,
         ),
@@ -337,7 +338,7 @@ def _described(entity: Register | Schema) -> str:
 
 def _listed(count: int, total: int, what: str) -> Pager:
     some = f"{count:,} of " if count < total else ""
-    return Pager(f"{some}{total:,} {what}{'' if total == 1 else 's'}")
+    return Pager(f"{some}{counted(total, what)}")
 
 
 def _visible_properties(registers: Registers, caller: Caller, pair: Pair) -> list[Property]:

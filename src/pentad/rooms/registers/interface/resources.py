@@ -116,7 +116,7 @@ async def one_schema(id: str, call: Call[Registers]) -> str:  # noqa: A002  the 
 async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str:
     """The first objects of a register and schema; ?asOf= reads them as they were. Use the objects tool to query."""
     registers, caller = call.service, Caller.of(call)
-    name, as_of = split_moment(schema)
+    name, as_of = split_moment(schema, registers.now())
     pair = await registers.catalogue.pair(caller, register, name)
     found = await registers.objects.find(caller, pair, Query(limit=_PAGE_SIZE, as_of=as_of))
     rows = [present(registers.access, caller, pair, StoredObject(*row)) for row in found.rows]
@@ -130,7 +130,7 @@ async def pair_objects(register: str, schema: str, call: Call[Registers]) -> str
 async def one_object(register: str, schema: str, id: str, call: Call[Registers]) -> str:  # noqa: A002  as above
     """One object by its uuid, slug or unique value; ?asOf= reads it as it was."""
     registers, caller = call.service, Caller.of(call)
-    ref, as_of = split_moment(id)
+    ref, as_of = split_moment(id, registers.now())
     pair = await registers.catalogue.pair(caller, register, schema)
     stored = await registers.objects.get(caller, pair, ref, as_of=as_of)
     return _text(present(registers.access, caller, pair, stored))
@@ -209,15 +209,15 @@ RESOURCES: Final = (
 )
 
 
-def split_moment(last: str) -> tuple[str, AsOf | None]:
-    """The last part of a URI without its query, and the moment in the query."""
+def split_moment(last: str, now: float) -> tuple[str, AsOf | None]:
+    """The last part of a URI without its query, and the moment in the query; a relative one counts from `now`."""
     name, mark, query = last.partition("?")
     if not mark:
         return name, None
     given = parse_qs(query, keep_blank_values=True)
     if set(given) != {"asOf"}:
         raise InvalidInput(f"The URI has a query {query[:80]!r}.", hint="Only ?asOf=<time or change:id> is known.")
-    return name, parse_as_of(given["asOf"][-1])
+    return name, parse_as_of(given["asOf"][-1], now)
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 
 CHARACTERS_PER_TOKEN: Final = 4
@@ -32,8 +33,8 @@ class Fitted:
     rows_cut: int = 0
     fields_cut: list[str] = field(default_factory=list[str])
 
-    def note(self, max_tokens: int) -> dict[str, Any] | None:
-        """What the answer says about the cut; None if nothing is missing."""
+    def note(self, max_tokens: int, *, has_fields: bool = False) -> dict[str, Any] | None:
+        """What the answer says about the cut; None if nothing is missing. `has_fields`: the call takes `fields`."""
         if not self.rows_cut and not self.fields_cut:
             return None
         note: dict[str, Any] = {"max_tokens": max_tokens}
@@ -41,7 +42,7 @@ class Fitted:
             note["rows_left_out"] = self.rows_cut
         if self.fields_cut:
             note["properties_left_out"] = self.fields_cut[:_MOST_NAMED]
-            note["hint"] = "Name what you need in fields, or raise max_tokens."
+            note["hint"] = "Name what you need in fields, or raise max_tokens." if has_fields else _RAISE
         return note
 
 
@@ -72,10 +73,10 @@ def check_budget(max_tokens: int) -> None:
         )
 
 
-def more_to_read(shown: int, total: int | None, how: str, what: str = "rows") -> dict[str, str]:
+def more_to_read(shown: int, total: int | None, how: str, what: str = "row") -> dict[str, str]:
     """The sentence that tells a model that a list goes on, and how to get the rest."""
-    of = "" if total is None else f" of {total:,}"
-    return {"note": f"{shown:,}{of} {what}. Repeat the call with {how} for more."}
+    listed = counted(shown, what) if total is None else f"{shown:,} of {counted(total, what)}"
+    return {"note": f"{listed}. Repeat the call with {how} for more."}
 
 
 def fit(rows: Sequence[dict[str, Any]], max_tokens: int | None, spent: int = _FRAME) -> Fitted:
@@ -111,10 +112,15 @@ def shorten(row: Mapping[str, Any], max_tokens: int, spent: int = _FRAME) -> tup
 
 
 async def build_response(
-    rows: Sequence[dict[str, Any]], max_tokens: int | None, build: Callable[[Fitted], Awaitable[dict[str, Any]]]
+    rows: Sequence[dict[str, Any]],
+    max_tokens: int | None,
+    build: Callable[[Fitted], Awaitable[dict[str, Any]]],
+    *,
+    has_fields: bool = False,
 ) -> dict[str, Any]:
     """The answer that `build` makes of the rows that fit, with a note of what was left out.
 
+    With `has_fields`, the note tells a caller to choose with `fields`.
     The size of the whole answer is known only after building it, so build, measure, and take fewer rows if it is too
     large.
     """
@@ -124,7 +130,7 @@ async def build_response(
         body = await build(fitted)
         if max_tokens is None:
             return body
-        if (note := fitted.note(max_tokens)) is not None:
+        if (note := fitted.note(max_tokens, has_fields=has_fields)) is not None:
             body["cut"] = {**note, **body.get("cut", {})}
         over = json_size(body) - max_tokens * CHARACTERS_PER_TOKEN
         if over > 0 and len(fitted.rows) == 1 and "note" in body:  # the only row needs the room more
@@ -144,13 +150,13 @@ def _more_to_cut(fitted: Fitted, tried: int) -> int:
     return json_size(fitted.rows[-1]) if len(fitted.rows) > 1 else max(_SMALL_STEP, 2 * tried)
 
 
-async def fit_one(row: dict[str, Any], max_tokens: int) -> dict[str, Any]:
+async def fit_one(row: dict[str, Any], max_tokens: int, *, has_fields: bool = False) -> dict[str, Any]:
     """An answer that is one object."""
 
     async def build(fitted: Fitted) -> dict[str, Any]:
         return dict(fitted.rows[0])
 
-    return await build_response([row], max_tokens, build)
+    return await build_response([row], max_tokens, build, has_fields=has_fields)
 
 
 def fit_lists(body: dict[str, Any], lists: Sequence[str], max_tokens: int | None) -> dict[str, Any]:

@@ -45,14 +45,14 @@ async def _schema(registers: Registers, principal: Principal, at: Variables, not
 
 
 async def _pair(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:
-    schema, moment = split_moment(at["schema"])
+    schema, moment = split_moment(at["schema"], registers.now())
     pair = await registers.catalogue.pair(Caller(principal), at["register"], schema)
     return pair.uri if moment is None else None  # the past does not change
 
 
 async def _object(registers: Registers, principal: Principal, at: Variables, notifying: bool) -> str | None:
     caller = Caller(principal)
-    ref, moment = split_moment(at["id"])
+    ref, moment = split_moment(at["id"], registers.now())
     pair = await registers.catalogue.pair(caller, at["register"], at["schema"])
 
     def look(rows: Rows) -> str | None:

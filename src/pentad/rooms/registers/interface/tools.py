@@ -177,7 +177,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             return await _one(await catalogue.schemas.undo(caller, given.ref(), given.version, **options), given)
         case "history":
             page = await catalogue.schemas.history(caller, given.ref(), given.limit, given.offset)
-            return await _rows(page.items, page, given)
+            return await _rows(page.items, page, given, has_fields=False)
         case "diff":
             if given.version is None:
                 raise InvalidInput(
@@ -186,7 +186,7 @@ async def schemas(arguments: SchemasArguments, call: Call[Registers]) -> ToolRes
             found = await catalogue.schemas.diff(caller, given.ref(), given.version, given.to_version)
             return ToolResult(structured=fit_lists(found, ("patch", "changes"), given.max_tokens))
         case "get" if given.as_of is not None or given.version is not None:
-            at = None if given.as_of is None else parse_time(given.as_of, "as_of")
+            at = None if given.as_of is None else parse_time(given.as_of, "as_of", call.service.now())
             return await _one(await catalogue.schemas.as_of(caller, given.ref(), at=at, version=given.version), given)
         case action:
             return await _act(catalogue.schemas, caller, given, action, migration=given.migration)
@@ -228,7 +228,9 @@ async def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResu
         wire |= found.change_wire()
         if found.warnings:
             wire["warnings"] = list(found.warnings)
-    return ToolResult(structured=wire if arguments.max_tokens is None else await fit_one(wire, arguments.max_tokens))
+    if arguments.max_tokens is not None:
+        wire = await fit_one(wire, arguments.max_tokens, has_fields=True)
+    return ToolResult(structured=wire)
 
 
 def _report(report: "EvolutionReport", arguments: EntityArguments) -> ToolResult:
@@ -247,10 +249,12 @@ def _wire(entity: Register | Schema, fields: list[str] | None) -> dict[str, Any]
 
 
 async def _page(page: Page[Register] | Page[Schema], arguments: EntityArguments) -> ToolResult:
-    return await _rows([_wire(one, arguments.fields_) for one in page.items], page, arguments)
+    return await _rows([_wire(one, arguments.fields_) for one in page.items], page, arguments, has_fields=True)
 
 
-async def _rows(rows: list[dict[str, Any]], page: Page[Any], arguments: EntityArguments) -> ToolResult:
+async def _rows(
+    rows: list[dict[str, Any]], page: Page[Any], arguments: EntityArguments, *, has_fields: bool
+) -> ToolResult:
     async def build(fitted: Fitted) -> dict[str, Any]:
         body: dict[str, Any] = {"results": fitted.rows, "total": page.total}
         following = page.offset + len(fitted.rows)
@@ -259,4 +263,4 @@ async def _rows(rows: list[dict[str, Any]], page: Page[Any], arguments: EntityAr
         said = more_to_read(len(fitted.rows), page.total, f"offset={following}")
         return {**body, "next_offset": following, **said}
 
-    return ToolResult(structured=await build_response(rows, arguments.max_tokens, build))
+    return ToolResult(structured=await build_response(rows, arguments.max_tokens, build, has_fields=has_fields))

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.mcp.arguments import ActionTable, Arguments
 from pentad.mcp.call import Call
@@ -153,7 +154,7 @@ async def _followed(call: Call[Registers], caller: Caller, state: TransferState,
         if progress is not None and progress != told:
             told = progress
             phase, done, total = progress
-            await call.progress(done, total, f"{phase}: {done:,} rows")
+            await call.progress(done, total, f"{phase}: {counted(done, 'row')}")
         state = await transfers.get(caller, state.id)
     return state
 

@@ -9,7 +9,13 @@ from pentad.mcp.arguments import ActionTable, Arguments, argument_error
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ToolResult, tool
 from pentad.rooms.registers.interface import tool_schemas
-from pentad.rooms.registers.interface.response_budget import Fitted, build_response, check_budget, fit_one
+from pentad.rooms.registers.interface.response_budget import (
+    Fitted,
+    build_response,
+    check_budget,
+    fit_one,
+    more_to_read,
+)
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.service import Registers
@@ -121,7 +127,9 @@ async def _list(registers: Registers, caller: Caller, arguments: ViewsArguments)
     async def build(fitted: Fitted) -> dict[str, Any]:
         following = start + len(fitted.rows)
         body: dict[str, Any] = {"results": fitted.rows, "total": len(found)}
-        return {**body, "cursor": str(following)} if following < len(found) and fitted.rows else body
+        if following >= len(found) or not fitted.rows:
+            return body
+        return {**body, "cursor": str(following), **more_to_read(len(fitted.rows), len(found), "this cursor", "view")}
 
     return await build_response(rows, arguments.max_tokens, build)
 
@@ -135,6 +143,9 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
         body = {**page.wire(), "results": fitted.rows}
         if fitted.rows_cut and page.cursor_after is not None:
             body["cursor"] = page.cursor_after(len(fitted.rows))
+        if "cursor" in body:
+            what = "group" if page.is_grouped else "row"
+            body |= more_to_read(len(fitted.rows), page.total, "this cursor", what)
         return body
 
     return await build_response(page.rows, arguments.max_tokens, build)

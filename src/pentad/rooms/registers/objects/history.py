@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
+from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
@@ -33,7 +34,7 @@ from pentad.rooms.registers.objects.pending_changes import (
     state_digest,
 )
 from pentad.rooms.registers.objects.service import Objects
-from pentad.rooms.registers.query.datetimes import parse_time as moment_of
+from pentad.rooms.registers.query.datetimes import parse_time
 from pentad.rooms.registers.query.models import AsOf
 from pentad.rooms.registers.schema_locks import check_current
 
@@ -144,8 +145,11 @@ def _expected_hash(previous: bytes, change: Change, state: bytes) -> bytes:
 class History:
     """Reads and verifies the history, and reverts objects."""
 
-    def __init__(self, database: Database, catalogue: Catalogue, access: AccessRules, objects: Objects) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, objects: Objects
+    ) -> None:
         self._database = database
+        self._clock = clock
         self._catalogue = catalogue
         self._access = access
         self._history_access = HistoryAccess(database.dialect, catalogue, access)
@@ -282,7 +286,7 @@ class History:
         """Restore the data of a version, of a time, or after a change."""
         if sum(one is not None for one in (version, at, change)) != 1:
             raise InvalidInput("Say where to go back to.", hint="Give one of version, at and change.")
-        point = AsOf(at=None if at is None else moment_of(at, "at"), change=change)
+        point = AsOf(at=None if at is None else parse_time(at, "at", self._clock.now()), change=change)
 
         def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
             context = self._objects.write_context(caller, pair)

@@ -18,7 +18,7 @@ from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import index_kind, unique_key
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, WriteContext, WriteStep
 from pentad.rooms.registers.query.dialects import sql_dialect
-from pentad.rooms.registers.query.filters import read_scalar
+from pentad.rooms.registers.query.filters import ValueReader
 from pentad.rooms.registers.query.from_clause import row_source
 from pentad.rooms.registers.query.models import Compare, Scope
 from pentad.rooms.registers.query.query_fields import QueryField
@@ -120,12 +120,13 @@ def _unique_values(access: AccessRules, caller: Caller, pair: Pair, ref: int | s
         return []
     hidden = access.hidden(caller, pair)
     found: list[Compare] = []
+    reader = ValueReader(None, text=True)
     for unique in pair.definition.unique:
         if len(unique.paths) == 1 and unique.paths[0][0] not in hidden:
             kind = index_kind(unique.kinds[0])
             at = QueryField(".".join(unique.paths[0]), unique.paths[0], kind)
             try:
-                value = read_scalar(at, str(ref).replace("\0", ""), text=True)
+                value = reader.read(at, str(ref).replace("\0", ""))
             except InvalidInput:  # a text is no number, for instance
                 continue
             found.append(Compare(at.path, "eq", value))

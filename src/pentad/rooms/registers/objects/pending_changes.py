@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 
 from pentad.kernel.clock import Clock, Randomness, SystemRandomness
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import PentadError
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
 
@@ -176,7 +177,8 @@ def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
     details: dict[str, Any] = {**first.details, "failed": len(failed), "rows": rows}
     return restate_error(
         first,
-        f"Nothing was written: {len(failed)} of {len(steps)} rows failed. Row {failed[0].index}: {first.message}",
+        f"Nothing was written: {len(failed)} of {counted(len(steps), 'row')} failed."
+        f" Row {failed[0].index}: {first.message}",
         hint=first.hint or "Correct the rows, or send them with atomic=false.",
         details=details,
     )

@@ -7,6 +7,7 @@ agrees first, by a token that stands for exactly these objects.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import LimitExceeded, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
@@ -63,8 +64,9 @@ def agree_to_purge(given: str | None, uuids: Sequence[str], what: str, report: M
 
     `what` names the place, as in "of trees/tree".
     """
-    objects = f"{len(uuids)} deleted object{'' if len(uuids) == 1 else 's'}"
-    require_confirm(given, confirm_token(what, sorted(uuids)), f"{objects} {what} and every state of them", report)
+    states = "all its states" if len(uuids) == 1 else "all their states"
+    losses = f"{counted(len(uuids), 'deleted object')} {what} and {states}"
+    require_confirm(given, confirm_token(what, sorted(uuids)), losses, report)
 
 
 def check_count(count: int) -> None:

@@ -176,16 +176,18 @@ class ObjectReader:
 
     async def query_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any], *, related: bool = False) -> Query:
         """A query from its JSON members; `related` allows fields of related objects, for `add_related`."""
-        return await self.parsed(caller, pair, lambda schema: parse_query(schema, raw, related=related))
+        return await self.parsed(
+            caller, pair, lambda schema: parse_query(schema, raw, self._clock.now(), related=related)
+        )
 
     async def parameters_of(self, caller: Caller, pair: Pair, parameters: Iterable[tuple[str, str]]) -> Query:
         """A query from the parameters of a URL, perhaps with fields of related objects."""
         given = list(parameters)
-        return await self.parsed(caller, pair, lambda schema: parse_parameters(schema, given))
+        return await self.parsed(caller, pair, lambda schema: parse_parameters(schema, given, self._clock.now()))
 
     async def aggregate_of(self, caller: Caller, pair: Pair, raw: Mapping[str, Any]) -> AggregateQuery:
         """An aggregation from its JSON members."""
-        return await self.parsed(caller, pair, lambda schema: parse_aggregate(schema, raw))
+        return await self.parsed(caller, pair, lambda schema: parse_aggregate(schema, raw, self._clock.now()))
 
     async def parsed(self, caller: Caller, pair: Pair, parse: Callable[[QuerySchema], T]) -> T:
         """What the caller asks for. Only a name that leads out of the schema takes a look into the store."""

@@ -14,7 +14,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, cast
 
-from pentad.kernel.clock import SystemClock, parse_iso
+from pentad.kernel.clock import parse_iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Dialect
 from pentad.rooms.registers.query.models import AsOf, Instant
@@ -121,13 +121,14 @@ def _postgres(text: str) -> str:
 _TIME_HINT: Final = (
     "Write 2026-05-17, 2026-05-17T09:30:00Z, seconds since 1970, or relative: now, today, -30d, -1month."
 )
-_CLOCK: Final = SystemClock()
 
 
-def parse_time(value: Any, where: str) -> float:
-    """Seconds since the epoch, from ISO 8601 (UTC unless it has an offset), from seconds, or from a relative time."""
+def parse_time(value: Any, where: str, now: float | None) -> float:
+    """Seconds since the epoch, from ISO 8601 (UTC unless it has an offset), from seconds, or from a time relative to
+    `now`.
+    """
     if isinstance(value, str):
-        if (moment := parse_relative(value)) is not None:
+        if (moment := parse_relative(value, now)) is not None:
             return moment.timestamp()
         try:
             if value.replace(".", "", 1).isdecimal():
@@ -140,22 +141,22 @@ def parse_time(value: Any, where: str) -> float:
     return _bounded(value, where)
 
 
-def parse_relative(value: Any) -> datetime | None:
-    """The moment a relative time means now; None for anything else."""
-    return resolve_relative(value, _CLOCK.now()) if isinstance(value, str) else None
+def parse_relative(value: Any, now: float | None) -> datetime | None:
+    """The moment a relative time means; None for anything else, and without `now`."""
+    return resolve_relative(value, now) if isinstance(value, str) and now is not None else None
 
 
-def parse_instant(value: Any, where: str, *, relative: bool = False) -> Instant:
+def parse_instant(value: Any, where: str, now: float | None = None) -> Instant:
     """The value to compare date-times with: exact as written, and in as many spellings as any time.
 
-    Only a query may be `relative`: it is read anew every time.
+    A time relative to `now` is for queries, which are read anew every time; elsewhere there is no `now`.
     """
-    if not relative and is_relative(value):
+    if now is None and is_relative(value):
         raise InvalidInput(f"{where}: {value!r} is not a fixed time.", hint="Write 2026-05-17T09:30:00Z.")
     key = datetime_key(value) if isinstance(value, str) else None
     if key is None:
         try:
-            read = datetime.fromtimestamp(parse_time(value, where), UTC).isoformat()
+            read = datetime.fromtimestamp(parse_time(value, where, now), UTC).isoformat()
         except (ValueError, OverflowError, OSError):
             raise InvalidInput(f"{where}: {value!r} is not a time.", hint=_TIME_HINT) from None
         key = datetime_key(read) or ""
@@ -163,13 +164,13 @@ def parse_instant(value: Any, where: str, *, relative: bool = False) -> Instant:
     return Instant(key, cast("str", value))
 
 
-def parse_as_of(value: Any) -> AsOf:
+def parse_as_of(value: Any, now: float) -> AsOf:
     """A moment of the past: a time, or `change:N` (also {"change": N}) for right after a change of the feed."""
     if isinstance(value, dict):
         return AsOf(change=_change(cast("dict[str, Any]", value).get("change")))
     if isinstance(value, str) and value.startswith("change:"):
         return AsOf(change=_change(value.removeprefix("change:")))
-    return AsOf(at=parse_time(value, "as_of"))
+    return AsOf(at=parse_time(value, "as_of", now))
 
 
 def _change(value: Any) -> int:

@@ -25,7 +25,7 @@ refused with what the property holds.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
@@ -86,19 +86,51 @@ def unknown_operator(where: str, name: str) -> InvalidInput:
     )
 
 
-def simple_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
-    """The comparison as a filter. With `text` the value came as text and is read as the property's kind."""
+@dataclass(frozen=True, slots=True)
+class ValueReader:
+    """Reads the values of a query.
+
+    Relative times count from `now`; without it they are refused. With `text` the values came as text, and each is read
+    as the property's kind.
+    """
+
+    now: float | None
+    text: bool = False
+
+    def read(self, at: QueryField, value: Any) -> Scalar:
+        """The value for the property's kind. Raises InvalidInput if it does not fit."""
+        if value is None:
+            return None
+        if at.time:
+            return parse_time(value, at.name, self.now)
+        if at.kind == "moment":
+            return parse_instant(value, at.name, self.now)
+        if at.date and (moment := parse_relative(value, self.now)) is not None:
+            return moment.date().isoformat()
+        if self.text and isinstance(value, str):
+            return _from_text(at, value)
+        if at.path[0] == SELF and at.kind == "number" and isinstance(value, str):
+            return _from_text(at, value)
+        if not _FITS[at.kind](value):
+            raise type_mismatch(at, value)
+        if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+            raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
+        return value
+
+
+def simple_comparison(at: QueryField, op: Operator, value: Any, reader: ValueReader) -> Filter:
+    """The comparison as a filter."""
     match op:
         case "in" | "nin":
-            return _one_of(at, value, negated=op == "nin", text=text)
+            return _one_of(at, value, negated=op == "nin", reader=reader)
         case "like":
             return Like(at.path, _pattern(at, value))
         case "exists":
             return Exists(at.path, read_bool(value, f"{at.name}.exists"))
         case "contains":
-            return Contains(at.path, _contained(at, value, text=text))
+            return Contains(at.path, _contained(at, value, reader))
         case _:
-            return _single(at, op, value, text=text)
+            return _single(at, op, value, reader)
 
 
 def read_bool(value: Any, where: str) -> bool:
@@ -110,16 +142,16 @@ def read_bool(value: Any, where: str) -> bool:
     raise InvalidInput(f"{where} must be true or false.")
 
 
-def _single(at: QueryField, op: Comparison, value: Any, *, text: bool) -> Filter:
+def _single(at: QueryField, op: Comparison, value: Any, reader: ValueReader) -> Filter:
     if isinstance(value, list):
         if op not in ("eq", "ne"):
             raise InvalidInput(f"{at.name}.{op} takes one value, not a list.", hint="Use in or nin for lists.")
         if not value:
             return Empty(at.path, "array") if op == "eq" else Not(Empty(at.path, "array"))
-        return _one_of(at, cast("list[Any]", value), negated=op == "ne", text=text)
+        return _one_of(at, cast("list[Any]", value), negated=op == "ne", reader=reader)
     if value == {} and op in ("eq", "ne") and (at.holds_object or at.kind is None):
         return Empty(at.path, "object") if op == "eq" else Not(Empty(at.path, "object"))
-    read = read_scalar(at, value, text=text)
+    read = reader.read(at, value)
     if op in _ORDERED:
         if read is None or isinstance(read, bool) or at.many:
             raise InvalidInput(
@@ -132,16 +164,16 @@ def _single(at: QueryField, op: Comparison, value: Any, *, text: bool) -> Filter
     return Compare(at.path, op, read)
 
 
-def _one_of(at: QueryField, value: Any, *, negated: bool, text: bool) -> Filter:
+def _one_of(at: QueryField, value: Any, *, negated: bool, reader: ValueReader) -> Filter:
     """One of several; of an array, one of its elements."""
-    if isinstance(value, str) and text:
+    if isinstance(value, str) and reader.text:
         value = value.split(",")
     if not isinstance(value, list):
         raise InvalidInput(f"{at.name}.{'nin' if negated else 'in'} takes a list.", hint='Write {"in": ["a", "b"]}.')
     values = cast("list[Any]", value)
     if len(values) > MOST_VALUES:
         raise LimitExceeded(f"{at.name}: a list has at most {MOST_VALUES} values, not {len(values)}.")
-    read = tuple(read_scalar(at, one, text=text) for one in values)
+    read = tuple(reader.read(at, one) for one in values)
     if not at.many:
         return In(at.path, read, negated)
     any_of = Or(tuple(Compare(at.path, "eq", None) if one is None else Contains(at.path, one) for one in read))
@@ -159,39 +191,12 @@ def _pattern(at: QueryField, value: Any) -> str:
     return value
 
 
-def _contained(at: QueryField, value: Any, *, text: bool) -> Scalar:
+def _contained(at: QueryField, value: Any, reader: ValueReader) -> Scalar:
     if not at.many and at.kind in ("number", "boolean"):
         raise InvalidInput(f"{at.name}.contains asks for a part; {at.name} is {at.described}.", hint="Use eq or in.")
     if at.kind == "moment" and not at.many:  # a part of the text as it is written
         at = replace(at, kind="text")
-    return read_scalar(at, value, text=text)
-
-
-def read_scalar(at: QueryField, value: Any, *, text: bool = False) -> Scalar:
-    """The value for the property's kind. Raises InvalidInput if it does not fit."""
-    if value is None:
-        return None
-    if at.time:
-        return parse_time(value, at.name)
-    if at.kind == "moment":
-        return parse_instant(value, at.name, relative=True)
-    if at.date and (moment := parse_relative(value)) is not None:
-        return moment.date().isoformat()
-    if text and isinstance(value, str):
-        return _from_text(at, value)
-    fits: dict[str | None, Callable[[Any], bool]] = {
-        "text": lambda one: isinstance(one, str),
-        "number": _is_number,
-        "boolean": lambda one: isinstance(one, bool),
-        None: lambda one: isinstance(one, str | bool) or _is_number(one),
-    }
-    if at.path[0] == "@self" and at.kind == "number" and isinstance(value, str):
-        return _from_text(at, value)
-    if not fits[at.kind](value):
-        raise type_mismatch(at, value)
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        raise LimitExceeded(f"{at.name}: a value has at most {_LONGEST_TEXT} characters.")
-    return value
+    return reader.read(at, value)
 
 
 def _from_text(at: QueryField, value: str) -> Scalar:
@@ -216,6 +221,15 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
+
+
+_FITS: Final[dict[str | None, Callable[[Any], bool]]] = {
+    "text": lambda value: isinstance(value, str),
+    "number": _is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    None: lambda value: isinstance(value, str | bool) or _is_number(value),
+}
+"""Whether a value is of a property's kind."""
 
 
 def type_mismatch(at: QueryField, value: Any) -> InvalidInput:
@@ -244,17 +258,17 @@ _OPPOSITES: Final[dict[Operator, Operator]] = {"ne": "eq", "nin": "in"}
 _DEEPEST_PART: Final = 16
 
 
-def build_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = False) -> Filter:
+def build_comparison(at: QueryField, op: Operator, value: Any, reader: ValueReader) -> Filter:
     """One comparison as a filter, wherever its place is."""
     if not at.lists and not at.hops:
         if op == "contains" and isinstance(value, dict):
-            return _partial_object(at, cast("dict[str, Any]", value))
-        return simple_comparison(at, op, value, text=text)
+            return _partial_object(at, cast("dict[str, Any]", value), reader)
+        return simple_comparison(at, op, value, reader)
     if at.is_relation and op == "contains":
         op = "eq"
     opposite = _OPPOSITES.get(op)
     if opposite is not None:
-        return Not(build_comparison(at, opposite, value, text=text))
+        return Not(build_comparison(at, opposite, value, reader))
     anything = _in_some(at, Exists(at.path))
     if op == "exists":
         return anything if read_bool(value, f"{at.name}.exists") else Not(anything)
@@ -262,8 +276,8 @@ def build_comparison(at: QueryField, op: Operator, value: Any, *, text: bool = F
         return Not(anything)
     if op == "in" and isinstance(value, list) and None in value:
         rest = [one for one in cast("list[Any]", value) if one is not None]
-        return Or((Not(anything), build_comparison(at, "in", rest, text=text)))
-    return _in_some(at, build_comparison(replace(at, lists=(), hops=()), op, value, text=text))
+        return Or((Not(anything), build_comparison(at, "in", rest, reader)))
+    return _in_some(at, build_comparison(replace(at, lists=(), hops=()), op, value, reader))
 
 
 def _in_some(at: QueryField, criteria: Filter) -> Filter:
@@ -292,7 +306,7 @@ def _asks_metadata(criteria: Filter) -> bool:
     return any(path[0] == SELF for path in filter_paths(criteria))
 
 
-def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) -> Filter:
+def _partial_object(at: QueryField, criteria: dict[str, Any], reader: ValueReader, depth: int = 0) -> Filter:
     """An object, or an object of a list, that has at least these members."""
     if not (at.many or at.holds_object or at.kind is None):
         raise type_mismatch(at, criteria)
@@ -300,7 +314,7 @@ def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) ->
         raise InvalidInput(f"{at.name}.contains: an empty object is not a condition.", hint="Use exists, or eq.")
     if depth > _DEEPEST_PART or len(criteria) > MOST_VALUES:
         raise LimitExceeded(f"{at.name}.contains is too large.", hint=f"At most {_DEEPEST_PART} levels.")
-    both = And(tuple(_member(resolve_member(at, name), value, depth + 1) for name, value in criteria.items()))
+    both = And(tuple(_member(resolve_member(at, name), value, reader, depth + 1) for name, value in criteria.items()))
     readings: list[Filter] = []
     if at.many or not at.holds_object:
         readings.append(AnyElement(at.path, both))
@@ -309,20 +323,20 @@ def _partial_object(at: QueryField, criteria: dict[str, Any], depth: int = 0) ->
     return readings[0] if len(readings) == 1 else Or(tuple(readings))
 
 
-def _member(at: QueryField, value: Any, depth: int) -> Filter:
+def _member(at: QueryField, value: Any, reader: ValueReader, depth: int) -> Filter:
     if isinstance(value, dict):
-        return _partial_object(at, cast("dict[str, Any]", value), depth)
+        return _partial_object(at, cast("dict[str, Any]", value), reader, depth)
     if not isinstance(value, list) or not value:
-        return simple_comparison(at, "eq", value)
+        return simple_comparison(at, "eq", value, reader)
     if at.kind is not None and not at.many:
         raise type_mismatch(at, cast("list[Any]", value))
-    return And(tuple(_element(at, one, depth) for one in cast("list[Any]", value)))
+    return And(tuple(_element(at, one, reader, depth) for one in cast("list[Any]", value)))
 
 
-def _element(at: QueryField, value: Any, depth: int) -> Filter:
+def _element(at: QueryField, value: Any, reader: ValueReader, depth: int) -> Filter:
     if isinstance(value, dict):
-        return _partial_object(at, cast("dict[str, Any]", value), depth)
-    return simple_comparison(at, "contains", value)
+        return _partial_object(at, cast("dict[str, Any]", value), reader, depth)
+    return simple_comparison(at, "contains", value, reader)
 
 
 def _below_path(criteria: Filter, path: Path) -> Filter:
@@ -343,18 +357,19 @@ _MOST_PARTS: Final = 500
 _LOGIC: Final = ("and", "or", "not")
 
 
-def parse_filter(schema: QuerySchema, raw: Any) -> Filter | None:
-    """The filter a JSON value means; None for an empty one."""
+def parse_filter(schema: QuerySchema, raw: Any, now: float) -> Filter | None:
+    """The filter a JSON value means; None for an empty one. Relative times count from `now`."""
     if raw is None or raw == {}:
         return None
-    return _Reader(schema).object(raw, "", 0)
+    return _FilterParser(schema, ValueReader(now)).object(raw, "", 0)
 
 
-class _Reader:
+class _FilterParser:
     """Reads one filter and counts its parts, so that a query cannot be larger than it may."""
 
-    def __init__(self, schema: QuerySchema) -> None:
+    def __init__(self, schema: QuerySchema, values: ValueReader) -> None:
         self._known = schema
+        self._values = values
         self._parts = 0
         self._before = ""
         self._passed: int = 0
@@ -381,13 +396,13 @@ class _Reader:
             return self.object(value, f"{SELF}.", depth + 1)
         at = self._field(prefix + name)
         if not isinstance(value, dict):
-            return build_comparison(at, "in" if isinstance(value, list) else "eq", value)
+            return build_comparison(at, "in" if isinstance(value, list) else "eq", value, self._values)
         members = cast("dict[str, Any]", value)
         found: dict[str, Operator] = {key: op for key in members if (op := read_operator(key)) is not None}
         if at.is_relation and isinstance(part := members.get("contains"), dict) and len(members) == 1:
             return self._related(prefix + name, cast("dict[str, Any]", part), depth)
         if len(found) == len(members) and members:
-            parts = [build_comparison(at, op, members[key]) for key, op in found.items()]
+            parts = [build_comparison(at, op, members[key], self._values) for key, op in found.items()]
             return parts[0] if len(parts) == 1 else And(tuple(parts))
         if members and not found and (at.is_relation or at.is_reference):
             return self._related(prefix + name, members, depth)

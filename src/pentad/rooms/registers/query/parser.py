@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.query.datetimes import parse_as_of
-from pentad.rooms.registers.query.filters import parse_filter, read_bool, read_operator, read_scalar
+from pentad.rooms.registers.query.filters import ValueReader, parse_filter, read_bool, read_operator
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import (
     DEFAULT_GROUPS,
@@ -65,10 +65,10 @@ _IS_DELETED: Final = Exists((SELF, "deleted"))
 T = TypeVar("T")
 
 
-def parse_query(schema: QuerySchema, raw: Mapping[str, Any], *, related: bool = False) -> Query:
+def parse_query(schema: QuerySchema, raw: Mapping[str, Any], now: float, *, related: bool = False) -> Query:
     """A query from its JSON members; InvalidInput names the member that is wrong.
 
-    With `related`, `fields` may name properties of related objects.
+    Relative times count from `now`. With `related`, `fields` may name properties of related objects.
     """
     check_members(raw, _MEMBERS, "query")
     limit = read_integer(raw.get("limit"), "limit", DEFAULT_LIMIT, LARGEST_LIMIT)
@@ -77,7 +77,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any], *, related: bool = 
     cursor = raw.get("cursor")
     if cursor is not None and (not isinstance(cursor, str) or offset or page):
         raise InvalidInput("A cursor is a text and already says where to go on.", hint="Leave out offset and page.")
-    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
+    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"), now)
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
     written = [raw.get("filter"), raw.get("as_of")]
@@ -85,7 +85,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any], *, related: bool = 
     fields, far = _read_fields(schema, raw.get("fields")) if related else (parse_fields(schema, raw.get("fields")), ())
     if far and as_of is not None:
         raise InvalidInput(f"fields: {far[0][0]} shows the present only.", hint="Leave out as_of, or use extend.")
-    criteria = parse_filter(schema, raw.get("filter"))
+    criteria = parse_filter(schema, raw.get("filter"), now)
     if deleted == "only":
         criteria = _IS_DELETED if criteria is None else And((_IS_DELETED, criteria))
     return Query(
@@ -97,7 +97,7 @@ def parse_query(schema: QuerySchema, raw: Mapping[str, Any], *, related: bool = 
         offset=(page - 1) * limit if page else offset,
         cursor=cursor or None,
         count=True if raw.get("count") is None else read_bool(raw["count"], "count"),
-        facets=parse_facets(schema, raw.get("facets")),
+        facets=parse_facets(schema, raw.get("facets"), now),
         as_of=as_of,
         include_deleted=deleted is not None,
         as_written=repr(written) if has_relative(written) else None,
@@ -116,8 +116,8 @@ def _read_deleted(raw: Mapping[str, Any]) -> Literal["include", "only"] | None:
     return "include" if included is not None and read_bool(included, "include_deleted") else None
 
 
-def read_as_of(raw: Any) -> AsOf | None:
-    return None if raw is None or raw == "" else parse_as_of(raw)
+def read_as_of(raw: Any, now: float) -> AsOf | None:
+    return None if raw is None or raw == "" else parse_as_of(raw, now)
 
 
 def check_members(raw: Mapping[str, Any], members: tuple[str, ...], what: str) -> None:
@@ -248,7 +248,7 @@ def _is_embedded(schema: QuerySchema, name: str) -> bool:
     return facts is not None and facts.ref is not None and facts.ref.embeds
 
 
-def parse_facets(schema: QuerySchema, raw: Any) -> tuple[Facet, ...]:
+def parse_facets(schema: QuerySchema, raw: Any, now: float) -> tuple[Facet, ...]:
     """`["status"]`, or `{"status": {"size": 5}, "price": {"ranges": [10, 100]}, "due": {"by": "month"}}`."""
     if raw is None or raw in ("", [], {}):
         return ()
@@ -260,10 +260,10 @@ def parse_facets(schema: QuerySchema, raw: Any) -> tuple[Facet, ...]:
         raise InvalidInput("facets must be names.", hint='Write ["status"] or {"price": {"ranges": [10, 100]}}.')
     entries = cast("dict[str, Any]", raw)
     check_length(list(entries), _MOST_FACETS, "facets")
-    return tuple(_facet(schema, name, how) for name, how in entries.items())
+    return tuple(_facet(schema, name, how, now) for name, how in entries.items())
 
 
-def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
+def _facet(schema: QuerySchema, name: str, how: Any, now: float) -> Facet:
     at = resolve_field(schema, name)
     if how is not None and not isinstance(how, dict):
         raise InvalidInput(
@@ -277,7 +277,8 @@ def _facet(schema: QuerySchema, name: str, how: Any) -> Facet:
             name, at.path, bucket_of(at, options["by"]), size if "size" in options else 100, timed_kind(at), at.hops
         )
     if options.get("ranges") is not None:
-        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), _bounds(at, options["ranges"]), at.hops)
+        bounds = _bounds(at, options["ranges"], now)
+        return Ranges(name, at.path, ordered_kind(at, "cut into ranges"), bounds, at.hops)
     if at.kind is None or at.lists or (at.many and at.to_many):
         raise InvalidInput(f"{at.name} cannot be a facet: it is {at.described}.", hint="Choose a member of it.")
     return Terms(name, at.path, at.kind, size, at.many, at.hops)
@@ -298,9 +299,9 @@ def timed_kind(at: QueryField) -> Kind:
     return "moment" if at.kind == "moment" else "text"
 
 
-def _bounds(at: QueryField, raw: Any) -> tuple[str | int | float | Instant, ...]:
+def _bounds(at: QueryField, raw: Any, now: float) -> tuple[str | int | float | Instant, ...]:
     values: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else []
-    read = [read_scalar(at, value) for value in values]
+    read = [ValueReader(now).read(at, value) for value in values]
     if not read or len(read) > _MOST_BOUNDS or any(value is None or isinstance(value, bool) for value in read):
         raise InvalidInput(
             f"facets.{at.name}.ranges takes 1 to {_MOST_BOUNDS} bounds.", hint='Write {"ranges": [10, 100]}.'
@@ -319,10 +320,10 @@ _MOST_METRICS: Final = 20
 _MOST_GROUP_KEYS: Final = 5
 
 
-def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQuery:
-    """An aggregation from its JSON members. Without metrics it counts."""
+def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> AggregateQuery:
+    """An aggregation from its JSON members. Without metrics it counts; relative times count from `now`."""
     check_members(raw, _AGGREGATE_MEMBERS, "aggregation")
-    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"))
+    search, as_of = parse_search(raw.get("search")), read_as_of(raw.get("as_of"), now)
     if as_of is not None and search is not None:
         raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
     keys = _keys(schema, raw.get("group_by"))
@@ -337,7 +338,7 @@ def parse_aggregate(schema: QuerySchema, raw: Mapping[str, Any]) -> AggregateQue
         )
     return AggregateQuery(
         metrics=metrics,
-        filter=parse_filter(schema, raw.get("filter")),
+        filter=parse_filter(schema, raw.get("filter"), now),
         search=search,
         group_by=keys,
         having=_having(metrics, raw.get("having")),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.query.filters import Operator, build_comparison, read_operator
+from pentad.rooms.registers.query.filters import Operator, ValueReader, build_comparison, read_operator
 from pentad.rooms.registers.query.metadata import COLUMNS, HEADINGS, SELF
 from pentad.rooms.registers.query.models import And, Filter, Query
 from pentad.rooms.registers.query.parser import parse_query
@@ -49,8 +49,8 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
 _NULLS: Final = {"IS NULL": "eq", "IS NOT NULL": "ne"}
 
 
-def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Query:
-    """The query that the parameters of a URL mean."""
+def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]], now: float) -> Query:
+    """The query that the parameters of a URL mean; relative times count from `now`."""
     controls: dict[str, Any] = {}
     filters: dict[tuple[str, Operator], list[str]] = {}
     ignored: list[str] = []
@@ -67,8 +67,9 @@ def parse_parameters(schema: QuerySchema, pairs: Iterable[tuple[str, str]]) -> Q
         elif not _read_control(controls, name, value) and name.partition("[")[0] not in _SHAPING:
             _refuse_unsupported(name, value)
             ignored.append(name)
-    conditions = [_condition(resolve_field(schema, name), op, values) for (name, op), values in filters.items()]
-    query = parse_query(schema, controls, related=True)
+    reader = ValueReader(now, text=True)
+    conditions = [_condition(resolve_field(schema, name), op, values, reader) for (name, op), values in filters.items()]
+    query = parse_query(schema, controls, now, related=True)
     if query.filter is not None:
         conditions.append(query.filter)
     criteria = None if not conditions else conditions[0] if len(conditions) == 1 else And(tuple(conditions))
@@ -186,12 +187,12 @@ def _place(schema: QuerySchema, name: str) -> tuple[str, Operator]:
     return ".".join((plain, *inner)), op
 
 
-def _condition(at: QueryField, op: Operator, values: list[str]) -> Filter:
+def _condition(at: QueryField, op: Operator, values: list[str], reader: ValueReader) -> Filter:
     if len(values) == 1 and op == "eq" and values[0] in _NULLS:
-        return build_comparison(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None)
+        return build_comparison(at, "eq" if _NULLS[values[0]] == "eq" else "ne", None, reader)
     if op in ("in", "nin"):
-        return build_comparison(at, op, values if len(values) > 1 else values[0], text=True)
+        return build_comparison(at, op, values if len(values) > 1 else values[0], reader)
     if op in ("eq", "ne") and len(values) > 1:
-        return build_comparison(at, "in" if op == "eq" else "nin", values, text=True)
-    parts = tuple(build_comparison(at, op, value, text=True) for value in values)
+        return build_comparison(at, "in" if op == "eq" else "nin", values, reader)
+    parts = tuple(build_comparison(at, op, value, reader) for value in values)
     return parts[0] if len(parts) == 1 else And(parts)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.names import nearest
 from pentad.rooms.registers.transfer.cells import Schema, read_cell, types_of, write_cell
@@ -188,7 +189,7 @@ def _object(number: int, row: Sequence[Any], columns: Sequence[Column | None]) -
             problems.append(Problem(number, column.header, problem.message))
     if any(cell not in (None, "") for cell in row[len(columns) :]):
         problems.append(
-            Problem(number, "", f"The row has more cells than the {len(columns)} columns of the first row.")
+            Problem(number, "", f"The row has more cells than the {counted(len(columns), 'column')} of the first row.")
         )
     data = assemble(values)
     uuid, version = data.pop(IDENTITY, None), data.pop(VERSION, None)

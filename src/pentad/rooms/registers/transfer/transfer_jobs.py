@@ -18,6 +18,7 @@ import msgspec
 from pentad.access.owners import owner_is_gone
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.kernel.clock import iso
+from pentad.kernel.counts import counted
 from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import Conflict, Forbidden, LimitExceeded, NotFound, PentadError, Unavailable
 from pentad.kernel.ids import opaque_id
@@ -434,7 +435,9 @@ class TransferJobs:
                 principal.id,
             )
             if int(count) >= MOST_UNFINISHED:
-                raise LimitExceeded(f"You have {count} unfinished transfers.", hint="Wait for one, or cancel it.")
+                raise LimitExceeded(
+                    f"You have {counted(count, 'unfinished transfer')}.", hint="Wait for one, or cancel it."
+                )
             self._forget_old(tx, principal.id, kind, now)
             tx.run(
                 f"INSERT INTO transfers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, NULL, NULL, 0, ?, ?)",  # noqa: S608

@@ -20,7 +20,7 @@ from pentad.rooms.registers.definitions.evaluation import evaluate
 from pentad.rooms.registers.definitions.expressions import Expression, ExpressionError, parse_expression
 from pentad.rooms.registers.query.filters import parse_filter
 from pentad.rooms.registers.query.metadata import SELF
-from pentad.rooms.registers.query.models import Filter, Path, Query, RelatedValue
+from pentad.rooms.registers.query.models import Path, Query, RelatedValue
 from pentad.rooms.registers.query.parser import MOST_RELATED, ordered_kind
 from pentad.rooms.registers.query.query_fields import (
     LeadsElsewhere,
@@ -85,7 +85,7 @@ class ColumnError:
     error: InvalidInput | LimitExceeded
 
 
-def parse_columns(schema: QuerySchema, raw: Any) -> tuple[list[Column], list[ColumnError]]:
+def parse_columns(schema: QuerySchema, raw: Any, now: float) -> tuple[list[Column], list[ColumnError]]:
     """The columns that can be shown, and what is wrong with the others."""
     if not isinstance(raw, list) or not raw:
         raise InvalidInput("columns must be a list of columns.", hint='Write ["number", {"name": ..., "path": ...}].')
@@ -96,7 +96,7 @@ def parse_columns(schema: QuerySchema, raw: Any) -> tuple[list[Column], list[Col
     errors: list[ColumnError] = []
     for index, entry in enumerate(entries):
         try:
-            column = _column(schema, entry, columns)
+            column = _column(schema, entry, columns, now)
             if sum(isinstance(one, RelatedColumn) for one in (*columns, column)) > MOST_RELATED:
                 raise LimitExceeded(f"A view has at most {MOST_RELATED} columns through relations.")
             if any(column.name == other.name for other in columns):
@@ -109,7 +109,7 @@ def parse_columns(schema: QuerySchema, raw: Any) -> tuple[list[Column], list[Col
     return columns, errors
 
 
-def _column(schema: QuerySchema, entry: Any, before: Sequence[Column]) -> Column:
+def _column(schema: QuerySchema, entry: Any, before: Sequence[Column], now: float) -> Column:
     given: dict[str, Any] = {"path": entry} if isinstance(entry, str) else entry
     if not isinstance(given, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  it is whatever the caller sent
         raise InvalidInput("A column is a name or an object.", hint='Write "status" or {"name": ..., "path": ...}.')
@@ -132,7 +132,7 @@ def _column(schema: QuerySchema, entry: Any, before: Sequence[Column]) -> Column
         return ExpressionColumn(name, _expression(schema, source, before))
     if kind == "path":
         return _property(schema, name, source)
-    return _rollup(schema, name, cast("RollupFunction", kind), source, given)
+    return _rollup(schema, name, cast("RollupFunction", kind), source, given, now)
 
 
 def _property(schema: QuerySchema, name: str, source: str) -> Column:
@@ -161,11 +161,15 @@ def _property(schema: QuerySchema, name: str, source: str) -> Column:
     return RelatedColumn(name, RelatedValue(at.hops, at.path), numeric, embedded)
 
 
-def _rollup(schema: QuerySchema, name: str, function: RollupFunction, source: str, given: Mapping[str, Any]) -> Column:
+def _rollup(
+    schema: QuerySchema, name: str, function: RollupFunction, source: str, given: Mapping[str, Any], now: float
+) -> Column:
     at = resolve_field(schema, source)
     if function == "count" and (at.is_relation or at.is_reference):
         hops, far = resolve_related(schema, source)
-        return RelatedColumn(name, Rollup(function, hops, criteria=_criteria(far, given)), numeric=True)
+        return RelatedColumn(
+            name, Rollup(function, hops, criteria=parse_filter(far, given.get("filter"), now)), numeric=True
+        )
     if not at.hops or at.is_relation or at.schema is None:
         raise InvalidInput(
             f"{function} needs a property of related objects; {source} is {at.described}.",
@@ -173,7 +177,7 @@ def _rollup(schema: QuerySchema, name: str, function: RollupFunction, source: st
         )
     if at.lists or any(isinstance(step, int) for hop in at.hops for step in hop.path):
         raise InvalidInput(f"{source} is in a list.", hint="Name the list without a number, or another property.")
-    criteria = _criteria(at.schema, given)
+    criteria = parse_filter(at.schema, given.get("filter"), now)
     if function == "latest":
         by = _latest_by(at.schema, given.get("by"))
         rollup = Rollup(function, at.hops, at.path, criteria=criteria, **by)
@@ -184,10 +188,6 @@ def _rollup(schema: QuerySchema, name: str, function: RollupFunction, source: st
     if at.time and function != "count":
         raise InvalidInput(f"{function} cannot be asked of {source}.", hint="Use latest.")
     return RelatedColumn(name, Rollup(function, at.hops, at.path, kind, criteria), kind == "number")
-
-
-def _criteria(far: QuerySchema, given: Mapping[str, Any]) -> Filter | None:
-    return parse_filter(far, given.get("filter"))
 
 
 def _latest_by(far: QuerySchema, raw: Any) -> dict[str, Any]:

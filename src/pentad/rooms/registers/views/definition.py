@@ -132,15 +132,15 @@ class ParsedView:
         return frozenset(named) | schemas_used(self.columns or ())
 
 
-def parse_view(schema: QuerySchema, raw: Mapping[str, Any]) -> ParsedView:
-    """What the query of a view means, with all its problems."""
+def parse_view(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> ParsedView:
+    """What the query of a view means, with all its problems; relative times count from `now`."""
     problems = _unfit_members(raw)
     if problems:
         return ParsedView(None, None, None, tuple(problems))
     columns: tuple[Column, ...] | None = None
     if raw.get("columns") is not None:
         try:
-            parsed, errors = parse_columns(schema, raw["columns"])
+            parsed, errors = parse_columns(schema, raw["columns"], now)
             columns = tuple(parsed)
             problems = [ViewProblem("columns", one.error, one.index) for one in errors]
         except LeadsElsewhere:  # the schemas around this one have to be read first
@@ -152,10 +152,12 @@ def parse_view(schema: QuerySchema, raw: Mapping[str, Any]) -> ParsedView:
         problems.append(ViewProblem("as_of", error))
     rest = {name: value for name, value in raw.items() if name not in ("columns", "aggregate")}
     if raw.get("aggregate") is None:
-        query, found = _parse_parts(lambda members: parse_query(schema, members), rest, "")
+        query, found = _parse_parts(lambda members: parse_query(schema, members, now), rest, "")
         return ParsedView(query, None, columns, (*problems, *found))
     figures = dict(raw["aggregate"])
-    aggregate, found = _parse_parts(lambda members: parse_aggregate(schema, {**members, **figures}), rest, "aggregate")
+    aggregate, found = _parse_parts(
+        lambda members: parse_aggregate(schema, {**members, **figures}, now), rest, "aggregate"
+    )
     return ParsedView(None, aggregate, None, (*problems, *found))
 
 

@@ -71,7 +71,8 @@ class ViewRunner:
     async def parsed(self, caller: Caller, view: View) -> tuple[Pair, ParsedView]:
         """What a view means to the caller."""
         pair = await self._catalogue.pair(caller, view.register, view.schema)
-        return pair, await self._objects.parsed(caller, pair, lambda schema: parse_view(schema, view.query))
+        now = self._clock.now()
+        return pair, await self._objects.parsed(caller, pair, lambda schema: parse_view(schema, view.query, now))
 
     async def page(
         self,
@@ -92,7 +93,8 @@ class ViewRunner:
                 hint="Its owner can change it. Get the view to see what is wrong.",
                 details={"problems": problems},
             )
-        within = await self._objects.parsed(caller, pair, lambda schema: parse_filter(schema, more))
+        now = self._clock.now()
+        within = await self._objects.parsed(caller, pair, lambda schema: parse_filter(schema, more, now))
         if parsed.aggregate is not None:
             found = await self._groups(caller, pair, view, parsed, within, limit, cursor)
         else:

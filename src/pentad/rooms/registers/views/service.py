@@ -291,7 +291,7 @@ class Views:
         reader = SchemaReader(rows, _Assumed(self._catalogue.definitions, schema, definition), self._access, caller)
         near = replace(pair, definition=definition) if pair.schema.id == schema else pair
         try:
-            return parse_view(reader.with_relations(near), view.query).problems
+            return parse_view(reader.with_relations(near), view.query, self._clock.now()).problems
         except InvalidInput as error:  # no property is left that the caller may query
             return (ViewProblem("", error),)
 

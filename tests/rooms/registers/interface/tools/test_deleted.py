@@ -43,9 +43,11 @@ async def test_one_call_purges_all_deleted_objects_once_it_is_confirmed(shelf: S
     made = await with_deleted(shelf)
     text, error = await shelf.refusal("purge", filter={"title": "Walden"})
     assert "1 deleted object of" in text
+    assert "and all its states" in text
     assert error["details"]["confirm"] in text
     text, error = await shelf.refusal("purge")
     assert "2 deleted objects of" in text
+    assert "and all their states" in text
     assert await shelf.objects("purge", confirm=error["details"]["confirm"]) == {"purged": 2}
     assert titles(await shelf.objects("list", deleted="include")) == {"Emma"}
     assert await shelf.objects("purge") == {"purged": 0}

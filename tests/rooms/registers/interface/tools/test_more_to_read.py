@@ -16,6 +16,12 @@ async def books(shelf: Shelf, count: int) -> list[Any]:
     return (await shelf.objects("bulk", operations=rows))["results"]
 
 
+async def views(shelf: Shelf, action: str, **arguments: Any) -> Any:
+    result = await shelf.raw("views", action=action, **arguments)
+    assert result["isError"] is False, result
+    return result["structuredContent"]
+
+
 @pytest.mark.requirement("registers:answers:more")
 async def test_a_list_that_goes_on_says_so_and_how(shelf: Shelf):
     made = await books(shelf, 5)
@@ -40,6 +46,42 @@ async def test_a_list_that_goes_on_says_so_and_how(shelf: Shelf):
         assert "offset=1" in listed["note"]
     resource = f"openregister://objects/{shelf.register}/{shelf.schema}"
     assert "for more" not in str(await shelf.client.request("resources/read", {"uri": resource}))
+
+
+@pytest.mark.requirement("registers:answers:more")
+async def test_neighbours_and_views_that_go_on_say_so_too(shelf: Shelf):
+    schema = (await shelf.raw("schemas", action="get", id=shelf.schema))["structuredContent"]
+    sequel = {"properties": {"sequel_of": {"type": "string", "$ref": schema["slug"]}}}
+    await shelf.raw("schemas", action="update", id=shelf.schema, data=sequel)
+    [first, *rest] = await books(shelf, 4)
+    for one in rest:
+        await shelf.objects("patch", id=one["id"], data={"sequel_of": first["id"]})
+    used = await shelf.objects("used", id=first["id"], limit=2)
+    assert used["note"] == "2 of 3 rows. Repeat the call with this cursor for more."
+    assert "note" not in await shelf.objects("used", id=first["id"], limit=2, cursor=used["cursor"])
+    data = {"register": shelf.register, "schema": shelf.schema}
+    queries: list[Any] = [{"columns": ["title"]}, {"aggregate": {"group_by": ["author"]}}]
+    made = [await views(shelf, "create", data={**data, "title": "View", "query": query}) for query in queries]
+    ran = await views(shelf, "run", id=made[0]["id"], limit=1)
+    assert ran["note"] == "1 of 4 rows. Repeat the call with this cursor for more."
+    last = await views(shelf, "run", id=made[0]["id"], limit=3, cursor=ran["cursor"])
+    assert ("note" in last, "cursor" in last) == (False, False)
+    groups = await views(shelf, "run", id=made[1]["id"], limit=1)
+    assert groups["note"] == "1 group. Repeat the call with this cursor for more."
+    listed = await views(shelf, "list", limit=1)
+    assert listed["note"] == f"1 of {listed['total']} views. Repeat the call with this cursor for more."
+
+
+@pytest.mark.requirement("registers:answers:more")
+async def test_a_cut_names_fields_only_where_the_call_takes_them(shelf: Shelf):
+    await shelf.book("Long", author="a" * 2000)
+    objects = await shelf.objects("list", max_tokens=100)
+    assert objects["cut"]["hint"] == "Name what you need in fields, or raise max_tokens."
+    data = {"title": "V", "register": shelf.register, "schema": shelf.schema, "query": {"columns": ["title", "author"]}}
+    view = await views(shelf, "create", data=data)
+    ran = await views(shelf, "run", id=view["id"], max_tokens=100)
+    assert ran["cut"]["properties_left_out"] == ["author"]
+    assert ran["cut"]["hint"] == "Raise max_tokens to see the rest."
 
 
 @pytest.mark.parametrize("path", ["/api/mcp", "/index.php/apps/openregister/api/mcp"])

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from pentad.kernel.counts import counted
 from pentad.rooms.registers.interface.cli.options import parse_filter, register_option, schema_option
 from pentad.rooms.registers.interface.cli.organisations import organisations
 from pentad.rooms.registers.interface.cli.schemas import schemas
@@ -80,7 +81,7 @@ def describe(register: str, max_tokens: int | None, as_json: bool, target: "Targ
         print_json(found)
         return
     for schema in found["schemas"]:
-        click.echo(visible(f"{schema['slug']}: {schema['title']}, {schema['objects']} objects"))
+        click.echo(visible(f"{schema['slug']}: {schema['title']}, {counted(schema['objects'], 'object')}"))
         properties: Any = schema["properties"]  # only the names, if the budget is small
         rows = [(name, _details(properties, name)) for name in cast("list[str]", properties)]
         rows += [(f"-> {name}", text) for name, text in schema.get("relations", {}).items()]
@@ -123,7 +124,7 @@ def purge_objects(
     if as_json:
         print_json(answer)
     else:
-        say(f"{answer['purged']} deleted objects were purged.")
+        say(f"{counted(answer['purged'], 'deleted object was', 'deleted objects were')} purged.")
 
 
 @registers.command("delete")

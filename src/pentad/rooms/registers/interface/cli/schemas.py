@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+from pentad.kernel.counts import counted
 from pentad.rooms.registers.interface.cli.options import parse_json
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
@@ -124,8 +125,9 @@ def _print_schema(changed: dict[str, Any], as_json: bool) -> None:
         return
     for line in changed.get("changes", ()):
         click.echo(line)
-    migrated = f" {changed['migrated']:,} objects were migrated." if changed.get("migrated") else ""
-    say(f"{changed['slug']} is at version {changed['version']} now.{migrated}")
+    migrated = changed.get("migrated")
+    were = f" {counted(migrated, 'object was', 'objects were')} migrated." if migrated else ""
+    say(f"{changed['slug']} is at version {changed['version']} now.{were}")
     for one in changed.get("warnings", ()):
         warn(f"{one['path']} {one['message']}")
 
@@ -139,7 +141,7 @@ def _print_plan(report: dict[str, Any]) -> None:
     for one in report.get("breaks", ()):
         warn(f"{one['kind']} {one['title']}: {one['because']}")
     migrated = report.get("migrated", {}).get("objects", 0)
-    say(f"{report['total']:,} objects: {migrated:,} would change, {report['failing']:,} would not fit.")
+    say(f"{counted(report['total'], 'object')}: {migrated:,} would change, {report['failing']:,} would not fit.")
     if report["failing"]:
         say(report["next"])
     elif "confirm" in report:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import click
 
+from pentad.kernel.counts import counted
 from pentad.rooms.registers.interface.cli.local_room import open_locally
 from pentad.rooms.registers.interface.cli.options import (
     format_option,
@@ -114,7 +115,7 @@ async def _import(
 
 def _print_report(report: dict[str, Any]) -> None:
     for one in report.get("warnings", ()):
-        warn(f"{one['path']} {one['message']} ({one['rows']:,} rows)")
+        warn(f"{one['path']} {one['message']} ({counted(one['rows'], 'row')})")
     if report["problems"]:
         rows = [(one["row"], one["column"], one["problem"]) for one in report["problems"][:_MOST_PROBLEMS]]
         print_table(("row", "column", "problem"), rows, empty="")
@@ -126,7 +127,7 @@ def _print_report(report: dict[str, Any]) -> None:
         "partial": "The bad rows were left out." if failed else "Everything was imported.",
         "all or nothing": "Nothing was written." if failed else "Everything was imported.",
     }[report["mode"]]
-    say(f"{report['rows']:,} rows: {done}{bad}. {tail}")
+    say(f"{counted(report['rows'], 'row')}: {done}{bad}. {tail}")
     if "transfer" in report:
         say(f"To take it back: pentad registers undo {report['transfer']}")
 

@@ -261,7 +261,7 @@ async def get_schema(request: RestRequest) -> Response:
     moment, version = request.text("_asOf"), request.integer("_version", 0, MOST_VERSIONS) or None
     if moment is None and version is None:
         return await _get(request, request.registers.catalogue.schemas)
-    at = None if moment is None else parse_time(moment, "_asOf")
+    at = None if moment is None else parse_time(moment, "_asOf", request.registers.now())
     catalogue = request.registers.catalogue
     return respond(await catalogue.schemas.as_of(request.caller, request.path("id"), at=at, version=version))
 

@@ -137,7 +137,7 @@ async def get_object(request: RestRequest) -> Response:
     """Get an object by uuid, slug or the value of a unique property."""
     pair = await request.pair()
     moment = request.text("_asOf")
-    as_of = parse_as_of(moment) if moment else None
+    as_of = parse_as_of(moment, request.registers.now()) if moment else None
     stored = await request.registers.objects.get(request.caller, pair, request.path("id"), as_of=as_of)
     shaping = await shaping_of(request, pair)
     related = await _related_fields(request, pair, as_of)

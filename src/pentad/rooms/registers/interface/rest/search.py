@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from pentad.kernel.counts import counted
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.expansion import EXTEND, UNSET, Shaping, shape, shaping_of
 from pentad.rooms.registers.interface.rest.models import Name, ObjectAnswer, ObjectPageAnswer, Whole
@@ -301,9 +302,7 @@ def _sentence(count: int, words: list[str]) -> str:
     if not words:
         return "The question has no word to look for. Name a thing, a place, a person or a state."
     looked = ", ".join(words)
-    return (
-        f"{count} object{'' if count == 1 else 's'} found for: {looked}." if count else f"Nothing found for: {looked}."
-    )
+    return f"{counted(count, 'object')} found for: {looked}." if count else f"Nothing found for: {looked}."
 
 
 SEARCH_ROUTES: Final = (

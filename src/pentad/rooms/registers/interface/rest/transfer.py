@@ -8,6 +8,7 @@ import msgspec
 from pydantic import BaseModel, Field
 from starlette.responses import Response, StreamingResponse
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
 from pentad.rooms.registers.access.authorization import Right
@@ -71,7 +72,8 @@ async def _pair(request: RestRequest, right: Right, schema: str | None) -> Pair:
             request.registers.access.require_write(request.caller)
         if len(register.schemas) != 1:
             raise InvalidInput(
-                f"Register {register.slug!r} has {len(register.schemas)} schemas.", hint="Name one: ?schema=..."
+                f"Register {register.slug!r} has {counted(len(register.schemas), 'schema')}.",
+                hint="Name one: ?schema=...",
             )
         return await catalogue.pair(request.caller, register.id, register.schemas[0], right)
     return await catalogue.pair(request.caller, request.path("id"), schema, right)
@@ -125,7 +127,9 @@ async def import_(request: RestRequest) -> Response:
         return await _import(request, body, request.http.headers.get("content-type", ""), "", {})
     async with request.form() as form:
         if len(form.files) != 1:
-            raise InvalidInput(f"The form holds {len(form.files)} files.", hint="Send one: -F file=@rows.csv")
+            raise InvalidInput(
+                f"The form holds {counted(len(form.files), 'file')}.", hint="Send one: -F file=@rows.csv"
+            )
         [file] = form.files
         return await _import(request, file.content, file.media_type, file.name, form.fields)
 
