@@ -199,7 +199,7 @@ async def test_failures_of_the_room_are_results_that_say_why(endpoint: OpenRegis
         "objects", action="list", register=999_999, schema=schema
     )
     await endpoint.call("objects", action="create", data={"title": "x"}, **place)
-    assert "still has 1 objects" in await endpoint.failure("registers", action="delete", id=register)
+    assert "still has 1 object" in await endpoint.failure("registers", action="delete", id=register)
 
 
 @pytest.mark.requirement("openregister:unknown-arguments")

@@ -126,7 +126,7 @@ async def test_what_is_written_between_check_and_change_is_checked_too(
 
     monkeypatch.setattr(registers.catalogue.changes, "write_schemas", late)
     bounded = {**PERMIT, "number": {"type": "integer", "maximum": 10}}
-    with pytest.raises(Conflict, match="1 of 1 objects of 'permit' would not fit"):
+    with pytest.raises(Conflict, match="1 of 1 object of 'permit' would not fit"):
         await registers.catalogue.schemas.update(ADMIN, "permit", {"properties": bounded})
     assert locks == [1]
 

@@ -396,12 +396,14 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """The result of one row of a bulk write."""
 
     index: int
-    status: Literal["created", "updated", "unchanged", "deleted", "failed"]
+    status: Literal["created", "updated", "unchanged", "deleted", "restored", "failed"]
     uuid: str | None
     version: int | None
     error: dict[str, Any] | None = None
     undeclared: tuple[str, ...] = ()
     """Properties that were stored although the schema does not declare them."""
+    tolerated: tuple[str, ...] = ()
+    """Rules that the object breaks although it was stored, as JSON (`broken_rules`)."""
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):

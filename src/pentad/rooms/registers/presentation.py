@@ -8,9 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+import msgspec
+
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.json_patch import split_pointer
 from pentad.rooms.registers.access.rules import AccessRules
-from pentad.rooms.registers.definitions.object_validation import json_text
+from pentad.rooms.registers.definitions.object_validation import MOST_PROBLEMS, json_text, redacted
 from pentad.rooms.registers.models import Action, Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.query.query_fields import QueryProperty, Relations
 
@@ -51,10 +54,13 @@ def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterab
 def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
-    """The answer to a write: `@self.warnings` names properties that were stored but are not declared, and
+    """The answer to a write: `@self.warnings` has what was stored although it is not declared or does not fit, and
     `@self.unchanged` says that the object had the data already.
     """
     warnings = undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
+    if tolerated := pair.definition.tolerated(stored.data):
+        hidden = access.hidden(caller, pair, stored.data, stored.owner)
+        warnings += [one.as_json() for one in redacted(tolerated[:MOST_PROBLEMS], hidden)]
     more = {**({"unchanged": True} if stored.unchanged else {}), **({"warnings": warnings} if warnings else {})}
     return {**wire, _METADATA: {**wire.get(_METADATA, {}), **more}} if more else wire
 
@@ -71,9 +77,21 @@ def undeclared_in(
     return undeclared_warnings(names, [name for name in pair.definition.properties if name not in hidden])
 
 
+def tolerated_in(access: AccessRules, caller: Caller, pair: Pair, rules: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Warnings about rules that rows of a bulk write break, each with the number of rows (`broken_rules`)."""
+    hidden = access.hidden(caller, pair) if rules else ()
+    warnings: list[dict[str, Any]] = []
+    for rule, rows in rules.items():
+        warning: dict[str, Any] = msgspec.json.decode(rule)
+        if not hidden or (split_pointer(warning["path"]) or ("",))[0] not in {*hidden, ""}:
+            warnings.append({**warning, "rows": rows})
+    return warnings[:MOST_PROBLEMS]
+
+
 def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The result of each row of a bulk write, counts by status, and warnings about undeclared properties."""
+    """The result of each row of a bulk write, counts by status, and warnings about what was stored all the same."""
     undeclared = Counter(name for outcome in outcomes for name in outcome.undeclared)
+    tolerated = Counter(one for outcome in outcomes for one in outcome.tolerated)
     counts: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
     for outcome in outcomes:
@@ -84,7 +102,7 @@ def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: 
         if outcome.error is not None:
             row["error"] = outcome.error
         rows.append(row)
-    warnings = undeclared_in(access, caller, pair, undeclared)
+    warnings = undeclared_in(access, caller, pair, undeclared) + tolerated_in(access, caller, pair, tolerated)
     return {"results": rows, **counts, **({"warnings": warnings} if warnings else {})}
 
 

@@ -152,7 +152,7 @@ async def test_what_holds_objects_cannot_be_deleted(registers: Registers):
         registers.catalogue.registers.delete(ADMIN, register.id),
         registers.catalogue.schemas.delete(ADMIN, schema.id),
     ):
-        with pytest.raises(Conflict, match="still has 1 objects"):
+        with pytest.raises(Conflict, match="still has 1 object"):
             await delete
     await registers.objects.delete(ADMIN, pair, made.uuid)
     with pytest.raises(Conflict, match="This would lose 1 deleted object"):

@@ -305,7 +305,7 @@ async def test_what_stands_in_the_way_of_a_definer_is_told_without_what_it_may_n
         await catalogue.schemas.delete(WRITER, "person")
     assert refused.value.message == "The schema 'person' still has objects."
     assert not refused.value.details
-    with pytest.raises(Conflict, match="still has 1 objects"):
+    with pytest.raises(Conflict, match="still has 1 object"):
         await catalogue.schemas.delete(ADMIN, "person")
     pair = await catalogue.pair(ADMIN, "firm", "person")
     for row in (await registers.objects.find(ADMIN, pair, Query())).rows:

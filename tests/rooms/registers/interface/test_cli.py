@@ -57,7 +57,7 @@ def test_a_register_is_described(home: Path) -> None:
     found = json.loads(run("registers", "describe", "city", "--json", home=home).stdout)
     assert found["schemas"][0]["properties"]["number"] == {"type": "string", "required": True, "unique": True}
     assert run("registers", "describe", "city", home=home).stdout.splitlines()[:3] == [
-        "tree: Tree, 1 objects",
+        "tree: Tree, 1 object",
         "name    is",
         "number  string, required, unique",
     ]
@@ -70,7 +70,7 @@ def test_an_import_says_what_it_did_and_leaves_stdout_alone(home: Path) -> None:
     done = bring(home, "number,height\nT-1,4\n")
     assert (done.returncode, done.stdout) == (0, "")
     said, way_back = done.stderr.splitlines()
-    assert said == "1 rows: 1 created, 0 updated, 0 unchanged. Everything was imported."
+    assert said == "1 row: 1 created, 0 updated, 0 unchanged. Everything was imported."
     assert way_back.startswith("To take it back: pentad registers undo ")
 
 
@@ -180,7 +180,7 @@ def test_a_schema_is_planned_patched_listed_compared_and_undone(home: Path) -> N
 def test_an_import_warns_of_columns_that_the_schema_does_not_have(home: Path) -> None:
     done = bring(home, '{"number": "T-1", "hieght": 4}\n', name="trees.jsonl")
     assert done.returncode == 0
-    assert "Did you mean 'height'? (1 rows)" in done.stderr
+    assert "Did you mean 'height'? (1 row)" in done.stderr
 
 
 @pytest.mark.requirement("registers:transfer:undo")

@@ -52,7 +52,8 @@ async def test_one_call_shows_schemas_relations_counts_and_examples(site: Site) 
     person, permit = found["schemas"]
     assert (permit["slug"], permit["objects"]) == (f"{word}permit", 3)
     assert permit["properties"]["number"] == {"type": "string", "required": True, "unique": True}
-    assert permit["properties"]["status"]["enum"] == ["open", "closed"]
+    assert permit["properties"]["status"] == {"type": "string", "enum": ["open", "closed"]}
+    assert permit["properties"]["applicant"] == {"type": "string", "reference": f"{word}person"}
     assert permit["relations"] == {"applicant": f"one {word}person"}
     [(name, leads)] = person["relations"].items()
     assert name in (f"{word}permit", f"{word}permits")

@@ -87,7 +87,7 @@ async def test_hidden_objects_are_neither_counted_nor_tried(registers: Registers
     whole = await registers.catalogue.schemas.preflight(ADMIN, "person", probe)
     assert (whole.total, whole.failing, whole.complete) == (4, 4, True)
     assert "reason" not in whole.as_json()
-    with pytest.raises(Conflict, match="1 of 1 objects"):
+    with pytest.raises(Conflict, match="1 of 1 object"):
         await registers.catalogue.schemas.update(WRITER, "person", probe)
 
 
@@ -112,7 +112,7 @@ async def test_visible_properties_can_be_changed_beside_hidden_ones(registers: R
     pair = await people(registers)
     await registers.objects.create(ADMIN, pair, {"name": "Ada", "salary": 5000})
     await registers.catalogue.schemas.update(WRITER, "person", wanted(name={**NAME, "maxLength": 30}))
-    with pytest.raises(Conflict, match="1 of 1 objects"):
+    with pytest.raises(Conflict, match="1 of 1 object"):
         await registers.catalogue.schemas.update(WRITER, "person", wanted(name={**NAME, "maxLength": 2}))
 
 

@@ -105,7 +105,7 @@ async def test_deleted_objects_are_restored_by_a_filter_each_by_itself(registers
         await registers.objects.delete(WRITER, pair, made.uuid)
     await registers.objects.create(WRITER, pair, {"number": 2})
     outcomes = await registers.objects.restore_all(WRITER, pair, await deleted(registers, pair, kind="old"))
-    assert [one.status for one in outcomes] == ["updated", "updated", "failed", "updated"]
+    assert [one.status for one in outcomes] == ["restored", "restored", "failed", "restored"]
     assert outcomes[2].error is not None
     assert outcomes[2].error["code"] == "conflict"
     assert await found(registers, pair) == [2]
@@ -122,7 +122,7 @@ async def test_a_container_with_only_deleted_objects_goes_after_a_confirmation_w
     catalogue = registers.catalogue
     delete = catalogue.registers.delete if kind == "register" else catalogue.schemas.delete
     name = "library" if kind == "register" else "note"
-    with pytest.raises(Conflict, match="still has 1 objects and 5 deleted ones"):
+    with pytest.raises(Conflict, match="still has 1 object and 5 deleted ones"):
         await delete(ADMIN, name)
     left = (await registers.objects.find(ADMIN, pair, Query())).rows[0]
     await registers.objects.delete(ADMIN, pair, left[1])

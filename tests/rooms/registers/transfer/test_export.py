@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl import load_workbook
 
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.models import Caller, Pair, StoredObject
@@ -84,6 +85,16 @@ async def test_filter_sort_and_fields_choose_what_is_exported(registers: Registe
     table = (await exported(registers, trees, "csv", **asked)).decode("utf-8-sig").splitlines()
     assert table[0] == "_id,_version,number,height"
     assert len(table) == 3
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+async def test_a_table_has_its_columns_in_the_order_asked_for(registers: Registers, trees: Pair, kind: Format):
+    file = await exported(registers, trees, kind, fields=["note", "place.house", "number", "place"])
+    if kind == "csv":
+        header = file.decode("utf-8-sig").splitlines()[0].split(",")
+    else:
+        header = [cell.value for cell in next(load_workbook(io.BytesIO(file)).active.iter_rows())]  # type: ignore[union-attr]
+    assert header[2:] == ["note", "place.house", "number", "place.street"]
 
 
 async def test_a_member_of_an_object_can_be_a_field(registers: Registers, trees: Pair):

@@ -73,6 +73,35 @@ async def test_what_the_file_and_what_the_store_say_against_it_are_told_together
 
 
 @pytest.mark.requirement("registers:transfer:partial")
+@pytest.mark.parametrize("key", [(), ("number",)])
+@pytest.mark.requirement("registers:transfer:whole")
+async def test_every_problem_of_a_row_is_reported(registers: Registers, trees: Pair, key: tuple[str, ...]):
+    rows = "number,kind,height,count,place.house\nT-1,lime,5,1,2\nT-x,birch,tall,many,2\nT-1,elm,-1,1,x\n"
+    report = await bring(registers, trees, rows, key=key)
+    found = {(problem.row, problem.column) for problem in report.problems}
+    wanted = {(3, "number"), (3, "kind"), (3, "height"), (3, "count"), (4, "kind"), (4, "height"), (4, "place.house")}
+    assert found - {(4, "number")} == wanted
+    assert ((4, "number") in found) == bool(key), "row 2 has the same key"
+    assert (report.failed, report.rows) == (2, 3)
+    missing = await bring(registers, trees, "kind,height\nlime,tall\n")
+    assert {(one.row, one.column) for one in missing.problems} == {(2, "height"), (2, "number")}
+
+
+async def test_a_bad_row_does_not_stand_in_the_way_of_a_good_one_with_its_key(registers: Registers, trees: Pair):
+    report = await bring(registers, trees, "number,height\nT-1,tall\nT-1,5\n", key=("number",), partial=True)
+    assert (report.created, report.failed) == (1, 1)
+
+
+async def test_the_problems_of_one_row_do_not_fill_the_report(registers: Registers):
+    many = {f"p{number}": {"type": "integer"} for number in range(50)}
+    await registers.catalogue.schemas.create(ADMIN, {"title": "Wide", "slug": "wide", "properties": many})
+    await registers.catalogue.registers.create(ADMIN, {"title": "W", "slug": "w", "schemas": ["wide"]})
+    pair = await registers.catalogue.pair(ADMIN, "w", "wide")
+    row = ",".join("x" for _ in many)
+    report = await bring(registers, pair, f"{','.join(many)}\n{row}\n{row}\n")
+    assert [one.row for one in report.problems] == [2] * 20 + [3] * 20
+
+
 async def test_a_partial_import_keeps_the_good_rows_and_says_so(registers: Registers, trees: Pair):
     report = await bring(registers, trees, numbered(600) + "T-x,5\nT-1,7\n", partial=True)
     assert (report.mode, report.created, report.failed, report.written) == ("partial", 600, 2, True)

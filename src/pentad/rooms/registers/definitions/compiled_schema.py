@@ -282,6 +282,13 @@ class CompiledSchema:
             return read_failures(failures)
         return add_suggestions(read_failures(failures), data, self._rules.failures, self._definitions_at)
 
+    def tolerated(self, data: Mapping[str, Any]) -> list[Problem]:
+        """What is wrong with an object that was stored all the same: with soft validation, rules are advice."""
+        if not self.soft or self.is_valid(data):
+            return []
+        not_stored = {reference.path[0] for reference in self.written_back if reference.filled}
+        return [one for one in self.problems(data) if not one.where or one.where[0] not in not_stored]
+
     def undeclared(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         """The properties of an object that the schema does not declare; none if it says that others are welcome."""
         if not self._names_matter or data.keys() <= self.properties.keys():

@@ -8,7 +8,7 @@ is valid JSON, but PostgreSQL cannot index it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -112,6 +112,11 @@ def problem_json(found: Finding) -> dict[str, Any]:
     if found.patch:
         body["patch"] = list(found.patch)
     return body
+
+
+def redacted(problems: Iterable[Problem], hidden: Collection[str]) -> list[Problem]:
+    """The problems without the values of hidden properties; one of the whole object may be about any of them."""
+    return [one.redacted() if hidden and (not one.where or one.where[0] in hidden) else one for one in problems]
 
 
 def validation_error(problems: Sequence[Problem], what: str = "The object") -> InvalidInput:

@@ -51,6 +51,14 @@ class Property:
     def many(self) -> bool:
         return "array" in self.types
 
+    @property
+    def value_types(self) -> tuple[str, ...]:
+        """The JSON types of its values: those it declares, or those of its enum, its const or a reference."""
+        if self.types:
+            return self.types
+        found = {"string"} if self.ref is not None else _types_of_values(self.definition)
+        return () if "other" in found else tuple(sorted(found))
+
 
 @dataclass(frozen=True, slots=True)
 class Indexed:

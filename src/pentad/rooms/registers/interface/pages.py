@@ -381,7 +381,9 @@ def _schema_blocks(schema: Schema, properties: Sequence[Property]) -> list[Block
 
 
 def _type(one: Property) -> str:
-    types = " or ".join(one.types) or "anything"
+    types = " or ".join(one.value_types) or "anything"
+    if one.ref is not None:
+        types = f"{'references' if one.many else 'reference'} to {one.ref.target}"
     return f"{types} ({one.format})" if one.format else types
 
 

@@ -75,7 +75,7 @@ async def _schema(registers: Registers, caller: Caller, pair: Pair, relations: M
 
 
 def _property(one: Property, pair: Pair, *, unique: bool) -> Answer:
-    kind: Any = one.types[0] if len(one.types) == 1 else list(one.types)
+    kind: Any = one.value_types[0] if len(one.value_types) == 1 else list(one.value_types)
     answer: Answer = {"type": kind} if kind else {}
     if one.format:
         answer["format"] = one.format

@@ -119,6 +119,8 @@ def chain_hash(previous: bytes, uuid: str, shared: bytes, state: bytes) -> bytes
 
 
 Status = Literal["created", "updated", "unchanged", "deleted", "failed"]
+_MOST_BROKEN: Final = 10
+"""Broken rules of one object in the result of a bulk write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +152,24 @@ class WriteStep(msgspec.Struct):
         self.status, self.stored = status, stored
 
     def outcome(self, definition: "CompiledSchema | None" = None) -> Outcome:
-        """The result for the caller; with a definition, it names the properties that are not declared."""
+        """The result for the caller; with a definition, it also says what was stored although it does not fit."""
         if self.error is not None:
             return Outcome(self.index, "failed", None, None, self.error.as_json())
         if self.stored is None:
             return Outcome(self.index, self.status, None, None)
         written = self.status in ("created", "updated")
-        undeclared = definition.undeclared(self.stored.data) if definition is not None and written else ()
-        return Outcome(self.index, self.status, self.stored.uuid, self.stored.version, None, undeclared)
+        undeclared, tolerated = (), ()
+        if definition is not None and written:
+            undeclared, tolerated = definition.undeclared(self.stored.data), broken_rules(definition, self.stored.data)
+        return Outcome(self.index, self.status, self.stored.uuid, self.stored.version, None, undeclared, tolerated)
+
+
+def broken_rules(definition: "CompiledSchema", data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The rules that an object breaks although it was stored, as JSON without its values: equal ones are counted."""
+    if not (found := definition.tolerated(data)):
+        return ()
+    rules = [{"path": one.pointer, "rule": one.code, "message": one.message} for one in found[:_MOST_BROKEN]]
+    return tuple(msgspec.json.encode(rule).decode() for rule in rules)
 
 
 def write_steps(operations: Sequence[Operation]) -> list[WriteStep]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.ports import Rows
-from pentad.rooms.registers.definitions.object_validation import json_text, validation_error
+from pentad.rooms.registers.definitions.object_validation import json_text, redacted, validation_error
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks
 from pentad.rooms.registers.objects.integrity import values_at
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
     from pentad.rooms.registers.catalogue.compiled_schemas import SchemaFacts
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema, Prepared
-    from pentad.rooms.registers.definitions.object_validation import Problem
     from pentad.rooms.registers.objects.lookup import Visibility
 
 
@@ -191,7 +190,7 @@ class UpdatePreparer:
         )
         if prepared.problems:
             hidden = self._access.hidden(context.caller, context.pair, previous)
-            raise validation_error([one.redacted() if _is_in(one, hidden) else one for one in prepared.problems])
+            raise validation_error(redacted(prepared.problems, hidden))
         return prepared
 
     def pending_update(
@@ -240,10 +239,6 @@ class UpdatePreparer:
     def _refuse_long(self, pair: Pair, stored: StoredObject) -> None:
         if may_exceed_index(stored.text):
             check_indexed_texts(self._definitions.facts(pair.definition).indexes.texts, stored.data)
-
-
-def _is_in(problem: "Problem", hidden: frozenset[str]) -> bool:
-    return bool(hidden) and (not problem.where or problem.where[0] in hidden)
 
 
 _ALWAYS_FITS: Final = LONGEST_INDEXED_TEXT // 4

@@ -195,7 +195,7 @@ class Objects(ObjectReader):
             except PentadError as error:
                 outcomes.append(Outcome(index, "failed", uuid, None, error.as_json()))
             else:
-                outcomes.append(Outcome(index, "updated", uuid, stored.version))
+                outcomes.append(Outcome(index, "restored", uuid, stored.version))
         return outcomes
 
     async def _deleted_in(self, caller: Caller, pair: Pair, query: Query) -> AsyncGenerator[StoredObject]:

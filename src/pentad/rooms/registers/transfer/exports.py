@@ -107,7 +107,7 @@ class _Sheet:
         self.fields = fields
         if kind in ("csv", "xlsx"):
             known = [column for column in columns_of(pair.definition.body) if column.path[0] not in hidden]
-            self._columns = [column for column in known if _is_selected(column, fields)]
+            self._columns = known if fields is None else _selected(known, fields)
             headers = [*identity_headers(pair.definition.body), *(column.header for column in self._columns)]
         else:
             headers = []
@@ -120,14 +120,14 @@ class _Sheet:
             self.writer.add([stored.uuid, stored.version, *(column.cell_of(wire) for column in self._columns)])
 
 
-def _is_selected(column: Column, fields: Sequence[str] | None) -> bool:
-    """A field selects its column, the columns below it, and a column that contains it."""
-    if fields is None:
-        return True
-    return any(
-        name == column.header or column.header.startswith(f"{name}.") or name.startswith(f"{column.header}.")
-        for name in fields
-    )
+def _selected(columns: Sequence[Column], fields: Sequence[str]) -> list[Column]:
+    """The columns of some fields, in their order: a field means its column, those below it, and one around it."""
+    chosen = [column for name in fields for column in columns if _means(name, column.header)]
+    return list({column.header: column for column in chosen}.values())
+
+
+def _means(name: str, header: str) -> bool:
+    return name == header or header.startswith(f"{name}.") or name.startswith(f"{header}.")
 
 
 def _writer(kind: Format, headers: Sequence[str], title: str) -> Writer:

@@ -32,9 +32,9 @@ from pentad.rooms.registers.models import Caller, Operation, Pair
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import unique_key
 from pentad.rooms.registers.objects.lookup import visibility_of
-from pentad.rooms.registers.objects.pending_changes import WriteContext, write_steps
+from pentad.rooms.registers.objects.pending_changes import WriteContext, broken_rules, write_steps
 from pentad.rooms.registers.objects.writer import ChangeNotifications
-from pentad.rooms.registers.presentation import undeclared_in
+from pentad.rooms.registers.presentation import tolerated_in, undeclared_in
 from pentad.rooms.registers.transfer.cells import Schema
 from pentad.rooms.registers.transfer.formats import Format, Problem, RawRow, reader_of
 from pentad.rooms.registers.transfer.tables import with_natural_keys
@@ -49,6 +49,8 @@ Progress = Callable[[Literal["reading", "writing"], int, int | None], None]
 
 MOST_PROBLEMS: Final = 200
 """A report lists this many problems; it only counts the rest."""
+_MOST_IN_ROW: Final = 20
+"""Problems of one row in a report."""
 MOST_BYTES: Final = 2048 * MIB
 _IN_MEMORY: Final = 8 * MIB
 _CHUNK_ROWS: Final = 500
@@ -82,6 +84,8 @@ class Tally:
     problems: list[Problem] = field(default_factory=list[Problem])
     undeclared: Counter[str] = field(default_factory=Counter[str])
     """Properties that the schema does not declare, with the number of rows that have them."""
+    tolerated: Counter[str] = field(default_factory=Counter[str])
+    """Rules that stored rows break (`broken_rules`), with the number of rows."""
 
     def count(self, row: int, status: str, error: PentadError | None) -> None:
         if error is not None:
@@ -107,12 +111,14 @@ class Tally:
         """A tally that was stored as JSON."""
         problems = [Problem(**one) for one in raw["problems"]]
         undeclared: Counter[str] = Counter(raw["undeclared"])
-        return cls(raw["created"], raw["updated"], raw["unchanged"], raw["failed"], problems, undeclared)
+        tolerated: Counter[str] = Counter(raw.get("tolerated", {}))
+        return cls(raw["created"], raw["updated"], raw["unchanged"], raw["failed"], problems, undeclared, tolerated)
 
     def __copy__(self) -> "Tally":
         return Tally(
-            self.created, self.updated, self.unchanged, self.failed, list(self.problems), Counter(self.undeclared)
-        )
+            self.created, self.updated, self.unchanged, self.failed, list(self.problems), Counter(self.undeclared),
+            Counter(self.tolerated),
+        )  # fmt: skip
 
     def add(self, other: "Tally") -> None:
         self.created += other.created
@@ -121,6 +127,9 @@ class Tally:
         self.failed += other.failed
         self.problems.extend(other.problems[: MOST_PROBLEMS - len(self.problems)])
         self.undeclared.update(other.undeclared)
+        self.tolerated.update(other.tolerated)
+        if len(self.tolerated) > MOST_PROBLEMS:  # places in lists are places of their own
+            self.tolerated = Counter(dict(self.tolerated.most_common(MOST_PROBLEMS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +257,7 @@ class Importer:
                 await run.write()
         report.problems.sort(key=lambda problem: problem.row)
         report.warnings = undeclared_in(self._access, caller, pair, report.undeclared)
+        report.warnings += tolerated_in(self._access, caller, pair, report.tolerated)
         return report
 
     def holders(
@@ -306,37 +316,50 @@ class _Run:
 
     def _read_some(self, rows: Iterator[RawRow]) -> bool:
         found = list(islice(rows, _CHUNK_ROWS))
-        sound = [row for row in found if not row.problems]
         self.report.rows += len(found)
+        refused = self._refused([row for row in found if self._can_be_checked(row)])
         for row in found:
-            if row.problems:
-                self.report.fail(row.problems)
-        refused = self._refused([row for row in sound if self._is_complete(row)])
-        for row in sound:
-            if row.number in refused:
-                self.report.fail(refused[row.number])
-            elif (problem := self._repetition(row)) is not None:
-                self.report.fail([problem])
+            claims = self._claims(row)
+            if problems := self._problems(row, refused.get(row.number, ()), claims):
+                self.report.fail(problems[:_MOST_IN_ROW])
             else:
+                self.first_rows.update(dict.fromkeys(claims, row.number))
                 self.spool.add(self._with_new_id(row) if self.options.new_ids else row)
         return bool(found)
 
-    def _is_complete(self, row: RawRow) -> bool:
-        """Whether a row is a new object that can be checked without the store."""
-        new = not self.options.key and (row.uuid is None or self.options.new_ids)
-        natural_keys = self.importer.objects.writer.natural_keys
-        return new and not natural_keys.occur_in(self.pair, [Operation("create", row.data)])
+    def _is_new(self, row: RawRow) -> bool:
+        return not self.options.key and (row.uuid is None or self.options.new_ids)
 
-    def _repetition(self, row: RawRow) -> Problem | None:
-        """The problem of a row that means the same object as an earlier one."""
+    def _can_be_checked(self, row: RawRow) -> bool:
+        """Whether a row can be checked without the store: a new object, or what is left of a row with bad cells."""
+        natural_keys = self.importer.objects.writer.natural_keys
+        alone = bool(row.data) if row.problems else self._is_new(row)
+        return alone and not natural_keys.occur_in(self.pair, [Operation("create", row.data)])
+
+    def _problems(
+        self, row: RawRow, refused: Sequence[Problem], claims: Mapping[Hashable, tuple[str, str]]
+    ) -> list[Problem]:
+        """All problems of a row: its cells, what the schema says of the others, and earlier rows of the same object."""
+        bad = [problem.column for problem in row.problems if problem.column]
+        rest = [one for one in refused if not any(_overlap(one.column, column) for column in bad)]
+        if row.problems and not self._is_new(row):  # an existing object may have what the row does not say
+            rest = [one for one in rest if one.column.partition(".")[0] in row.data]
+        first = {claim: self.first_rows[claim] for claim in claims if claim in self.first_rows}
+        repeated = [
+            Problem(row.number, claims[claim][0], f"Row {number} has {claims[claim][1]} too.{self._kept(number)}")
+            for claim, number in first.items()
+        ]
+        return [*row.problems, *rest, *repeated]
+
+    def _claims(self, row: RawRow) -> dict[Hashable, tuple[str, str]]:
+        """What only one row of a file may have, its key and its id: each with the column and in words."""
+        claims: dict[Hashable, tuple[str, str]] = {}
         names = self.options.key
         if names and (claim := uniqueness.claim_of(unique_key(self.pair.definition, names), "", row.data)) is not None:
-            said = ", ".join(f"{name} = {quoted(row.data[name])}" for name in names)
-            if (first := self.first_rows.setdefault(claim, row.number)) != row.number:
-                return Problem(row.number, names[0], f"Row {first} has {said} too.{self._kept(first)}")
-        if row.uuid is not None and (first := self.first_rows.setdefault(row.uuid, row.number)) != row.number:
-            return Problem(row.number, "id", f"Row {first} has the id {row.uuid[:80]} too.{self._kept(first)}")
-        return None
+            claims[claim] = (names[0], ", ".join(f"{name} = {quoted(row.data[name])}" for name in names))
+        if row.uuid is not None:
+            claims[row.uuid] = ("id", f"the id {row.uuid[:80]}")
+        return claims
 
     def _kept(self, first: int) -> str:
         return f" Only row {first} is imported." if self.options.partial else ""
@@ -431,7 +454,8 @@ class _Run:
         steps = write_steps([self._operation(row, holder, ids) for row, holder in zip(rows, holders, strict=True)])
         for row, step in zip(rows, steps, strict=True):
             if row.problems:
-                step.fail(InvalidInput(row.problems[0].problem))
+                named = [{"path": f"/{one.column}", "message": one.problem} for one in row.problems]
+                step.fail(InvalidInput(row.problems[0].problem, details={"problems": named}))
         objects.writer.natural_keys.resolve(tx, self.caller, pair, steps)
         objects.writer.prepare_creates(write_context, steps)
         objects.writer.write(tx, write_context, steps, news)
@@ -447,6 +471,7 @@ class _Run:
             tally.count(row.number, step.status, step.error)
             if step.error is None and step.stored is not None:
                 tally.undeclared.update(pair.definition.undeclared(step.stored.data))
+                tally.tolerated.update(broken_rules(pair.definition, step.stored.data))
         return tally
 
     def _ids(self, rows: Sequence[RawRow], holders: Sequence[str | None]) -> Mapping[str, str]:
@@ -498,6 +523,11 @@ def _check_key(pair: Pair, key: Sequence[str], hidden: Collection[str]) -> None:
         if name not in known:
             guess = did_you_mean(name, known) or f"Its properties are {', '.join(known[:20])}."
             raise InvalidInput(f"The schema {pair.schema.slug} has no property {name[:60]!r} to be a key.", hint=guess)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two dotted names mean the same place, or one lies within the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def problems_of(row: int, error: PentadError) -> list[Problem]:

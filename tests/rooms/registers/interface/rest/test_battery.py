@@ -137,7 +137,7 @@ async def test_a_register_or_schema_with_objects_cannot_be_deleted(site: Site) -
     for target in (f"/api/registers/{register}", f"/api/schemas/{schema}"):
         refused = await site.send("DELETE", target)
         assert refused.status == 409
-        assert "still has 1 objects" in refused.json["message"]
+        assert "still has 1 object" in refused.json["message"]
 
 
 async def test_an_unknown_register_schema_or_object_is_not_found(site: Site) -> None:

@@ -146,6 +146,36 @@ async def test_an_import_reports_undeclared_columns(site: Site):
     assert (report["created"], report["warnings"][0]["path"], report["warnings"][0]["rows"]) == (2, "/fees", 2)
 
 
+@pytest.mark.requirement("registers:warnings:soft")
+async def test_soft_validation_stores_what_does_not_fit_with_a_warning(site: Site):
+    hidden = {"type": "integer", "authorization": {"read": ["admin"], "update": ["writer"]}}
+    properties = {"number": {"type": "string"}, "fee": {"type": "integer", "minimum": 0}, "inner": hidden}
+    made = await site.made(
+        "/schemas", {"title": "Soft", "properties": properties, "required": ["number"], "hardValidation": False}
+    )
+    register = (await site.made("/registers", {"title": "Soft", "schemas": [made["id"]]}))["id"]
+    place = f"/objects/{register}/{made['id']}"
+    first = (await site.send("POST", f"/api{place}", {"fee": -1})).json
+    found = {(one["path"], one["rule"], one.get("received")) for one in first["@self"]["warnings"]}
+    assert (found, first["fee"]) == ({("/number", "required", None), ("/fee", "minimum", -1)}, -1)
+    right = (await site.send("PUT", f"/api{place}/{first['id']}", {"number": "1", "fee": 1})).json
+    assert "warnings" not in right["@self"]
+    wrong = (await site.send("PATCH", f"/api{place}/{first['id']}", {"fee": "much"})).json
+    assert [one["path"] for one in wrong["@self"]["warnings"]] == ["/fee"]
+    assert "warnings" not in (await get(site, f"/api{place}/{first['id']}"))["@self"]
+    await site.send("PATCH", f"/api{place}/{first['id']}", {"inner": "secret"})
+    told = (await site.send("PATCH", f"/api{place}/{first['id']}", {"number": "2"}, who="writer")).json
+    assert "secret" not in str(told["@self"]["warnings"])
+    rows = {"operations": [{"data": {"fee": -1}}, {"data": {"number": "3", "fee": -2}}]}
+    bulk = (await site.send("POST", f"/api/bulk/{register}/{made['id']}", rows)).json
+    assert {(one["path"], one["rows"]) for one in bulk["warnings"]} == {("/number", 1), ("/fee", 2)}
+    target = f"/api/registers/{register}/import?schema={made['id']}&format=jsonl"
+    octets = {"content-type": "application/octet-stream"}
+    report = (await site.send("POST", target, b'{"number": "5", "fee": -5}\n', headers=octets)).json
+    [warning] = report["warnings"]
+    assert (report["created"], warning["path"], warning["rule"], warning["rows"]) == (1, "/fee", "minimum", 1)
+
+
 @pytest.mark.requirement("registers:warnings:schema")
 async def test_a_misspelt_keyword_is_reported(site: Site):
     made = await site.made("/schemas", {"title": "T", "properties": {"a": {"type": "string", "minLenght": 3}}})

@@ -59,7 +59,7 @@ async def test_one_call_purges_all_deleted_objects_once_it_is_confirmed(shelf: S
 async def test_deleted_objects_are_restored_by_a_filter(shelf: Shelf) -> None:
     made = await with_deleted(shelf)
     answer = await shelf.objects("restore", filter={"title": {"in": ["Ulysses", "Walden"]}})
-    assert answer["updated"] == 2
+    assert (answer["restored"], {row["status"] for row in answer["results"]}) == (2, {"restored"})
     assert {row["id"] for row in answer["results"]} == set(made[1:])
     assert titles(await shelf.objects("list")) == {"Emma", "Ulysses", "Walden"}
     text, _ = await shelf.refusal("restore")
@@ -71,7 +71,7 @@ async def test_rest_purges_and_restores_many_at_once(shelf: Shelf, site: Site) -
     await with_deleted(shelf)
     path = f"/api/bulk/{shelf.register}/{shelf.schema}"
     back = await site.send("POST", f"{path}/restore", {"filter": {"title": "Walden"}})
-    assert (back.status, back.json["updated"]) == (200, 1)
+    assert (back.status, back.json["restored"]) == (200, 1)
     asked = await site.send("POST", f"{path}/purge", {"filter": {"title": "Ulysses"}})
     assert asked.status == 409
     assert "1 deleted object" in asked.body.decode()

@@ -96,12 +96,13 @@ def _details(properties: Any, name: str) -> str:
         return ""
     one = cast("dict[str, dict[str, Any]]", properties)[name]
     kind = one.get("type") or "any"
-    words = [kind if isinstance(kind, str) else " or ".join(kind)]
+    kinds = [kind] if isinstance(kind, str) else cast("list[str]", kind)
+    words = [" or ".join(kinds)]
+    if "reference" in one:
+        words = [f"{'references' if 'array' in kinds else 'reference'} to {one['reference']}"]
     words += [name for name in ("required", "unique", "computed") if one.get(name)]
     if "enum" in one:
         words.append("one of " + ", ".join(map(str, one["enum"])))
-    if "reference" in one:
-        words.append(f"refers to {one['reference']}")
     return ", ".join(words)
 
 

@@ -74,7 +74,7 @@ class OutcomeAnswer(BaseModel):
     """The result of one row."""
 
     index: int
-    status: Literal["created", "updated", "unchanged", "deleted", "failed"]
+    status: Literal["created", "updated", "unchanged", "deleted", "restored", "failed"]
     id: str | None = None
     version: int | None = None
     error: dict[str, Any] | None = None
@@ -88,6 +88,7 @@ class OutcomesAnswer(BaseModel):
     updated: int = 0
     unchanged: int = 0
     deleted: int = 0
+    restored: int = 0
     failed: int = 0
 
 
