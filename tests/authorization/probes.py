@@ -1,7 +1,8 @@
 """Calls each subject as somebody, and says in one word how access was judged: nothing else is looked at here.
 
 `login` (no valid credentials), `scope` (known, but may not), `hidden` (as if it did not exist) or `ok`: whatever came
-after access was granted, be it a result or a complaint about the arguments.
+after access was granted, be it a result or a complaint about the arguments. An answer that says nothing about access,
+such as a limit that was reached or an internal error, fails the probe.
 """
 
 import asyncio
@@ -40,9 +41,21 @@ _SAYS_NOTHING: Final = frozenset(
     }
 )
 """A machine under load ends calls like this before access was judged: that must not look as if they were let in."""
+_NOT_JUDGED: Final = frozenset(
+    {"internal", "rate_limited", "overloaded", "deadline_exceeded", "unavailable", "misconfigured"}
+)
+"""Codes of errors that say nothing about access."""
+_INTERNAL_ERROR: Final = -32603
 _SILENT_SECONDS: Final = 2.0
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 _NO_BODY: Final = frozenset({"GET", "DELETE"})
+
+
+def verdict_of_status(status: int, where: Any) -> Verdict:
+    """What a status says about access; fails for one that says nothing, such as 429 and 503."""
+    assert status != 429, where
+    assert status < 500, (status, where)
+    return _BY_STATUS.get(status, "ok")
 
 
 async def filled(value: Any, house: House, caller: Caller, relation: str, fresh: dict[str, str] | None) -> Any:
@@ -107,10 +120,12 @@ class Probe:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         answer = self._send("POST", "/mcp", message, **headers)
         body = json.loads(await answer.body())
-        if answer.status == 401:
-            return "login"
+        verdict = verdict_of_status(answer.status, body)
+        if verdict == "login":
+            return verdict
         if "result" in body and body["result"].get("isError"):
             code = body["result"]["_meta"]["pentad/error"]["code"]
+            assert code not in _NOT_JUDGED, body
             return _BY_CODE.get(code, "ok")
         if "error" not in body:
             return "ok"
@@ -118,33 +133,35 @@ class Probe:
         assert isinstance(error, dict), body
         if "data" in error and isinstance(error["data"], dict) and "uri" in error["data"]:
             return "hidden"
+        assert error["code"] != _INTERNAL_ERROR, body
         return _BY_NUMBER.get(error["code"], "ok")
 
     async def _http(self, method: str, path: str, body: Any) -> Verdict:
         answer = self._send(method, path, body)
         await answer.head()
-        return _BY_STATUS.get(answer.status, "ok")
+        return verdict_of_status(answer.status, path)
 
     async def _form(self, path: str, fields: dict[str, str]) -> Verdict:
         """A form, sent without the page it is on."""
         sent = {"content-type": "application/x-www-form-urlencoded", **self._caller.headers}
         answer = send(self._house.front, "POST", path, sent, urlencode(fields).encode())
         await answer.head()
-        return _BY_STATUS.get(answer.status, "ok")
+        return verdict_of_status(answer.status, path)
 
     async def _rpc(self, method: str, params: dict[str, Any]) -> Verdict:
         version = {"a2a-version": "1.0" if method[0].isupper() else "0.3"}
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         answer = self._send("POST", "/agents/echo", message, **version)
         await answer.head()
-        if answer.status in (401, 403):
-            return _BY_STATUS[answer.status]
+        if (verdict := verdict_of_status(answer.status, method)) in ("login", "scope"):
+            return verdict
         if "event-stream" in answer.headers.get("content-type", ""):
             error = await _error_of_stream(answer)
         else:
             error = json.loads(await answer.body()).get("error")
         if error is None:
             return "ok"
+        assert error["code"] != _INTERNAL_ERROR, error
         if method in _AGENTVAULT and error["code"] == _AGENTVAULT_FORBIDDEN:
             return "scope"
         return "hidden" if error["code"] == _TASK_NOT_FOUND else "ok"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.authorization.house import CALLERS, KINDS, RELATIONS, Caller, House, open_house
-from tests.authorization.probes import Probe
+from tests.authorization.probes import Probe, verdict_of_status
 from tests.authorization.subjects import TWIN, routes, subjects
 from tests.behaviour.clients import LEGACY, MODERN
 from tests.behaviour.http_wire import send
@@ -73,6 +73,12 @@ async def judged(house: House, subject: str, revision: str = MODERN) -> None:
             meant = "shared" if relation == "all" else relation
             seen[relation, name] = await Probe(house, caller, revision).judge(subject, row, meant)
     assert seen == expected
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_a_status_that_says_nothing_about_access_fails_the_probe(status: int) -> None:
+    with pytest.raises(AssertionError):
+        verdict_of_status(status, "/somewhere")
 
 
 @pytest.fixture(scope="module")
