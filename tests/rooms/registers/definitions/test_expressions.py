@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.rooms.registers.definitions.evaluation import evaluate
-from pentad.rooms.registers.definitions.expressions import ExpressionError, parse_expression, parse_template
+from pentad.rooms.registers.definitions.expressions import (
+    ExpressionError,
+    parse_expression,
+    parse_template,
+    rename_in_expression,
+    rename_in_template,
+)
 
 NOW = 1_700_000_000.0
 DATA: dict[str, Any] = {
@@ -25,6 +31,36 @@ DATA: dict[str, Any] = {
     "prijs €": 3,
     "über": 1,
 }
+
+
+@pytest.mark.parametrize(
+    ("source", "renamed"),
+    [
+        ("price * amount", "cost * amount"),
+        ("price.price + 'price'", "cost.price + 'price'"),
+        ("round(price) if price > 1 else @price", "round(cost) if cost > 1 else @price"),
+        ("[price, `price`]", "[cost, cost]"),
+        ("address.city", "address.`the town`"),
+        ('address["city"]', 'address["the town"]'),
+        ("`odd name` + lines.price", "and_more + lines.price"),
+        ("und", "`and`"),
+        ("{{ price", "{{ price"),
+    ],
+)
+def test_a_renamed_property_is_renamed_where_it_is_read(source: str, renamed: str) -> None:
+    renames = {
+        ("price",): ("cost",),
+        ("address", "city"): ("address", "the town"),
+        ("odd name",): ("and_more",),
+        ("und",): ("and",),
+    }
+    if not source.startswith("{{"):
+        assert rename_in_expression(source, renames) == renamed
+        assert rename_in_template(f"a {{{{ {source} }}}} b {{{{{source}}}}}", renames) == (
+            f"a {{{{ {renamed} }}}} b {{{{{renamed}}}}}"
+        )
+    else:
+        assert rename_in_template(source, renames) == renamed
 
 
 def value_of(source: str, data: dict[str, Any] = DATA, **facts: Any) -> Any:

@@ -11,7 +11,7 @@ from pentad.rooms.registers.query.models import Compare, Query
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.changing import confirmed
 from tests.rooms.registers.objects.making import pair_of, reference
-from tests.rooms.registers.opening import ADMIN, WRITER
+from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 
 pytestmark = pytest.mark.anyio
 
@@ -203,6 +203,95 @@ async def test_a_patch_may_only_reorder_properties(registers: Registers):
     assert list((await schemas.undo(ADMIN, "permit")).body["properties"]) == list(PERMIT)
 
 
+@pytest.mark.requirement("registers:schema-change:rename")
+async def test_computed_values_and_views_follow_a_renamed_property(registers: Registers):
+    computed = {"gross": {"type": "number", "computed": "fee * 2 if note != 'fee' else fee"}}
+    label = {"label": {"type": "string", "computed": "{{ number }}: {{ round(fee) }}"}}
+    holders = {"name": {"type": "string"}}
+    await pair_of(registers, "holder", holders)
+    properties = {**PERMIT, **computed, **label, "holder": reference("holder")}
+    pair = await pair_of(registers, "permit", properties, configuration={"objectNameField": "{{ fee }} {{ number }}"})
+    made = await registers.objects.create(ADMIN, pair, {"number": "P-1", "fee": 10})
+    figures = {"group_by": ["fee"], "metrics": {"most": {"max": "fee"}, "n": "count"}, "sort": ["-fee", "n"]}
+    queries: list[dict[str, Any]] = [
+        {"filter": {"fee": {"gt": 5}, "or": [{"fee": 10}, {"note": "fee"}]}, "sort": ["-fee"], "facets": ["fee"]},
+        {"columns": ["fee", {"name": "Twice", "expression": "fee * 2"}, {"name": "fee?", "path": "fee"}]},
+        {"aggregate": figures, "filter": {"fee": {"gt": 0}}},
+        {"fields": ["number", "fee"]},
+    ]
+    saved = [await registers.views.create(WRITER, pair, f"View {one}", query) for one, query in enumerate(queries)]
+    far = await registers.catalogue.pair(ADMIN, "library", "holder")
+    rollup = {"columns": ["name", {"sum": "permits.fee", "filter": {"fee": {"gt": 1}}}], "filter": {"permits.fee": 10}}
+    through = await registers.views.create(OTHER, far, "Through", rollup)
+    rename = [{"op": "rename", "property": "fee", "to": "the amount"}]
+    changed = await registers.catalogue.schemas.patch(ADMIN, "permit", rename)
+    body = changed.body
+    assert body["properties"]["gross"]["computed"] == "`the amount` * 2 if note != 'fee' else `the amount`"
+    assert body["properties"]["label"]["computed"] == "{{ number }}: {{ round(`the amount`) }}"
+    assert body["configuration"]["objectNameField"] == "{{ `the amount` }} {{ number }}"
+    pair = await registers.catalogue.pair(ADMIN, "library", "permit")
+    after = await registers.objects.merge_patch(ADMIN, pair, made.uuid, {"the amount": 20})
+    assert (after.data["gross"], after.data["label"]) == (40, "P-1: 20")
+    name = "the amount"
+    wanted: list[dict[str, Any]] = [
+        {"filter": {name: {"gt": 5}, "or": [{name: 10}, {"note": "fee"}]}, "sort": [f"-{name}"], "facets": [name]},
+        {"columns": [name, {"name": "Twice", "expression": f"`{name}` * 2"}, {"name": "fee?", "path": name}]},
+        {
+            "aggregate": {
+                "group_by": [name],
+                "metrics": {"most": {"max": name}, "n": "count"},
+                "sort": [f"-{name}", "n"],
+            },
+            "filter": {name: {"gt": 0}},
+        },
+        {"fields": ["number", name]},
+    ]
+    assert [(await registers.views.get(WRITER, one.id)).query for one in saved] == wanted
+    for one in saved:
+        assert not (await registers.views.run(WRITER, one.id)).problems
+    assert (await registers.views.get(OTHER, through.id)).query == {
+        "columns": ["name", {"sum": f"permits.{name}", "filter": {name: {"gt": 1}}}], "filter": {f"permits.{name}": 10},
+    }  # fmt: skip
+    await registers.catalogue.schemas.undo(ADMIN, "permit")
+    back = await registers.catalogue.schemas.get(ADMIN, "permit")
+    assert back.body["properties"]["gross"] == computed["gross"]
+    assert [(await registers.views.get(WRITER, one.id)).query for one in saved] == queries
+    assert (await registers.views.get(OTHER, through.id)).query == rollup
+
+
+@pytest.mark.requirement("registers:schema-change:rename")
+async def test_names_inside_objects_and_swapped_names_are_followed_too(registers: Registers):
+    place = {"type": "object", "properties": {"city": {"type": "string"}, "street": {"type": "string"}}}
+    pair = await pair_of(registers, "house", {"a": {"type": "integer"}, "b": {"type": "integer"}, "place": place})
+    query = {"columns": ["a", "b", "place.city"], "filter": {"place": {"city": "Delft"}, "place.street": {"ne": "x"}}}
+    view = await registers.views.create(ADMIN, pair, "Houses", query)
+    operations = [
+        {"op": "rename", "property": "a", "to": "c"},
+        {"op": "rename", "property": "b", "to": "a"},
+        {"op": "rename", "property": "c", "to": "b"},
+        {"op": "rename", "property": "place", "to": "at"},
+        {"op": "rename", "property": "/at/city", "to": "town"},
+    ]
+    await registers.catalogue.schemas.patch(ADMIN, "house", operations)
+    renamed = {"columns": ["b", "a", "at.town"], "filter": {"at": {"town": "Delft"}, "at.street": {"ne": "x"}}}
+    assert (await registers.views.get(ADMIN, view.id)).query == renamed
+    await registers.catalogue.schemas.undo(ADMIN, "house")
+    assert (await registers.views.get(ADMIN, view.id)).query == query
+
+
+@pytest.mark.requirement("registers:schema-change:plan")
+async def test_a_plan_names_views_that_another_slug_would_break(registers: Registers):
+    await pair_of(registers, "holder", {"name": {"type": "string"}})
+    await pair_of(registers, "permit", {**PERMIT, "holder": reference("holder")})
+    far = await registers.catalogue.pair(ADMIN, "library", "holder")
+    through = await registers.views.create(ADMIN, far, "Through", {"columns": [{"count": "permits"}]})
+    pair = await registers.catalogue.pair(ADMIN, "library", "permit")
+    held = await registers.views.create(ADMIN, pair, "Held", {"columns": ["holder.name"]})
+    for schema, views in (("permit", [through]), ("holder", [through, held])):
+        plan = (await registers.catalogue.schemas.preflight(ADMIN, schema, {"slug": f"{schema}x"})).as_json()
+        assert [one["id"] for one in plan["breaks"]] == [view.id for view in views], schema
+
+
 @pytest.mark.requirement("registers:schema-change:confirm")
 async def test_a_token_is_for_one_order_of_the_properties(registers: Registers):
     await permits(registers)
@@ -233,8 +322,9 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
     more = {"properties": {"holder": {**reference("holder")}}}
     await registers.catalogue.schemas.update(ADMIN, "permit", more, merge=True)
     pair = await registers.catalogue.pair(ADMIN, "library", "permit")
-    saved = await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
+    await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
     await registers.views.create(ADMIN, pair, "Noted", {"filter": {"note": "a"}})
+    held = await registers.views.create(ADMIN, pair, "Held", {"columns": ["holder", "fee"]})
     hook = await registers.webhooks.create(ADMIN, {"url": "https://example.org/x", "schema": "permit"})
     operations = [
         {"op": "rename", "property": "fee", "to": "amount"},
@@ -248,7 +338,8 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
     assert any(line.startswith("properties.amount: added") for line in plan["changes"])
     broken = {(one["kind"], one["id"]) for one in plan["breaks"]}
     holder = await registers.catalogue.schemas.get(ADMIN, "holder")
-    assert broken == {("view", saved.id), ("webhook", hook.id), ("schema", holder.id)}
+    assert broken == {("view", held.id), ("webhook", hook.id), ("schema", holder.id)}
+    assert [(one["kind"], one["title"]) for one in plan["follows"]] == [("view", "Costly"), ("view", "Held")]
     assert (await registers.catalogue.schemas.get(ADMIN, "permit")).body["properties"]["fee"] == PERMIT["fee"]
     assert await data_of(registers, uuids[0]) == {"number": "P-1", "fee": 10, "note": "a"}
 
@@ -492,10 +583,14 @@ async def test_a_plan_names_only_the_queries_and_webhooks_of_its_author(register
     pair, _ = await permits(registers, authorization={"define": ["writer"]})
     await registers.views.create(ADMIN, pair, "Costly", {"filter": {"fee": {"gt": 5}}})
     await registers.webhooks.create(ADMIN, {"url": "https://example.org/x", "schema": "permit"})
+    drop = [{"op": "drop", "property": "fee"}]
     rename = [{"op": "rename", "property": "fee", "to": "amount"}]
-    assert "breaks" not in (await registers.catalogue.schemas.plan(WRITER, "permit", rename)).as_json()
+    schemas = registers.catalogue.schemas
+    assert "breaks" not in (await schemas.plan(WRITER, "permit", drop)).as_json()
+    assert "follows" not in (await schemas.plan(WRITER, "permit", rename)).as_json()
     own = await registers.views.create(WRITER, pair, "Mine", {"filter": {"fee": {"gt": 5}}})
-    plan = (await registers.catalogue.schemas.plan(WRITER, "permit", rename)).as_json()
+    assert [one["id"] for one in (await schemas.plan(WRITER, "permit", rename)).as_json()["follows"]] == [own.id]
+    plan = (await schemas.plan(WRITER, "permit", drop)).as_json()
     assert [one["id"] for one in plan["breaks"]] == [own.id]
 
 

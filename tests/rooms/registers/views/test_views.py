@@ -116,9 +116,11 @@ async def test_the_views_that_a_change_would_break_are_known_before(registers: R
     await registers.views.create(OTHER, trees, "Private notes", {"columns": ["note"]})
     rest = compiled({name: one for name, one in TREE["properties"].items() if name != "note"})
 
+    change = SchemaChange(trees.schema, trees.schema)
+
     def broken(caller: Caller) -> Any:
         return registers.platform.database.read(
-            lambda rows: list(registers.views.broken_by(rows, caller, trees.schema, trees.definition, rest))
+            lambda rows: list(registers.views.broken_by(rows, caller, change, trees.definition, rest))
         )
 
     [one] = await broken(WRITER)

@@ -29,11 +29,29 @@ class SchemaReader:
     definitions: Definitions
     access: AccessRules
     caller: Caller
+    assumed: Schema | None = None
+    """A schema as it would be after a change; its slug is part of names that lead to its objects."""
 
     def with_relations(self, pair: Pair) -> VisibleSchema:
         """What the caller may name in a query on the pair, and beyond it."""
         visible = visible_schema(self.access, self.caller, pair)
         return replace(visible, relations=RelatedSchemas(self, pair))
+
+    def schemas(self) -> list[Schema]:
+        return [self._present(schema) for schema in store.all_schemas(self.rows)]
+
+    def target(self, ref: int | str, organisation: str) -> Schema | None:
+        """The schema that a `$ref` names."""
+        found = target(self.rows, ref, organisation)
+        if self.assumed is None:
+            return found
+        named = ref.rstrip("/").rpartition("/")[2].lower() if isinstance(ref, str) else ""
+        if found is not None and found.id == self.assumed.id:
+            return None if named == found.slug.lower() != self.assumed.slug.lower() else self.assumed
+        return self.assumed if found is None and named == self.assumed.slug.lower() else found
+
+    def _present(self, schema: Schema) -> Schema:
+        return self.assumed if self.assumed is not None and schema.id == self.assumed.id else schema
 
     def far(self, pair: Pair, schema: Schema, reference: Reference | None = None) -> FarSchema | None:
         """A schema as the far side of a relation; None if the caller may not know of it, or of the reference."""
@@ -98,7 +116,7 @@ class RelatedSchemas:
         reader, register = self._reader, self._pair.register
         return [
             schema
-            for schema in store.all_schemas(reader.rows)
+            for schema in reader.schemas()
             if schema.id in register.schemas and reader.access.sees_both(reader.caller, register, schema)
         ]
 
@@ -116,7 +134,7 @@ class RelatedSchemas:
         ]
 
     def _target(self, pair: Pair, reference: Reference) -> Schema | None:
-        return target(self._reader.rows, reference.target, pair.definition.organisation)
+        return self._reader.target(reference.target, pair.definition.organisation)
 
 
 def _joined(reference: Reference) -> str:

@@ -43,6 +43,7 @@ from pentad.rooms.registers.schema_locks import lock_schemas
 if TYPE_CHECKING:
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.definitions.evolution import EvolutionReport, ReadableObject
+    from pentad.rooms.registers.definitions.expressions import Renames
     from pentad.rooms.registers.definitions.migration import MigrationStep
 
 _RESTORE_LOCK: Final = 0x50454E545258
@@ -50,8 +51,21 @@ Hidden = Callable[[StoredObject], frozenset[str] | None] | None
 """The properties of an object that a report must not mention, or None to leave the object out; None for no limit."""
 Allow = Callable[[Schema, "CompiledSchema", Schema, "CompiledSchema", "Sequence[MigrationStep]"], None]
 """Refuses a change of a schema, with its migration, if the caller may not make it."""
-Breaks = Callable[[Rows, Caller, Schema, "CompiledSchema", "CompiledSchema"], Iterable[Mapping[str, Any]]]
+Breaks = Callable[[Rows, Caller, "SchemaChange", "CompiledSchema", "CompiledSchema"], Iterable[Mapping[str, Any]]]
 """What depends on a schema and would no longer work with the new definition, as far as the caller may know of it."""
+Follows = Callable[[Rows, Caller, "SchemaChange"], Iterable[Mapping[str, Any]]]
+"""What names renamed properties and would follow their new names, as far as the caller may know of it."""
+Follow = Callable[[Transaction, "SchemaChange"], None]
+"""Lets what names renamed properties follow their new names, within the transaction that changes the schema."""
+
+
+@dataclass(slots=True)
+class SchemaUsers:
+    """What depends on schemas: asked by plans of changes, and told of changes that rename properties."""
+
+    breaks: list[Breaks] = field(default_factory=list[Breaks])
+    follows: list[Follows] = field(default_factory=list[Follows])
+    follow: list[Follow] = field(default_factory=list[Follow])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,15 @@ class SchemaChange:
     @property
     def migrates(self) -> bool:
         return bool(self.steps or (self.undo is not None and self.undo.names))
+
+    @property
+    def renames(self) -> "Renames":
+        """The new paths of renamed properties by those they had before the change."""
+        from pentad.rooms.registers.definitions.renames import renames_of
+
+        if self.undo is None:
+            return renames_of(self.steps)
+        return {new: old for old, new in renames_of(self.undo.taken.steps).items()}
 
     @property
     def touched(self) -> "list[MigrationStep]":
@@ -109,6 +132,7 @@ class SchemaEvolution:
         self._dialect: Dialect = dialect
         self._definitions = definitions
         self._vectors = vectors
+        self.users = SchemaUsers()
 
     def begin(self, tx: Transaction, caller: Caller, schema: Schema) -> Schema:
         """Check a new schema and begin its history; returns it with warnings."""
@@ -154,7 +178,6 @@ class SchemaEvolution:
         hidden: Hidden,
         allow: Allow,
         seen: Callable[[Schema], bool],
-        breaks: Iterable[Breaks],
     ) -> "EvolutionReport":
         """What a change would mean: for the stored objects, for indexes, and for what depends on the schema."""
         from pentad.rooms.registers.definitions.schema_warnings import schema_warnings
@@ -169,7 +192,8 @@ class SchemaEvolution:
             "indexes": {
                 name: sorted(found) for name, found in (("made", made - dropped), ("dropped", dropped - made)) if found
             },
-            "breaks": [dict(one) for find in breaks for one in find(rows, caller, current, old, new)],
+            "breaks": [dict(one) for find in self.users.breaks for one in find(rows, caller, change, old, new)],
+            "follows": [dict(one) for find in self.users.follows for one in find(rows, caller, change)],
             "warnings": [*change.warnings, *schema_warnings(new)],
         }
         if change.undo is not None and change.undo.kept:
@@ -235,6 +259,8 @@ class SchemaEvolution:
         old, new = self._definitions.of(tx, current), self._definitions.try_out(tx, proposed)
         allow(current, old, proposed, new, change.touched)
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
+        for follow in self.users.follow:  # while every name still means what it meant
+            follow(tx, change)
         catalogue_store.update_schema(tx, proposed)
         report = self._refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
         of_users: dict[str, EvolutionReport] = {}

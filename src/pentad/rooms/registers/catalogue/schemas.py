@@ -22,7 +22,7 @@ from pentad.rooms.registers.catalogue.entries import (
     refuse_filled,
 )
 from pentad.rooms.registers.catalogue.pairs import Pairs
-from pentad.rooms.registers.catalogue.schema_evolution import Breaks, CheckedChange, SchemaChange, SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_evolution import CheckedChange, SchemaChange, SchemaEvolution
 from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
 from pentad.rooms.registers.models import Caller, Page, Schema
 from pentad.rooms.registers.objects.indexes import indexes_are_missing
@@ -59,7 +59,8 @@ class SchemaEntries(CatalogueEntries):
         self._changing = asyncio.Lock()
         self._evolution = SchemaEvolution(database.dialect, pairs.definitions, vectors)
         self._indexes = SchemaIndexes(database, pairs.definitions)
-        self._breaks: list[Breaks] = [self._broken_references]
+        self.users = self._evolution.users
+        self.users.breaks.append(self._broken_references)
 
     async def open(self) -> None:
         """Create what the schemas need in the store, if it is missing."""
@@ -184,9 +185,10 @@ class SchemaEntries(CatalogueEntries):
         return await self._with_schema(caller, ref, look)
 
     def _broken_references(
-        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+        self, rows: Rows, caller: Caller, change: SchemaChange, old: "CompiledSchema", new: "CompiledSchema"
     ) -> Iterator[dict[str, Any]]:
         """References of other schemas to properties that are gone (`inversedBy`), and schemas composed of this one."""
+        schema = change.current
         gone = old.properties.keys() - new.properties.keys()
         for other in store.all_schemas(rows) if gone else ():
             if other.id == schema.id or not self._access.sees(caller, other):
@@ -196,10 +198,6 @@ class SchemaEntries(CatalogueEntries):
                 if found is not None and found.id == schema.id:
                     because = f"{'.'.join(one.path)} is filled from {one.inversed_by!r}, which would be gone"
                     yield {"kind": "schema", "id": other.id, "title": other.title, "because": because}
-
-    def name_broken(self, breaks: Breaks) -> None:
-        """Let plans of schema changes name what would no longer work."""
-        self._breaks.append(breaks)
 
     async def _change_schema(
         self, caller: Caller, ref: Ref, change_of: ChangeOf, if_version: str | None, confirm: str | None
@@ -267,7 +265,7 @@ class SchemaEntries(CatalogueEntries):
             self._checks.refuse_unseen(rows, caller, change.proposed, composed(current))
             hidden = hidden_in(self._access, caller, self._pairs.pairs_in(rows))
             allow, seen = self._checks.guard(rows, caller), partial(self._access.sees, caller)
-            return self._evolution.report(rows, caller, change, hidden, allow, seen, self._breaks)
+            return self._evolution.report(rows, caller, change, hidden, allow, seen)
 
         return await self._database.read(look)
 

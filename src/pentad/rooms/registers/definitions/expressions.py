@@ -8,7 +8,7 @@ loop, assign, import or reach attributes. Text length, depth and operations are 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -33,6 +33,11 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+Renames = Mapping[tuple[str, ...], tuple[str, ...]]
+"""The new paths of renamed properties by their old ones."""
+_BARE: Final = re.compile(r"[^\W\d]\w*")
 
 
 class ExpressionError(InvalidInput):
@@ -133,6 +138,37 @@ def parse_template(text: str) -> Template:
     return Template(tuple(parts))
 
 
+def renamed_path(path: tuple[Any, ...], renames: Renames) -> tuple[Any, ...]:
+    """A path after renames: that of the property, or of the nearest one around it that was renamed."""
+    for length in range(len(path), 0, -1):
+        if (new := renames.get(path[:length])) is not None:
+            return (*new, *path[length:])
+    return path
+
+
+def rename_in_expression(source: str, renames: Renames) -> str:
+    """The expression with the new names of properties. Texts, facts and functions of the same name stay."""
+    parser = _Parser(source)
+    parser.whole()
+    for lookup, tokens in sorted(parser.lookups, key=lambda found: found[1][0].at, reverse=True):
+        renamed = zip(tokens, lookup.path, renamed_path(lookup.path, renames), strict=True)
+        for token, old, new in reversed(list(renamed)):
+            if old != new:
+                source = source[: token.at] + _written(token, str(new)) + source[token.at + len(token.text) :]
+    return source
+
+
+def rename_in_template(text: str, renames: Renames) -> str:
+    """The same in each `{{ expression }}` of a template."""
+    before, opened, rest = text.partition("{{")
+    inside, closed, after = rest.partition("}}")
+    if not closed:
+        return text
+    expression = inside.strip()
+    renamed = inside.replace(expression, rename_in_expression(expression, renames), 1) if expression else inside
+    return f"{before}{opened}{renamed}{closed}{rename_in_template(after, renames)}"
+
+
 def is_template(value: Any) -> bool:
     return isinstance(value, str) and "{{" in value
 
@@ -178,6 +214,8 @@ class _Parser:
         self._next = 0
         self._depth = 0
         self._operations = 0
+        self.lookups: list[tuple[Lookup, list[_Token]]] = []
+        """Every property that is read, with the token of each step of its path."""
 
     def whole(self) -> Node:
         tree = self._choice()
@@ -285,7 +323,10 @@ class _Parser:
             return Constant(_CONSTANTS[token.text])
         if token.kind == "name" and self._take("("):
             return self._call(token.text)
-        return Lookup(self._path(token.text.strip("`@")), fact=token.kind == "fact")
+        lookup, tokens = self._lookup(token)
+        if not lookup.fact:
+            self.lookups.append((lookup, tokens))
+        return lookup
 
     def _call(self, name: str) -> Node:
         function = FUNCTIONS.get(name)
@@ -305,10 +346,12 @@ class _Parser:
             found.append(self._choice())
         return tuple(found)
 
-    def _path(self, first: str) -> tuple[str | int, ...]:
-        steps: list[str | int] = [first]
+    def _lookup(self, first: _Token) -> tuple[Lookup, list[_Token]]:
+        steps: list[str | int] = [first.text.strip("`@")]
+        tokens = [first]
         while mark := self._take(".", "["):
             token = self._here
+            tokens.append(token)
             self._next += 1
             if mark == "." and token.kind in ("name", "quoted"):
                 steps.append(token.text.strip("`"))
@@ -321,7 +364,21 @@ class _Parser:
                 self._fail("A name or a number is expected here")
             if mark == "[":
                 self._expect("]")
-        return tuple(steps)
+        return Lookup(tuple(steps), fact=first.kind == "fact"), tokens
+
+
+def _written(token: _Token, name: str) -> str:
+    """A name in place of a token of a path."""
+    if token.kind == "string":
+        escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if _BARE.fullmatch(name) is not None and name not in _RESERVED:
+        return name
+    if "`" in name:
+        raise ExpressionError(
+            f"The name {name[:80]!r} cannot be written in an expression.", hint="Choose another name."
+        )
+    return f"`{name}`"
 
 
 def _truth(node: Node) -> Node:

@@ -14,6 +14,7 @@ from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.json_schema import types_of
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.migration import CASTS, MigrationStep, read_steps
+from pentad.rooms.registers.definitions.renames import rename_in_body, renames_of
 
 MOST_OPERATIONS: Final = 500
 _MEMBERS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
@@ -25,7 +26,6 @@ _MEMBERS: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
 }
 """What each operation needs, and what else it takes."""
 _EXAMPLE: Final = 'For example {"op": "add", "property": "due", "definition": {"type": "string", "format": "date"}}.'
-_HEADINGS: Final = ("objectNameField", "objectDescriptionField", "objectSummaryField", "objectImageField")
 
 
 @dataclass(slots=True)
@@ -110,9 +110,8 @@ class _Operation:
         names = as_list(self._owner.get("required"))
         if self._name in names:
             self._owner["required"] = [to if name == self._name else name for name in names]
-        if self._owner is self._patch.body:
-            _rename_in_configuration(self._patch.body, self._name, to)
         self._step("rename", to=to)
+        rename_in_body(self._patch.body, renames_of(self._patch.steps[-1:]))
 
     def _drop(self) -> None:
         properties = self._properties()
@@ -202,25 +201,6 @@ def _is_plain(value: Any) -> bool:
     return value is not None and not (isinstance(value, str) and "{{" in value)
 
 
-def _rename_in_configuration(body: dict[str, Any], name: str, to: str) -> None:
-    """Let the settings that name a property follow its new name: headings, and what is unique together."""
-    configuration = body.get("configuration")
-    if not isinstance(configuration, dict):
-        return
-    settings = cast("dict[str, Any]", configuration)
-    for heading in (*_HEADINGS, "objectSlugField"):
-        if settings.get(heading) == name:
-            settings[heading] = to
-    if "unique" in settings:
-        settings["unique"] = _renamed(settings["unique"], name, to)
-
-
-def _renamed(value: Any, name: str, to: str) -> Any:
-    if isinstance(value, list):
-        return [_renamed(one, name, to) for one in cast("list[Any]", value)]
-    return to if value == name else value
-
-
 def touched_names(steps: Sequence[MigrationStep]) -> Iterator[str]:
     """The top-level properties that steps read or write."""
     for step in steps:
@@ -232,9 +212,4 @@ def touched_names(steps: Sequence[MigrationStep]) -> Iterator[str]:
 
 def renames(steps: Sequence[MigrationStep]) -> dict[str, str]:
     """What became of the names of top-level properties, through any number of renames."""
-    found: dict[str, str] = {}
-    for step in steps:
-        if step.kind == "rename" and not step.property.startswith("/"):
-            origin = next((old for old, new in found.items() if new == step.property), step.property)
-            found[origin] = step.to
-    return found
+    return {old[0]: new[0] for old, new in renames_of(steps).items() if len(old) == 1}

@@ -43,6 +43,7 @@ _REPORT_LISTS: Final = (
     "lost",
     "changes",
     "breaks",
+    "follows",
     "dropped_rules",
     "warnings",
     "migration",

@@ -206,6 +206,38 @@ def resolve_field(schema: QuerySchema, name: str, *, before: str = "", passed: i
     raise refused or _unknown(name, schema, before)
 
 
+@dataclass(frozen=True, slots=True)
+class NamePart:
+    """The part of a name that belongs to one schema; `path` is that of the property, None for anything else."""
+
+    schema: int
+    text: str
+    path: tuple[str, ...] | None
+
+
+def name_parts(schema: QuerySchema, here: int, name: str) -> list[NamePart]:
+    """The parts of a name by the schemas they belong to; `here` is the id of the first. Raises as `resolve_field`."""
+    at = resolve_field(schema, name)
+    if name == SELF or name.startswith(f"{SELF}.") or not schema.properties:
+        return [NamePart(here, name, None)]
+    found = _below(name, (), schema.properties, name.split("."))
+    if isinstance(found, QueryField):
+        return [NamePart(here, name, _declared_path(schema.properties, name.split(".")))]
+    hop, far, rest = next(way for way in _ways_out(schema, name, "", found) if way[0] == at.hops[0])
+    own = name.removesuffix(rest).removesuffix(".")
+    path = None if found is None else _declared_path(schema.properties, own.split("."))
+    return [NamePart(here, own, path), *(name_parts(far.schema, hop.schema, rest) if rest else ())]
+
+
+def _declared_path(declared: Mapping[str, QueryProperty], steps: Sequence[str]) -> tuple[str, ...]:
+    """The properties that a name passes through, as far as they are declared members of one another."""
+    for count in range(len(steps), 0, -1):
+        name = ".".join(steps[:count])
+        if (facts := declared.get(name)) is not None:
+            return (name, *_declared_path(facts.children, steps[count:]))
+    return ()
+
+
 def resolve_related(
     schema: QuerySchema, name: str, *, before: str = "", passed: int = 0
 ) -> tuple[Hops, QuerySchema]:  # fmt: skip

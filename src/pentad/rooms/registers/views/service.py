@@ -18,6 +18,7 @@ from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFoun
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.mcp.rights import refuse_read_only
 from pentad.rooms.registers.access.rules import is_admin
@@ -26,12 +27,14 @@ from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
 from pentad.rooms.registers.models import Audience, Caller, Pair, Schema
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.views.definition import View, ViewProblem, parse_view
+from pentad.rooms.registers.views.renames import renamed_query
 from pentad.rooms.registers.views.results import ViewPage, ViewRunner, owns, problems_for
 from pentad.rooms.registers.views.store import SELECT, chosen_slug, insert_view, stored_query, update_view, view_of
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
+    from pentad.rooms.registers.catalogue.schema_evolution import SchemaChange
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.objects.service import Objects
     from pentad.rooms.registers.transfer.formats import Format
@@ -45,6 +48,7 @@ _LONGEST_DESCRIPTION: Final = 2_000
 _MOST_BYTES: Final = 64 * 1024
 _REF: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _CHANGEABLE: Final = ("title", "slug", "description", "query", "shared")
+_ADMINISTRATOR: Final = Caller(Principal("views", "views", frozenset({"*:*"})))
 _EXPORTED: Final = ("filter", "search", "sort", "fields", "as_of")
 
 
@@ -67,7 +71,9 @@ class Views:
         self._transfer = transfer
         self._runner = ViewRunner(clock, catalogue, objects, access)
         self.page = self._runner.page
-        catalogue.schemas.name_broken(self.broken_by)
+        catalogue.schemas.users.breaks.append(self.broken_by)
+        catalogue.schemas.users.follows.append(self.following)
+        catalogue.schemas.users.follow.append(self.follow_renames)
 
     # saving
 
@@ -258,38 +264,68 @@ class Views:
         sql = f"{SELECT} WHERE schema = ? AND register = ? ORDER BY id"
         return await self._database.read(lambda rows: [view_of(row) for row in rows.all(sql, schema, register)])
 
-    # for the plan of a schema change
+    # for changes of schemas
 
     def broken_by(
-        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+        self, rows: Rows, caller: Caller, change: "SchemaChange", old: "CompiledSchema", new: "CompiledSchema"
     ) -> Iterator[dict[str, Any]]:
-        """The views that the caller may see and that a new definition of a schema would break, with their problems.
+        """The views that the caller may see and that a change of a schema would break, with their problems.
 
         Views on other schemas that read this one through relations are among them.
         """
-        pair_of = self._catalogue.pairs_in(rows)
-        for row in rows.all(f"{SELECT} WHERE schema = ? OR uses <> '[]' ORDER BY created_at, id", schema.id):
-            view = view_of(row)
-            if (view.schema != schema.id and schema.id not in view.uses) or not self._may_use(caller, view):
-                continue
-            pair = pair_of(view.register, view.schema)
-            if not self._access.sees_both(caller, pair.register, pair.schema):
-                continue
-            before, after = (
-                self._problems_with(rows, caller, view, pair, schema.id, definition) for definition in (old, new)
-            )
+        for view, pair in self._reading(rows, change.current, caller):
+            before = self._problems_with(rows, caller, view, pair, change.current, old)
+            renamed = replace(view, query=self._renamed_query(rows, view, pair, change))
+            after = self._problems_with(rows, caller, renamed, pair, change.proposed, new)
             known = {(one.part, one.column) for one in before}
             if broken := [one for one in after if (one.part, one.column) not in known]:
                 problems = [one.wire() if owns(caller, view) else one.masked(pair) for one in broken]
                 because = f"{problems[0]['path'].removeprefix('/query/')}: {problems[0]['message']}"
                 yield {"kind": "view", "id": view.id, "title": view.title, "because": because, "problems": problems}
 
+    def following(self, rows: Rows, caller: Caller, change: "SchemaChange") -> Iterator[dict[str, Any]]:
+        """The views that the caller may see and that would follow renamed properties."""
+        for view, pair in self._reading(rows, change.current, caller) if change.renames else ():
+            if self._renamed_query(rows, view, pair, change) != view.query:
+                yield {"kind": "view", "id": view.id, "title": view.title}
+
+    def follow_renames(self, transaction: Transaction, change: "SchemaChange") -> None:
+        """Let the views of everybody follow renamed properties, before the schema is changed."""
+        for view, pair in self._reading(transaction, change.current) if change.renames else ():
+            query = self._renamed_query(transaction, view, pair, change)
+            if query != view.query:
+                changed = replace(view, query=query, digest=b"", updated_at=self._clock.now())
+                update_view(transaction, changed)
+                self._announce(transaction, changed)
+                transaction.signal(SAVED, f"{view.register} {view.schema}")
+
+    def _reading(self, rows: Rows, schema: Schema, caller: Caller | None = None) -> Iterator[tuple[View, Pair]]:
+        """The views that read a schema, directly or through relations, with their pairs: all, or those of a caller."""
+        pair_of = self._catalogue.pairs_in(rows)
+        for row in rows.all(f"{SELECT} WHERE schema = ? OR uses <> '[]' ORDER BY created_at, id", schema.id):
+            view = view_of(row)
+            if (view.schema != schema.id and schema.id not in view.uses) or not (
+                caller is None or self._may_use(caller, view)
+            ):
+                continue
+            pair = pair_of(view.register, view.schema)
+            if caller is None or self._access.sees_both(caller, pair.register, pair.schema):
+                yield view, pair
+
+    def _renamed_query(self, rows: Rows, view: View, pair: Pair, change: "SchemaChange") -> dict[str, Any]:
+        """The query of a view after the renames of a change. It says the same, so nobody's rights matter."""
+        if not change.renames:
+            return view.query
+        schema = SchemaReader(rows, self._catalogue.definitions, self._access, _ADMINISTRATOR).with_relations(pair)
+        return renamed_query(schema, pair.schema.id, view.query, change.current.id, change.renames)
+
     def _problems_with(
-        self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: int, definition: "CompiledSchema"
+        self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: Schema, definition: "CompiledSchema"
     ) -> Sequence[ViewProblem]:
-        """The problems of a view if a schema had this definition."""
-        reader = SchemaReader(rows, _Assumed(self._catalogue.definitions, schema, definition), self._access, caller)
-        near = replace(pair, definition=definition) if pair.schema.id == schema else pair
+        """The problems of a view if a schema were like this, with this definition."""
+        definitions = _Assumed(self._catalogue.definitions, schema.id, definition)
+        reader = SchemaReader(rows, definitions, self._access, caller, schema)
+        near = replace(pair, schema=schema, definition=definition) if pair.schema.id == schema.id else pair
         try:
             return parse_view(reader.with_relations(near), view.query, self._clock.now()).problems
         except InvalidInput as error:  # no property is left that the caller may query

@@ -17,7 +17,7 @@ from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Rows, Transaction
 from pentad.platform import Platform
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
-from pentad.rooms.registers.models import Caller, Schema
+from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.objects.change_log import newest
 from pentad.rooms.registers.store import all_registers
 from pentad.rooms.registers.webhooks.deliveries import Delivery, delivery_log, restart_delivery
@@ -35,6 +35,7 @@ from pentad.rooms.registers.webhooks.targets import (
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
+    from pentad.rooms.registers.catalogue.schema_evolution import SchemaChange
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 CHANNEL: Final = "registers.webhooks"
@@ -65,12 +66,13 @@ class Webhooks:
         self._jobs = platform.jobs
         self._catalogue = catalogue
         self._access = access
-        catalogue.schemas.name_broken(self._broken)
+        catalogue.schemas.users.breaks.append(self._broken)
 
     def _broken(
-        self, rows: Rows, caller: Caller, schema: Schema, old: "CompiledSchema", new: "CompiledSchema"
+        self, rows: Rows, caller: Caller, change: "SchemaChange", old: "CompiledSchema", new: "CompiledSchema"
     ) -> Iterator[dict[str, Any]]:
         """The webhooks whose messages would no longer have properties that receivers may rely on."""
+        schema = change.current
         gone = sorted(old.properties.keys() - new.properties.keys())
         registers = {one.id for one in all_registers(rows) if schema.id in one.schemas}
         for webhook in webhooks_of(rows, self._box, self._own(caller)) if gone else ():

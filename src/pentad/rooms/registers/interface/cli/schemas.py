@@ -140,6 +140,8 @@ def _print_plan(report: dict[str, Any]) -> None:
         print_table(("would break", "objects"), rows, empty="")
     for one in report.get("breaks", ()):
         warn(f"{one['kind']} {one['title']}: {one['because']}")
+    for one in report.get("follows", ()):
+        say(f"{one['kind']} {one['title']} would follow the new names.")
     migrated = report.get("migrated", {}).get("objects", 0)
     say(f"{counted(report['total'], 'object')}: {migrated:,} would change, {report['failing']:,} would not fit.")
     if report["failing"]:

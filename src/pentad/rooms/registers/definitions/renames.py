@@ -1,0 +1,74 @@
+"""Renamed properties: what became of a path, and everything in a schema that names a property. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from pentad.kernel.json_patch import split_pointer
+from pentad.rooms.registers.definitions.expressions import (
+    Renames,
+    is_template,
+    rename_in_expression,
+    rename_in_template,
+    renamed_path,
+)
+from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.migration import MigrationStep
+
+_FIELDS: Final = (
+    *("objectNameField", "objectDescriptionField", "objectSummaryField", "objectImageField"),
+    "objectSlugField",
+)
+
+
+def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The new path of each renamed property by the path it had before all steps."""
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for step in steps:
+        if step.kind == "rename":
+            path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
+            back = {new: old for old, new in found.items()}
+            step_of = {path: (*path[:-1], step.to)}
+            found = {old: renamed_path(new, step_of) for old, new in found.items()}
+            found.setdefault(renamed_path(path, back), step_of[path])
+    return found
+
+
+def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
+    """Let computed values, default templates, headings and what is unique together follow renamed properties."""
+    _rename_in_node(body, renames)
+    configuration = body.get("configuration")
+    if not isinstance(configuration, dict):
+        return
+    settings = cast("dict[str, Any]", configuration)
+    for field in _FIELDS:
+        if isinstance(value := settings.get(field), str):
+            settings[field] = rename_in_template(value, renames) if is_template(value) else _renamed(value, renames)
+    if "unique" in settings:
+        settings["unique"] = _renamed(settings["unique"], renames)
+
+
+def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
+    if isinstance(node.get("default"), str):
+        node["default"] = rename_in_template(node["default"], renames)
+    computed = node.get("computed")
+    if isinstance(computed, str):
+        node["computed"] = _renamed_rule(computed, renames)
+    elif isinstance(expression := as_mapping(computed).get("expression"), str):
+        node["computed"] = {**as_mapping(computed), "expression": _renamed_rule(expression, renames)}
+    for inner in (*as_mapping(node.get("properties")).values(), node.get("items")):
+        if isinstance(inner, dict):
+            _rename_in_node(cast("dict[str, Any]", inner), renames)
+
+
+def _renamed_rule(rule: str, renames: Renames) -> str:
+    return rename_in_template(rule, renames) if is_template(rule) else rename_in_expression(rule, renames)
+
+
+def _renamed(value: Any, renames: Renames) -> Any:
+    """A name or dotted path, or a list of them."""
+    if isinstance(value, list):
+        return [_renamed(one, renames) for one in cast("list[Any]", value)]
+    if not isinstance(value, str):
+        return value
+    path = (value,) if (value,) in renames else tuple(value.split("."))
+    return ".".join(map(str, renamed_path(path, renames)))
