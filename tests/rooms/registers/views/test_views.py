@@ -8,6 +8,7 @@ import pytest
 from pentad.access.scopes import role_scopes
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.kernel.principal import Principal
+from pentad.rooms.registers.catalogue.schema_change import SchemaChange
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.definitions.making import compiled

@@ -138,6 +138,19 @@ def composed(schema: Schema) -> Iterator[tuple[str, int | str]]:
                 yield keyword, ref
 
 
+def dependents_of(rows: Rows, schema: Schema) -> list[Schema]:
+    """The schemas that are composed of this one, directly or through others."""
+    everyone = store.all_schemas(rows)
+    parents = {
+        one.id: {found.id for _, ref in composed(one) if (found := parent_of(rows, ref, one.organisation))}
+        for one in everyone
+    }
+    reached = {schema.id}
+    while more := {key for key, made_of in parents.items() if key not in reached and made_of & reached}:
+        reached |= more
+    return [one for one in everyone if one.id in reached and one.id != schema.id]
+
+
 def _named(rows: Rows, ref: int | str) -> list[Schema]:
     return store.named_schemas(rows, ref.rstrip("/").rpartition("/")[2] if isinstance(ref, str) else ref)
 

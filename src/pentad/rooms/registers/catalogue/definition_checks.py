@@ -21,7 +21,7 @@ from pentad.rooms.registers.access.authorization import NOTHING, Block, Grantabl
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, composed, parent_of
 from pentad.rooms.registers.catalogue.entries import chosen_slug
-from pentad.rooms.registers.catalogue.schema_evolution import Allow
+from pentad.rooms.registers.catalogue.schema_change import Allow
 from pentad.rooms.registers.definitions.composition import unknown_parent
 from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.properties import properties_read

@@ -16,8 +16,9 @@ import msgspec
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict, NotFound
-from pentad.kernel.json_patch import same_json
+from pentad.kernel.json_patch import same_json, split_pointer
 from pentad.kernel.ports import Row, Rows, Transaction
+from pentad.kernel.schema import pointer
 from pentad.rooms.registers.definitions.json_diff import as_patch, differences, quoted
 from pentad.rooms.registers.definitions.json_schema import types_of
 from pentad.rooms.registers.definitions.json_values import as_mapping
@@ -211,11 +212,7 @@ class Undo:
             )
         self.taken = taken
         self.earlier = _schema(current, taken.before, taken.version - 1, taken.since)
-        self.steps = [
-            MigrationStep("rename", step.to, to=step.property)
-            for step in reversed(taken.steps)
-            if step.kind == "rename" and not step.property.startswith("/")
-        ]
+        self.steps = [_opposite(step) for step in reversed(taken.steps) if step.kind == "rename"]
         self._plan = plan_of(current.id, taken.version)
         self.names = frozenset((*touched_names(taken.steps), *(taken.details.get("restored") or ())))
         """The properties it may write."""
@@ -250,6 +247,13 @@ class Undo:
             else:
                 renamed.pop(name, None)
         return renamed
+
+
+def _opposite(rename: MigrationStep) -> MigrationStep:
+    if not rename.property.startswith("/"):
+        return MigrationStep("rename", rename.to, to=rename.property)
+    *parents, name = split_pointer(rename.property)
+    return MigrationStep("rename", pointer((*parents, rename.to)), to=name)
 
 
 def _newest_in_effect(rows: Rows, current: Schema) -> SchemaVersion | None:

@@ -15,14 +15,15 @@ from pentad.rooms.registers import store
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue import entries, schema_history
 from pentad.rooms.registers.catalogue.changes import CatalogueChanges, CatalogueEntries
-from pentad.rooms.registers.catalogue.compiled_schemas import composed, target
+from pentad.rooms.registers.catalogue.compiled_schemas import composed, dependents_of, target
 from pentad.rooms.registers.catalogue.entries import (
     page_of,
     refuse_composed,
     refuse_filled,
 )
 from pentad.rooms.registers.catalogue.pairs import Pairs
-from pentad.rooms.registers.catalogue.schema_evolution import CheckedChange, SchemaChange, SchemaEvolution
+from pentad.rooms.registers.catalogue.schema_change import CheckedChange, SchemaChange
+from pentad.rooms.registers.catalogue.schema_evolution import SchemaEvolution
 from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
 from pentad.rooms.registers.models import Caller, Page, Schema
 from pentad.rooms.registers.objects.indexes import indexes_are_missing
@@ -337,7 +338,7 @@ class SchemaEntries(CatalogueEntries):
         return schema
 
     def _refuse_composed(self, rows: Rows, caller: Caller, schema: Schema) -> None:
-        refuse_composed(schema, self._evolution.dependents(rows, schema), partial(self._access.sees, caller))
+        refuse_composed(schema, dependents_of(rows, schema), partial(self._access.sees, caller))
 
 
 def _patching(operations: Sequence[Any], migration: Sequence[Mapping[str, Any]] | None) -> ChangeOf:

@@ -34,7 +34,7 @@ from pentad.rooms.registers.views.store import SELECT, chosen_slug, insert_view,
 if TYPE_CHECKING:
     from pentad.rooms.registers.access.rules import AccessRules
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
-    from pentad.rooms.registers.catalogue.schema_evolution import SchemaChange
+    from pentad.rooms.registers.catalogue.schema_change import SchemaChange
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
     from pentad.rooms.registers.objects.service import Objects
     from pentad.rooms.registers.transfer.formats import Format

@@ -35,7 +35,7 @@ from pentad.rooms.registers.webhooks.targets import (
 
 if TYPE_CHECKING:
     from pentad.rooms.registers.catalogue.catalogue import Catalogue
-    from pentad.rooms.registers.catalogue.schema_evolution import SchemaChange
+    from pentad.rooms.registers.catalogue.schema_change import SchemaChange
     from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 
 CHANNEL: Final = "registers.webhooks"
