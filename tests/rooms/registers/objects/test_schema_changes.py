@@ -280,10 +280,10 @@ async def test_names_inside_objects_and_swapped_names_are_followed_too(registers
     renamed = {"columns": ["b", "a", "at.town"], "filter": {"at": {"town": "Delft"}, "at.street": {"ne": "x"}}}
     assert (await registers.views.get(ADMIN, view.id)).query == renamed
     late = await registers.objects.create(ADMIN, await at_house(), {"at": {"town": "Delft"}})
-    await registers.catalogue.schemas.undo(ADMIN, "house")
+    await confirmed(registers.catalogue.schemas.undo, ADMIN, "house")
     assert (await registers.views.get(ADMIN, view.id)).query == query
     assert (await registers.objects.get(ADMIN, await at_house(), late.uuid)).data == {"place": {"city": "Delft"}}
-    await registers.catalogue.schemas.undo(ADMIN, "house", 3)
+    await confirmed(registers.catalogue.schemas.undo, ADMIN, "house", 3)
     assert (await registers.views.get(ADMIN, view.id)).query == renamed
 
 

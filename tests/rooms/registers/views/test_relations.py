@@ -7,6 +7,7 @@ import pytest
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Rows
+from pentad.rooms.registers.catalogue.schema_change import SchemaChange
 from pentad.rooms.registers.models import Caller
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views.columns import MOST_RELATED
@@ -293,8 +294,9 @@ async def test_a_view_that_reads_a_schema_through_a_relation_is_broken_by_its_ch
     rest = compiled({name: one for name, one in PERMIT.items() if name != "fee"})
 
     def broken(caller: Caller, schema: Any, new: Any) -> Any:
+        change = SchemaChange(schema.schema, schema.schema)
         return office.registers.platform.database.read(
-            lambda rows: list(office.registers.views.broken_by(rows, caller, schema.schema, schema.definition, new))
+            lambda rows: list(office.registers.views.broken_by(rows, caller, change, schema.definition, new))
         )
 
     [one] = await broken(ADMIN, pair, rest)
