@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput
+from pentad.rooms.registers.query import related_rows
 from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.opening import ADMIN, TurnedClock
 from tests.rooms.registers.permits import Permits, make_permits
@@ -48,6 +49,19 @@ FORWARD: list[tuple[dict[str, Any], list[str]]] = [
 async def test_a_filter_passes_through_references(permits: Permits):
     for criteria, numbers in FORWARD:
         assert await permits.find("permit", filter=criteria) == numbers, criteria
+
+
+@pytest.mark.parametrize("few", [related_rows._FEW, 0])
+async def test_the_total_is_the_same_whichever_side_is_looked_up_first(
+    permits: Permits, monkeypatch: pytest.MonkeyPatch, few: int
+):
+    monkeypatch.setattr(related_rows, "_FEW", few)
+    objects, pair = permits.registers.objects, permits.pairs["permit"]
+    for criteria, numbers in FORWARD:
+        query = await objects.query_of(ADMIN, pair, {"filter": criteria, "limit": 1})
+        assert (await objects.find(ADMIN, pair, query)).total == len(numbers), criteria
+        groups = await permits.groups("permit", filter=criteria, metrics={"n": "count"})
+        assert [group["n"] for group in groups] == [len(numbers)], criteria
 
 
 BACKWARD: list[tuple[str, dict[str, Any], list[Any]]] = [

@@ -12,7 +12,7 @@ from pentad.rooms.registers.query.facets import facets
 from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource, indexed_value, may_be_selective, row_source
 from pentad.rooms.registers.query.models import AggregateQuery, AggregateResult, Query, QueryResult, Scope
 from pentad.rooms.registers.query.pagination import Key, Phase, phases, position, read_cursor, sort_keys, write_cursor
-from pentad.rooms.registers.query.related_rows import is_looked_up, narrowed, with_values
+from pentad.rooms.registers.query.related_rows import looked_up, narrowed, with_values
 from pentad.rooms.registers.query.text_search import SearchRequest, SearchSettings, TextSearch
 
 _WIDTH = COLUMNS.count(",") + 1
@@ -46,8 +46,8 @@ def find(
     if query.count:
         total = _total_on_last_page(query, page)
         if total is None:
-            if search is None and is_looked_up(scope, narrow.filter):  # all are read, so the order of the index will do
-                found = _source(sql, scope, narrow, looked_up=True)
+            if search is None and query.as_of is None and not query.include_deleted:
+                found = looked_up(sql, scope, narrow.filter) or found
             total = _count(rows, found) if count_cache is None else count_cache.count(rows, sql, scope, query.filter)
     answer = replace(page, total=total, facets=counted, ignored=query.ignored)
     return answer if search is None else search.described(answer)
@@ -66,14 +66,16 @@ def aggregate(
     sql = sql_dialect(dialect)
     criteria = narrowed(rows, sql, scope, query.filter)
     if settings is None or query.search is None or query.as_of is not None:
-        looked_up = is_looked_up(scope, criteria)
-        found = row_source(sql, scope, criteria, search=query.search, as_of=query.as_of, looked_up=looked_up)
+        found = None
+        if query.search is None and query.as_of is None:
+            found = looked_up(sql, scope, criteria)
+        found = found or row_source(sql, scope, criteria, search=query.search, as_of=query.as_of)
         return run_aggregation(rows, sql, query, found, total=total)
     search = TextSearch(rows, sql, SearchRequest(scope, criteria, query.search), settings)
     return replace(run_aggregation(rows, sql, query, search.source(), total=total), retrieval=search.retrieval)
 
 
-def _source(sql: SqlDialect, scope: Scope, query: Query, *, looked_up: bool = False) -> RowSource:
+def _source(sql: SqlDialect, scope: Scope, query: Query) -> RowSource:
     return row_source(
         sql,
         scope,
@@ -81,7 +83,6 @@ def _source(sql: SqlDialect, scope: Scope, query: Query, *, looked_up: bool = Fa
         search=query.search,
         as_of=query.as_of,
         include_deleted=query.include_deleted,
-        looked_up=looked_up,
     )
 
 

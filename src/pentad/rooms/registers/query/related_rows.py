@@ -27,7 +27,7 @@ from pentad.rooms.registers.query.models import And, Filter, Hop, Hops, In, Or, 
 _UUID: Final = "objects.uuid"
 _EACH: Final = "*"
 _SELF_UUID: Final[Path] = ("@self", "uuid")
-_FEW: Final = 500
+_FEW: Final = 5_000
 _NOBODY: Final = Or(())
 """Without a scope there is no right to read anything."""
 
@@ -56,10 +56,24 @@ def narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter | None)
             return _narrowed(rows, sql, scope, criteria)
 
 
-def is_looked_up(scope: Scope, criteria: Filter | None) -> bool:
-    """Whether a part that must hold is a relation by an indexed reference."""
-    parts = criteria.parts if isinstance(criteria, And) else (criteria,)
-    return any(isinstance(part, Related) and _is_indexed(scope, part.hop) for part in parts)
+def looked_up(sql: SqlDialect, scope: Scope, criteria: Filter | None) -> RowSource | None:
+    """The current objects in the order of the index of a reference, to read all of them; None if no part that must hold
+    is a relation by an indexed reference.
+
+    SQLite takes a list from a subquery for a long one and would look at every near object, so the far side is joined.
+    """
+    parts = criteria.parts if isinstance(criteria, And) else () if criteria is None else (criteria,)
+    for place, part in enumerate(parts):
+        if not isinstance(part, Related) or not _is_indexed(scope, part.hop):
+            continue
+        if sql.dialect != "sqlite":
+            return row_source(sql, scope, criteria, looked_up=True)
+        near = row_source(sql, scope, And((*parts[:place], *parts[place + 1 :])), looked_up=True)
+        far = _far(sql, part.hop, part.part)
+        tables = composed(nested(far.source.select(f"{far.key} AS u"), "sought"), " CROSS JOIN ", near.tables)
+        match = Sql(f"{value_sql(sql, part.hop.path, 'text')} = +sought.u")
+        return RowSource(tables, joined("AND", [near.where, match]))
+    return None
 
 
 def _narrowed(rows: Rows, sql: SqlDialect, scope: Scope, criteria: Filter) -> Filter:
