@@ -3,11 +3,21 @@
 import json
 import logging
 import re
+from contextlib import suppress
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route, Router
+from starlette.types import ASGIApp, Message
 
 from pentad import __version__
 from pentad.http.front import Front
+from pentad.http.routes import application
 from tests.behaviour.clients import STATELESS
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import AppMaker, connect_http, front_of
@@ -193,3 +203,38 @@ async def test_people_get_a_page_that_loads_nothing_from_elsewhere(site: Front) 
     assert "echo" in page
     scripts = re.findall(r"<script[^>]*>", page)
     assert all(re.search(r' src="/console/[a-z]+\.js', script) for script in scripts)
+
+
+async def _nothing(_request: Request) -> Response:
+    return Response()
+
+
+ROUTES = [
+    Route("/", _nothing), Route("/healthz", _nothing), Route("/api/objects", _nothing, methods=["POST"]),
+    Route("/api/{kind}", _nothing), Mount("/console/files", Response()), Mount("/console", Response()),
+    Route("/api/objects/{a}/{b}", _nothing), Route("/api/objects/{a}", _nothing, methods=["PUT"]),
+    Route("/{a}/objects/{b}", _nothing), Route("/api/{rest:path}", _nothing, methods=["PATCH"]),
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(["", "api", "objects", "console", "files", "healthz", "x"]), max_size=5),
+    st.sampled_from(["GET", "POST", "PUT", "PATCH"]),
+)
+async def test_the_same_route_answers_as_if_all_were_tried(segments: list[str], method: str):
+    async def answered_by(app: ASGIApp) -> str | None:
+        scope: Any = {"type": "http", "method": method, "path": "/" + "/".join(segments), "headers": []}
+        with suppress(HTTPException):
+            await app(scope, _no_body, _unheard)
+        found = scope.get("route")
+        return None if found is None else found.path
+
+    assert await answered_by(application(ROUTES)) == await answered_by(Router(ROUTES, redirect_slashes=False))
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(_message: Message) -> None:
+    return

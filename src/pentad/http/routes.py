@@ -1,6 +1,7 @@
 """The ordinary routes: those every server has, the console, and those of the rooms."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -8,8 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Match, Mount, Route
-from starlette.types import ASGIApp, Scope
+from starlette.routing import BaseRoute, Match, Mount, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pentad import __version__
 from pentad.access.audit import EVENTS
@@ -42,7 +43,37 @@ class _Routes(Starlette):
     """Starlette without its own outermost error handler: the front has one, and a crash must be answered once."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return ExceptionMiddleware(self.router, handlers=self.exception_handlers)
+        return ExceptionMiddleware(_by_beginning(self.router), handlers=self.exception_handlers)
+
+
+def _by_beginning(router: Router) -> ASGIApp:
+    """The same router, which tries only routes whose path begins like that of the request: there are hundreds."""
+    beginnings = [(route, *_beginning(route)) for route in router.routes]
+    routers: dict[tuple[str, ...], Router] = {}
+    for here in {(), *(begins for _, begins, _ in beginnings)}:
+        fitting = [
+            route
+            for route, begins, is_whole in beginnings
+            if here == begins or (not is_whole and here[: len(begins)] == begins)
+        ]
+        routers[here] = Router(fitting, redirect_slashes=False)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["router"] = router
+        begins = tuple(scope["path"].split("/", 3)[1:3])
+        found = routers.get(begins) or routers.get(begins[:1]) or routers[()]
+        await found(scope, receive, send)
+
+    return serve
+
+
+def _beginning(route: BaseRoute) -> tuple[tuple[str, ...], bool]:
+    """The first two segments of a route's path, as far as they are fixed, and whether paths it fits have no others."""
+    if not isinstance(route, Route | Mount):
+        return (), False
+    segments = route.path.split("/", 3)[1:3]
+    fixed = tuple(takewhile(lambda segment: "{" not in segment, segments))
+    return fixed, len(fixed) == len(segments) and (isinstance(route, Route) or len(fixed) == 2)
 
 
 def all_routes(

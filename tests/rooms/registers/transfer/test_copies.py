@@ -63,7 +63,7 @@ async def test_an_export_is_copied_into_another_register_with_the_references_bet
     file = await exported(registers, old, kind)
     refused = await bring(registers, new, file, kind)
     assert (refused.failed, refused.written) == (2, False)
-    assert refused.problems[0].column == ""
+    assert refused.problems[0].column == "id"
     assert "is in old/node. To copy it here, import with new ids" in refused.problems[0].problem
     report = await bring(registers, new, file, kind, new_ids=True)
     assert (report.created, report.problems) == (2, [])

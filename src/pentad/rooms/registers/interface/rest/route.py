@@ -211,7 +211,7 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
 
 def _check_parameters(row: RestRoute, request: Request) -> list[str]:
     """Refuse parameters that are not declared; returns those that may be ignored."""
-    if not request.url.query or row.takes_filters:
+    if row.takes_filters or not request.scope["query_string"]:
         return []
     undeclared = row.undeclared(request)
     lists = PAGING[0] in row.parameters
