@@ -84,7 +84,7 @@ class OldStates:
 
         def is_later(one: _Migration) -> bool:
             if origin is None or one.number is None:
-                return one.at > past.updated_at
+                return one.at >= past.updated_at  # in the same millisecond: most steps do no harm twice
             return one.plan != origin[1] and one.number > origin[0]
 
         later = {one.version: one for one in known if is_later(one)}
