@@ -205,6 +205,8 @@ class StoredObject(msgspec.Struct, eq=False):
     known_data: dict[str, Any] | None = None
     unchanged: bool = False
     """Whether it is the answer to a write that changed nothing."""
+    warnings: tuple[dict[str, Any], ...] = ()
+    """What an old state lost on its way through later migrations, if it comes back with this one."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -243,7 +245,7 @@ class StoredObject(msgspec.Struct, eq=False):
 
     def altered(self, **fields: Any) -> "StoredObject":
         """A copy with other values in some of its fields."""
-        return msgspec.structs.replace(self, **{"known_data": None, "unchanged": False, **fields})
+        return msgspec.structs.replace(self, **{"known_data": None, "unchanged": False, "warnings": (), **fields})
 
     @property
     def uri(self) -> str:
@@ -404,6 +406,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """Properties that were stored although the schema does not declare them."""
     tolerated: tuple[str, ...] = ()
     """Rules that the object breaks although it was stored, as JSON (`broken_rules`)."""
+    warnings: tuple[dict[str, Any], ...] | None = None
+    """What an old state lost on its way through later migrations."""
 
 
 class Audience(msgspec.Struct, frozen=True, array_like=True):

@@ -18,6 +18,8 @@ from pentad.rooms.registers.models import Action, Caller, Operation, Outcome, Pa
 from pentad.rooms.registers.query.query_fields import QueryProperty, Relations
 
 _METADATA: Final = "@self"
+NOTHING_CHANGED: Final = "Nothing changed: the object already had these values."
+"""The `note` in the answer to a write that changed nothing."""
 
 # out
 
@@ -54,15 +56,26 @@ def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterab
 def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
-    """The answer to a write: `@self.warnings` has what was stored although it is not declared or does not fit, and
-    `@self.unchanged` says that the object had the data already.
+    """The answer to a write: `@self.warnings` has what was stored although it is not declared or does not fit, and what
+    an old state lost; `@self.unchanged` says that the object had the data already.
     """
-    warnings = undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
+    warnings = [*readable_warnings(access, caller, pair, stored)]
+    warnings += undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
     if tolerated := pair.definition.tolerated(stored.data):
         hidden = access.hidden(caller, pair, stored.data, stored.owner)
         warnings += [one.as_json() for one in redacted(tolerated[:MOST_PROBLEMS], hidden)]
     more = {**({"unchanged": True} if stored.unchanged else {}), **({"warnings": warnings} if warnings else {})}
     return {**wire, _METADATA: {**wire.get(_METADATA, {}), **more}} if more else wire
+
+
+def readable_warnings(
+    access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject
+) -> tuple[dict[str, Any], ...]:  # fmt: skip
+    """What an old state lost when it came back, without the properties hidden from the caller."""
+    if not stored.warnings:
+        return ()
+    hidden = access.hidden(caller, pair, stored.data, stored.owner)
+    return tuple(one for one in stored.warnings if split_pointer(one["path"])[0] not in hidden)[:MOST_PROBLEMS]
 
 
 def undeclared_in(
@@ -101,6 +114,8 @@ def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: 
             row.update(id=outcome.uuid, version=outcome.version)
         if outcome.error is not None:
             row["error"] = outcome.error
+        if outcome.warnings:
+            row["warnings"] = list(outcome.warnings)
         rows.append(row)
     warnings = undeclared_in(access, caller, pair, undeclared) + tolerated_in(access, caller, pair, tolerated)
     return {"results": rows, **counts, **({"warnings": warnings} if warnings else {})}
@@ -112,11 +127,14 @@ def present_outcomes(access: AccessRules, caller: Caller, pair: Pair, outcomes: 
 def split_id(pair: Pair, data: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The properties in data that a caller sent, and the `id` in it, which names the object; None if there is none.
 
-    `id` is data only if the schema declares such a property. `@self` is what the server keeps and is left out.
+    `id` is data only if the schema declares such a property. `@self` is what the server keeps and is left out, as
+    is the note of a write that changed nothing.
     """
     if _METADATA not in data and "id" not in data:
         return data, None
     rest = {name: value for name, value in data.items() if name != _METADATA}
+    if rest.get("note") == NOTHING_CHANGED and "note" not in pair.definition.properties:
+        del rest["note"]
     if "id" not in pair.definition.properties:
         return rest, rest.pop("id", None)
     about = data.get(_METADATA)

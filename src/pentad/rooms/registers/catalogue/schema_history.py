@@ -112,6 +112,14 @@ def history(rows: Rows, current: Schema, limit: int, offset: int, *, discreet: b
     return Page(wires, total, limit, offset)
 
 
+def migrations(rows: Rows, schema: int) -> list[SchemaVersion]:
+    """The changes of a schema that migrated its objects or took such a change back, oldest first."""
+    columns = _COLUMNS.replace("before", "NULL")
+    sql = f"SELECT {columns} FROM schema_changes WHERE schema = ? AND change <> '{{}}' ORDER BY version"  # noqa: S608  own columns
+    found = [_version(row) for row in rows.all(sql, schema)]
+    return [one for one in found if one.details.get("migration") or "undoes" in one.details]
+
+
 def at_version(rows: Rows, current: Schema, version: int) -> Schema | None:
     """The schema at one of its versions; None if the history does not go back to it."""
     if version == current.changes:

@@ -60,6 +60,30 @@ def migrate(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> dict[str
     return result
 
 
+def step_path(step: MigrationStep) -> tuple[str, ...]:
+    """The path of the property that a step names."""
+    return split_pointer(step.property) if step.property.startswith("/") else (step.property,)
+
+
+def removed_path(data: Mapping[str, Any], step: MigrationStep) -> tuple[str, ...] | None:
+    """The path of the value that a step would take from an object; None if it takes none."""
+    path = step_path(step)
+    holder = _holder(data, path)
+    if holder is None or path[-1] not in holder:
+        return None
+    if step.kind == "rename":
+        return (*path[:-1], step.to) if step.to in holder and step.to != path[-1] else None
+    return path if step.kind == "drop" else None
+
+
+def _holder(data: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any] | None:
+    """The object in the data that has, or would have, the property at a path."""
+    owner: Any = data
+    for part in path[:-1]:
+        owner = cast("dict[str, Any]", owner).get(part) if isinstance(owner, dict) else None
+    return cast("dict[str, Any]", owner) if isinstance(owner, dict) else None
+
+
 def _read_step(entry: Mapping[str, Any], number: int) -> MigrationStep:
     kind, name = entry.get("step"), entry.get("property")
     if kind not in _NEEDS or not isinstance(name, str) or not name:
@@ -96,13 +120,10 @@ def _step_error(number: int, what: str) -> InvalidInput:
 
 
 def _apply(data: dict[str, Any], step: MigrationStep) -> None:
-    path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
-    owner: Any = data
-    for part in path[:-1]:
-        owner = cast("dict[str, Any]", owner).get(part) if isinstance(owner, dict) else None
-    if not isinstance(owner, dict):
+    path = step_path(step)
+    holder, name = _holder(data, path), path[-1]
+    if holder is None:
         return
-    holder, name = cast("dict[str, Any]", owner), path[-1]
     if step.kind == "default":
         if holder.get(name) is None:
             holder[name] = deepcopy(step.value)

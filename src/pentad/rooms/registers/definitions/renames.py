@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from pentad.kernel.json_patch import split_pointer
 from pentad.rooms.registers.definitions.expressions import (
     Renames,
     is_template,
@@ -12,7 +11,7 @@ from pentad.rooms.registers.definitions.expressions import (
     renamed_path,
 )
 from pentad.rooms.registers.definitions.json_values import as_mapping
-from pentad.rooms.registers.definitions.migration import MigrationStep
+from pentad.rooms.registers.definitions.migration import MigrationStep, step_path
 
 _FIELDS: Final = (
     *("objectNameField", "objectDescriptionField", "objectSummaryField", "objectImageField"),
@@ -25,7 +24,7 @@ def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[st
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     for step in steps:
         if step.kind == "rename":
-            path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
+            path = step_path(step)
             back = {new: old for old, new in found.items()}
             step_of = {path: (*path[:-1], step.to)}
             found = {old: renamed_path(new, step_of) for old, new in found.items()}

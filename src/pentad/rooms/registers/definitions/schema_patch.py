@@ -13,7 +13,7 @@ from pentad.kernel.json_patch import copied, merge_patch, split_pointer
 from pentad.kernel.names import did_you_mean
 from pentad.rooms.registers.definitions.json_schema import types_of
 from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
-from pentad.rooms.registers.definitions.migration import CASTS, MigrationStep, read_steps
+from pentad.rooms.registers.definitions.migration import CASTS, MigrationStep, read_steps, step_path
 from pentad.rooms.registers.definitions.renames import rename_in_body, renames_of
 
 MOST_OPERATIONS: Final = 500
@@ -204,8 +204,8 @@ def _is_plain(value: Any) -> bool:
 def touched_names(steps: Sequence[MigrationStep]) -> Iterator[str]:
     """The top-level properties that steps read or write."""
     for step in steps:
-        path = split_pointer(step.property) if step.property.startswith("/") else (step.property,)
-        yield str(path[0])
+        path = step_path(step)
+        yield path[0]
         if step.kind == "rename" and len(path) == 1:
             yield step.to
 

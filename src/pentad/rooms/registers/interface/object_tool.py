@@ -26,6 +26,7 @@ from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.objects.plans import Plan
 from pentad.rooms.registers.presentation import (
+    NOTHING_CHANGED,
     operation_of,
     present,
     present_outcomes,
@@ -58,7 +59,7 @@ _READS: Final = ActionTable.of(
     bulk="operations atomic idempotency_key",
     plan="operations",
     commit="plan",
-    undo="plan id",
+    undo="plan id if_version fields",
     history="id limit cursor",
     diff="id version to_version",
     revert="id version as_of if_version fields",
@@ -429,7 +430,8 @@ class ObjectActions:
     async def _undo(self, pair: Pair) -> Answer:
         given = self._given
         if given.plan is None and given.id is not None:
-            raise InvalidInput("undo takes back a plan.", hint=await self._way_back(pair, given.id))
+            stored = await self._registers.history.undo_last(self._caller, pair, given.id, if_version=given.if_version)
+            return await self._one(pair, stored, written=True)
         try:
             return self._planned(await self._registers.plans.undo(self._caller, given.plan_id()))
         except NotFound:
@@ -443,16 +445,6 @@ class ObjectActions:
             f"{state.id} is an {state.kind}, not a plan.", hint=f"Use the tool transfer: action=undo id={state.id}."
         )
 
-    async def _way_back(self, pair: Pair, ref: int | str) -> str:
-        """How the last change of one object is taken back."""
-        changes = await self._registers.history.of(self._caller, pair, ref, _HISTORY_LIMIT)
-        if changes and changes[0].action == "delete":
-            return "The object is deleted: action=restore brings it back."
-        version = next((one.version for one in changes if one.version < changes[0].version), None)
-        if version is None:
-            return "The object has only one version: action=delete takes it away."
-        return f"For one object: action=revert version={version} (the version to return to)."
-
     async def _revert(self, pair: Pair) -> Answer:
         given = self._given
         if (given.version is None) == (given.as_of is None):
@@ -460,7 +452,7 @@ class ObjectActions:
         stored = await self._registers.history.revert(
             self._caller, pair, given.ref(), version=given.version, at=given.as_of, if_version=given.if_version
         )
-        return await self._one(pair, stored)
+        return await self._one(pair, stored, written=True)
 
     async def _lock(self, pair: Pair) -> Answer:
         stored = await self._registers.objects.lock(
@@ -476,7 +468,8 @@ class ObjectActions:
             outcomes = await self._registers.objects.restore_all(self._caller, pair, await self._deleted(pair))
             body = present_outcomes(self._registers.access, self._caller, pair, outcomes)
             return fit_lists(body, ("results",), self._given.max_tokens)
-        return await self._one(pair, await self._registers.objects.restore(self._caller, pair, self._given.ref()))
+        stored = await self._registers.objects.restore(self._caller, pair, self._given.ref())
+        return await self._one(pair, stored, written=True)
 
     async def _purge(self, pair: Pair) -> Answer:
         if self._given.id is None:
@@ -496,10 +489,15 @@ class ObjectActions:
         return present(self._registers.access, self._caller, pair, stored, fields=fields)
 
     async def _one(self, pair: Pair, stored: StoredObject, *, written: bool = False) -> Answer:
-        """One object within the budget; with warnings if it was just written."""
+        """One object within the budget; if it was just written, with warnings and what became of it."""
         wire = self._wire(pair, stored)
         if written:
             wire = with_warnings(self._registers.access, self._caller, pair, stored, wire)
+            if self._given.action == "upsert":
+                status = "unchanged" if stored.unchanged else "created" if stored.version == 1 else "updated"
+                wire = {**wire, "@self": {**wire.get("@self", {}), "status": status}}
+            if stored.unchanged and "note" not in pair.definition.properties:
+                wire = {**wire, "note": wire.get("note", NOTHING_CHANGED)}
         return await self._fitted(wire)
 
     def _wire(self, pair: Pair, stored: StoredObject) -> Answer:

@@ -176,6 +176,28 @@ def state_at_version(rows: Rows, current: StoredObject, version: int) -> tuple[S
     return None if row is None else (_past_object(current, row[:3]), bool(row[3]))
 
 
+def origin_of(rows: Rows, uuid: str, version: int) -> tuple[int, str | None] | None:
+    """The number and the plan of the change that made a version of an object."""
+    sql = "SELECT seq, plan FROM object_changes WHERE uuid = ? AND version = ? ORDER BY seq LIMIT 1"
+    row = rows.one(sql, uuid, version)
+    return None if row is None else (row[0], row[1])
+
+
+def number_in_plan(rows: Rows, plan: str) -> int | None:
+    """The number of some change of a plan."""
+    return rows.value("SELECT seq FROM object_changes WHERE plan = ? LIMIT 1", plan)
+
+
+def last_edit(rows: Rows, uuid: str) -> tuple[int, int] | None:
+    """The number and the version of the last change of an object that is neither a migration nor a lock."""
+    row = rows.one(
+        "SELECT seq, version FROM object_changes"
+        " WHERE uuid = ? AND action NOT IN ('migrate', 'lock', 'unlock') ORDER BY seq DESC LIMIT 1",
+        uuid,
+    )
+    return None if row is None else (row[0], row[1])
+
+
 def erase(tx: Transaction, uuids: Sequence[str]) -> None:
     """Erase every earlier state of some objects from their histories. The changes themselves stay."""
     rows: list[tuple[str, int]] = []

@@ -23,6 +23,7 @@ from pentad.rooms.registers.objects import change_log, store
 from pentad.rooms.registers.objects.change_log import ERASED, Change, digest_of
 from pentad.rooms.registers.objects.history_access import HistoryAccess
 from pentad.rooms.registers.objects.lookup import check_version, find_object, object_not_found
+from pentad.rooms.registers.objects.old_states import OldStates
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
     ExistingObject,
@@ -302,23 +303,54 @@ class History:
                     past = self._history_access.state(tx, caller, pair, existing.stored, moment)
                 if past is None:
                     raise NotFound(f"Object {existing.stored.uuid} did not exist then.", hint="Look at its history.")
-                return self.restore_state(tx, context, existing, past)
+                return self._restore_state(tx, context, existing, past)
 
             return revert
 
         return await self._objects.write_with_retry(caller, pair, attempt)
 
-    def restore_state(
+    async def undo_last(
+        self, caller: Caller, pair: Pair, ref: int | str, *, if_version: int | None = None
+    ) -> StoredObject:
+        """Take back the last change of an object that is no migration; a deletion too."""
+
+        def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
+            def undo(tx: Transaction) -> StoredObject:
+                check_current(tx, self._database.dialect, pair)
+                existing = self._find(tx, caller, pair, ref)
+                current = existing.stored
+                check_version(current, if_version)
+                last = change_log.last_edit(tx, current.uuid)
+                if last is None or last[1] == 1:
+                    raise Conflict(f"Object {current.uuid} has only one version.", hint="action=delete takes it away.")
+                number, version = last
+                before = change_log.state_at_version(tx, current, version - 1)
+                if before is not None and before[1]:
+                    raise Conflict(
+                        f"The last change of {current.uuid} brought it back.", hint="action=delete deletes it again."
+                    )
+                past = self._state_at_version(tx, caller, pair, current, version - 1)
+                context = self._objects.write_context(caller, pair, f"undo:{number}")
+                return self._restore_state(tx, context, existing, past)
+
+            return undo
+
+        return await self._objects.write_with_retry(caller, pair, attempt)
+
+    def _restore_state(
         self, tx: Transaction, context: WriteContext, existing: ExistingObject, past: StoredObject
     ) -> StoredObject:
         """Make a past state the present one, if the caller may and the schema still allows it."""
+        past = OldStates(tx).migrated(context.pair.definition, past)
         pending = self.revert_change(context, existing, past)
-        return existing.stored if pending is None else self._objects.writer.write_one(tx, context, pending)
+        if pending is None:
+            return existing.stored.altered(unchanged=True)
+        return self._objects.writer.write_one(tx, context, pending).altered(warnings=past.warnings)
 
     def revert_change(
         self, context: WriteContext, existing: ExistingObject, past: StoredObject
     ) -> PendingChange | None:
-        """The change that restores a past state; None if it is the current one."""
+        """The change that restores a past state, given in the form of today; None if it is the current one."""
         writer, current = self._objects.writer, existing.stored
         if current.is_deleted:
             self._access.check_object(context.caller, context.pair, "delete", current)

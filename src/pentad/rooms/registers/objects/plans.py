@@ -294,6 +294,10 @@ class Plans:
             changes = change_log.changes_of_plan(tx, self._database.dialect, plan_id)
             named: dict[str, int] = msgspec.json.decode(row[4])
             versions = {change.uuid: change.version for change, _ in changes}
+            for uuid, found in store.existing_by_uuid(tx, sorted(versions)).items():
+                last = change_log.last_edit(tx, uuid)
+                if last is not None and last[1] <= versions[uuid]:  # it was migrated since, at most
+                    versions[uuid] = found.stored.version
             self._check_versions(tx, caller, {uuid: version for uuid, version in versions.items() if uuid in named})
             existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
             unmoved = {uuid for uuid, found in existing.items() if found.stored.version == versions[uuid]}

@@ -20,6 +20,7 @@ from pentad.rooms.registers.objects import idempotency, locks, store
 from pentad.rooms.registers.objects import purge as purging
 from pentad.rooms.registers.objects.deletion import DeletionReport
 from pentad.rooms.registers.objects.lookup import find_object, object_not_found
+from pentad.rooms.registers.objects.old_states import OldStates
 from pentad.rooms.registers.objects.pending_changes import (
     ExistingObject,
     PendingChange,
@@ -32,6 +33,7 @@ from pentad.rooms.registers.objects.pending_changes import (
 )
 from pentad.rooms.registers.objects.reader import ObjectReader
 from pentad.rooms.registers.objects.writer import ObjectWriter, notify_changes
+from pentad.rooms.registers.presentation import readable_warnings
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.schema_locks import StaleDefinition, check_current
 from pentad.search.index import SearchIndex
@@ -137,17 +139,15 @@ class Objects(ObjectReader):
         return await self._database.read(look)
 
     async def restore(self, caller: Caller, pair: Pair, ref: int | str) -> StoredObject:
-        """Bring a deleted object back as it was."""
+        """Bring a deleted object back as it was, after the migrations of its schema since."""
 
         def restore(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
             if not existing.stored.is_deleted:
                 return existing.stored
             self._access.check_object(caller, context.pair, "delete", existing.stored)
-            return self.writer.write_one(
-                tx,
-                context,
-                self.writer.pending_update(context, "restore", existing, existing.stored.data, existing.stored.text),
-            )
+            past = OldStates(tx).migrated(context.pair.definition, existing.stored)
+            pending = self.writer.pending_update(context, "restore", existing, past.data, past.text)
+            return self.writer.write_one(tx, context, pending).altered(warnings=past.warnings)
 
         return await self._with_existing(caller, pair, ref, restore)
 
@@ -195,7 +195,8 @@ class Objects(ObjectReader):
             except PentadError as error:
                 outcomes.append(Outcome(index, "failed", uuid, None, error.as_json()))
             else:
-                outcomes.append(Outcome(index, "restored", uuid, stored.version))
+                warnings = readable_warnings(self._access, caller, pair, stored) or None
+                outcomes.append(Outcome(index, "restored", uuid, stored.version, warnings=warnings))
         return outcomes
 
     async def _deleted_in(self, caller: Caller, pair: Pair, query: Query) -> AsyncGenerator[StoredObject]:

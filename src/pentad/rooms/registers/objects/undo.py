@@ -7,6 +7,7 @@ with each change (`plan`), and `undo:<id>` with what took it back.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -23,9 +24,11 @@ from pentad.rooms.registers.objects.change_log import ERASED, Change
 from pentad.rooms.registers.objects.deletion import deletion_change
 from pentad.rooms.registers.objects.history import History
 from pentad.rooms.registers.objects.lookup import object_not_found
+from pentad.rooms.registers.objects.old_states import OldStates
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange, Reference, WriteContext
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.objects.writer import ChangeNotifications
+from pentad.rooms.registers.presentation import readable_warnings
 from pentad.rooms.registers.schema_locks import keep_schemas
 
 MOST_UNDONE: Final = 200_000
@@ -41,6 +44,8 @@ class UndoReport:
     reverted: int = 0
     skipped: int = 0
     reasons: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What objects could not get back because their schema was migrated since."""
     unseen: int = 0
     """Objects that the caller cannot see any more. It is not told of them."""
 
@@ -54,17 +59,24 @@ class UndoReport:
         if len(self.reasons) < _MOST_LISTED:
             self.reasons.append({"id": uuid, "reason": reason})
 
+    def warn(self, uuid: str, warnings: Iterable[dict[str, Any]]) -> None:
+        room = _MOST_LISTED - len(self.warnings)
+        self.warnings += [{"id": uuid, **one} for one in islice(warnings, room)]
+
     def wire(self) -> dict[str, Any]:
         counts: dict[str, Any] = {"deleted": self.deleted, "reverted": self.reverted, "skipped": self.skipped}
-        return {**counts, "left": self.reasons} if self.reasons else counts
+        lists = {"left": self.reasons, "warnings": self.warnings}
+        return {**counts, **{name: found for name, found in lists.items() if found}}
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What an import did to one object: from the state before (None if it made the object) to the one after."""
+    """What an import did to one object: its first change and its last one."""
 
-    before: str | None
+    first: Change
     last: Change
+    made: bool
+    """Whether there was no object before."""
 
 
 class Undo:
@@ -95,6 +107,8 @@ class Undo:
         a side effect; they are restored the same way.
         """
         pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
+        warnings: dict[str, tuple[dict[str, Any], ...]] = {}
+        states = OldStates(tx)
         pointed: dict[str, frozenset[Reference] | None] = {}
         notifications = ChangeNotifications()
         pair_of = self._catalogue.pairs_in(tx)
@@ -110,9 +124,13 @@ class Undo:
             if existing is None:
                 raise object_not_found(pair, change.uuid)
             if not is_named:
-                self._restore_hidden(tx, context, existing, change, notifications)
+                self._restore_hidden(tx, context, existing, change, states, notifications)
                 continue
-            pending = self._undo_change(context, existing, None if found_deleted else change.before)
+            past = None if found_deleted else _state_before(existing.stored, change)
+            if past is not None:
+                past = states.migrated(pair.definition, past)
+                warnings[change.uuid] = readable_warnings(self._access, caller, pair, past)
+            pending = self._undo_change(context, existing, past)
             if pending is not None:
                 self._objects.writer.write_one(tx, context, pending, notifications)
                 pointed.setdefault(change.uuid, pending.known)
@@ -123,7 +141,13 @@ class Undo:
                 self._objects.writer.check_references(tx, context, [whole])
         self._objects.writer.send(tx, notifications)
         return [
-            Outcome(index, "deleted" if pending.action == "delete" else "updated", uuid, pending.after.version)
+            Outcome(
+                index,
+                "deleted" if pending.action == "delete" else "updated",
+                uuid,
+                pending.after.version,
+                warnings=warnings.get(uuid) or None,
+            )
             for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
         ]
 
@@ -133,11 +157,13 @@ class Undo:
         context: WriteContext,
         existing: ExistingObject,
         change: Change,
+        states: OldStates,
         notifications: ChangeNotifications,
     ) -> None:
-        if change.before is None or existing.stored.is_deleted:
+        past = _state_before(existing.stored, change)
+        if past is None or existing.stored.is_deleted:
             return
-        past = existing.stored.altered(text=change.before)
+        past = states.migrated(context.pair.definition, past)
         pending = self._objects.writer.pending_update(context, "revert", existing, past.data, past.text)
         self._objects.writer.write_one(tx, context, pending, notifications)
 
@@ -152,6 +178,7 @@ class Undo:
         written = self._written(tx, import_id)
         deletions: dict[str, tuple[WriteContext, PendingChange]] = {}
         reverts: dict[str, tuple[WriteContext, PendingChange]] = {}
+        states = OldStates(tx)
         contexts = self._contexts(tx, caller, import_id, written.values())
         for part in store.chunks(list(written), _PORTION):
             for uuid, found in store.existing_by_uuid(tx, part).items():
@@ -160,7 +187,7 @@ class Undo:
                     report.unseen += 1
                     continue
                 try:
-                    pending = self._take_back(context, found, written[uuid])
+                    pending = self._take_back(context, found, written[uuid], states, report)
                 except PentadError as error:
                     report.skip(uuid, error.message)
                     continue
@@ -178,8 +205,10 @@ class Undo:
         written: dict[str, _Written] = {}
         for change, found_deleted in changes:
             earlier = written.pop(change.uuid, None)
-            before = (None if found_deleted else change.before) if earlier is None else earlier.before
-            written[change.uuid] = _Written(before, change)
+            first, made = (
+                (change, found_deleted or change.before is None) if earlier is None else (earlier.first, earlier.made)
+            )
+            written[change.uuid] = _Written(first, change, made)
         return dict(reversed(written.items()))
 
     def _contexts(
@@ -195,15 +224,27 @@ class Undo:
             contexts[register, schema] = self._context(tx, caller, pair, import_id)
         return contexts
 
-    def _take_back(self, context: WriteContext, existing: ExistingObject, written: _Written) -> PendingChange | None:
+    def _take_back(
+        self,
+        context: WriteContext,
+        existing: ExistingObject,
+        written: _Written,
+        states: OldStates,
+        report: UndoReport,
+    ) -> PendingChange | None:
         """The change that takes back what an import did to one object; None if nothing is left of it."""
-        current = existing.stored
+        current, definition = existing.stored, context.pair.definition
         if current.is_deleted:
-            if written.before is None:
+            if written.made:
                 return None
             raise Conflict("It was deleted since.")
-        after = current.data if written.last.after is None else _data(written.last.after)
-        before = None if written.before is None else _data(written.before)
+        earlier = None if written.made else _state_before(current, written.first)
+        later = _state_after(current, written.last)
+        if any(one is not None and one.text.startswith(ERASED) for one in (earlier, later)):
+            raise Conflict("Its earlier states were erased.")
+        after = current.data if later is None else states.migrated(definition, later).data
+        past = None if earlier is None else states.migrated(definition, earlier)
+        before = None if past is None else past.data
         ours = {
             name
             for name in (after if before is None else {**before, **after})
@@ -220,7 +261,10 @@ class Undo:
             return self._undo_change(context, existing, None)
         restored = {name: value for name, value in current.data.items() if name not in ours}
         restored |= {name: value for name, value in before.items() if name in ours}
-        return self._undo_change(context, existing, json_text(restored)[0])
+        pending = self._undo_change(context, existing, current.altered(text=json_text(restored)[0]))
+        if past is not None:
+            report.warn(current.uuid, readable_warnings(self._access, context.caller, context.pair, past))
+        return pending
 
     def _keep_referenced(
         self,
@@ -280,11 +324,11 @@ class Undo:
         return self._objects.write_context(caller, pair, f"undo:{batch}")
 
     def _undo_change(
-        self, context: WriteContext, existing: ExistingObject, before: str | None
+        self, context: WriteContext, existing: ExistingObject, past: StoredObject | None
     ) -> PendingChange | None:  # fmt: skip
-        """The change that gives an object its state before; without one, the object is deleted. None if it is so."""
-        if before is not None:
-            return self._history.revert_change(context, existing, _past(existing.stored, before))
+        """The change that gives an object a past state; without one, the object is deleted. None if it is so."""
+        if past is not None:
+            return self._history.revert_change(context, existing, past)
         if existing.stored.is_deleted:
             return None
         self._access.check_object(context.caller, context.pair, "delete", existing.stored)
@@ -292,14 +336,19 @@ class Undo:
         return deletion_change(context, existing)
 
 
-def _past(current: StoredObject, text: str) -> StoredObject:
-    return current.altered(text=text, deleted_text=None)
+def _state_before(current: StoredObject, change: Change) -> StoredObject | None:
+    """The state that a change replaced; None if there was none."""
+    if change.before is None:
+        return None
+    since = current.updated_at if change.since is None else change.since
+    return current.altered(text=change.before, version=change.version - 1, updated_at=since, deleted_text=None)
 
 
-def _data(text: str) -> dict[str, Any]:
-    if text.startswith(ERASED):
-        raise Conflict("Its earlier states were erased.")
-    return msgspec.json.decode(text)
+def _state_after(current: StoredObject, change: Change) -> StoredObject | None:
+    """The state that a change led to; None if that is the current one."""
+    if change.after is None:
+        return None
+    return current.altered(text=change.after, version=change.version, updated_at=change.at)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:

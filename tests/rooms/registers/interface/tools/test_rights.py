@@ -26,6 +26,38 @@ async def test_a_reader_may_look_and_a_writer_may_write(site: Site, shelf: Shelf
     assert (await rpc(site, "writer", "objects", action="create", data={"title": "Yes"}, **place))["isError"] is False
 
 
+@pytest.mark.requirement("registers:history:migrated-states")
+async def test_a_state_that_comes_back_after_a_migration_keeps_hidden_properties_hidden(
+    site: Site, shelf: Shelf
+) -> None:
+    secret = {"type": "string", "authorization": {"read": ["admin"], "update": ["admin"]}}
+    body = {**BOOK, "properties": {**BOOK["properties"], "secret": secret, "pin": secret}}
+    schema = (await shelf.raw("schemas", action="create", data=body))["structuredContent"]["id"]
+    place = {"register": shelf.register, "schema": schema}
+    data = {"title": "One", "secret": "ruby", "pin": "opal"}
+    uuid = (await shelf.raw("objects", action="create", data=data, **place))["structuredContent"]["id"]
+    await shelf.raw("objects", action="patch", id=uuid, data={"title": "Two", "pin": None}, **place)
+    changed = await shelf.raw(
+        "schemas",
+        action="update",
+        id=schema,
+        data={"properties": {"secret": None, "hush": secret, "pin": {**secret, "type": "integer"}}},
+        migration=[
+            {"step": "rename", "property": "secret", "to": "hush"},
+            {"step": "cast", "property": "pin", "to": "integer"},
+        ],
+    )
+    assert changed["isError"] is False, changed
+    assert (await rpc(site, "reader", "objects", action="undo", id=uuid, **place))["isError"] is True
+    for action, more in (("undo", {}), ("revert", {"version": 2}), ("revert", {"version": 1})):
+        answer = await rpc(site, "writer", "objects", action=action, id=uuid, **more, **place)
+        assert answer["isError"] is False, answer
+        assert not any(word in json.dumps(answer) for word in ("ruby", "opal", "secret", "hush", "pin")), answer
+    whole = await rpc(site, "admin", "objects", action="get", id=uuid, **place)
+    found = whole["structuredContent"]
+    assert (found["title"], found["hush"], "secret" in found, "pin" in found) == ("One", "ruby", False, False)
+
+
 @pytest.mark.requirement("registers:tools:hidden")
 async def test_hidden_properties_stay_hidden_on_every_action(site: Site, shelf: Shelf) -> None:
     secret = {"type": "string", "authorization": {"read": ["admin"], "update": ["admin"]}}

@@ -78,6 +78,7 @@ class OutcomeAnswer(BaseModel):
     id: str | None = None
     version: int | None = None
     error: dict[str, Any] | None = None
+    warnings: list[dict[str, Any]] | None = None
 
 
 class OutcomesAnswer(BaseModel):

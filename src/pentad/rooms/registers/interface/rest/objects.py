@@ -107,7 +107,9 @@ def respond(
     request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200, *, written: bool = False
 ) -> Response:
     """One object with its ETag; if it was just written, with warnings and whether that changed anything."""
-    if written and (stored.unchanged or pair.definition.soft or pair.definition.undeclared(stored.data)):
+    if written and (
+        stored.unchanged or stored.warnings or pair.definition.soft or pair.definition.undeclared(stored.data)
+    ):
         access, caller = request.registers.access, request.caller
         wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
     elif request.text("_fields") is None and not request.flag("_empty"):
@@ -287,7 +289,7 @@ async def revert_object(request: RestRequest) -> Response:
         change=given.audit_trail_id,
         if_version=await request.if_match_object(pair),
     )
-    return respond(request, pair, stored)
+    return respond(request, pair, stored, written=True)
 
 
 async def list_deleted(request: RestRequest) -> Response:
@@ -302,7 +304,7 @@ async def restore_object(request: RestRequest) -> Response:
     """Restore a deleted object."""
     pair, stored = await request.registers.objects.find_deleted(request.caller, request.path("id"))
     back = await request.registers.objects.restore(request.caller, pair, stored.uuid)
-    return json_response(request.present(pair, back), headers={"etag": etag(back.version)})
+    return respond(request, pair, back, written=True)
 
 
 async def purge_object(request: RestRequest) -> Response:
