@@ -4,7 +4,7 @@ An object's data stays the stored text until a property is needed: most reads on
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
@@ -145,6 +145,8 @@ class Schema(_Entity):
     changes: int
     created_at: float
     updated_at: float
+    past_rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Who may read properties that the schema no longer has, in the past of its objects."""
     warnings: tuple[dict[str, Any], ...] = ()
     """Likely mistakes, in the answer to a change; not stored."""
     change_lines: tuple[str, ...] = ()

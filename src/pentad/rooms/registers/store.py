@@ -21,7 +21,7 @@ Ref = int | str
 _TABLES: Final[dict[Kind, str]] = {"register": "registers", "schema": "schemas"}
 _COLUMNS: Final[dict[Kind, str]] = {
     "register": "id, uuid, slug, organisation, body, created_at, updated_at",
-    "schema": "id, uuid, slug, organisation, body, changes, created_at, updated_at",
+    "schema": "id, uuid, slug, organisation, body, changes, created_at, updated_at, past_rules",
 }
 _LONGEST_SLUG: Final = 80
 _LARGEST_ID: Final = 2**63 - 1
@@ -90,8 +90,10 @@ def update_register(tx: Transaction, register: Register) -> None:
 
 def update_schema(tx: Transaction, schema: Schema) -> None:
     tx.run(
-        "UPDATE schemas SET slug = ?, organisation = ?, body = ?, changes = ?, updated_at = ? WHERE id = ?",
-        schema.slug, schema.organisation, _schema_text(schema), schema.changes, schema.updated_at, schema.id,
+        "UPDATE schemas SET slug = ?, organisation = ?, body = ?, changes = ?, updated_at = ?, past_rules = ?"
+        " WHERE id = ?",
+        schema.slug, schema.organisation, _schema_text(schema), schema.changes, schema.updated_at,
+        msgspec.json.encode(schema.past_rules).decode(), schema.id,
     )  # fmt: skip
 
 
@@ -248,9 +250,10 @@ def _register(row: Sequence[Any]) -> Register:
 
 
 def _schema(row: Sequence[Any]) -> Schema:
-    key, uuid, slug, organisation, text, changes, created_at, updated_at = row
+    key, uuid, slug, organisation, text, changes, created_at, updated_at, past_rules = row
     body: dict[str, Any] = {**msgspec.json.decode(text), "organisation": organisation}
-    return Schema(key, uuid, slug, body.pop("title"), body.pop("version"), body, changes, created_at, updated_at)
+    title, version, past = body.pop("title"), body.pop("version"), msgspec.json.decode(past_rules)
+    return Schema(key, uuid, slug, title, version, body, changes, created_at, updated_at, past)
 
 
 def _register_text(register: Register) -> str:

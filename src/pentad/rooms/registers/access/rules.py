@@ -407,7 +407,7 @@ class AccessRules:
         return known[2]
 
     def _guarded_properties(self, pair: Pair) -> dict[str, Block]:
-        """The properties that have an authorization block of their own."""
+        """The properties that have an authorization block of their own, also those that only the past has."""
         definition = pair.definition
         known = self._guarded.get(pair.schema.id)
         if known is None or known[0] is not definition:
@@ -416,6 +416,9 @@ class AccessRules:
                 for name, one in definition.properties.items()
                 if one.authorization
             }
+            for name, past in pair.schema.past_rules.items():
+                if name not in definition.properties:
+                    guarded[name] = read_block(past, f"{pair.schema.slug}.{name}", of_property=True)
             known = self._guarded[pair.schema.id] = (definition, guarded)
         return known[1]
 

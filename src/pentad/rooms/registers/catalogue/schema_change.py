@@ -122,3 +122,16 @@ class CheckedChange:
     skipped: Skipped
     discreet: bool
     """Whether errors may not name objects, as the caller may not see all of them."""
+
+
+def past_rules(current: Schema, old: "CompiledSchema", new: "CompiledSchema") -> dict[str, Mapping[str, Any]]:
+    """Who may read the properties that objects had in the past and the new definition does not declare.
+
+    A rule with conditions gives nobody anything here: what it compares may be gone as well.
+    """
+    kept = {**current.past_rules, **{name: {"read": ["admin"]} for name in old.derived}}
+    for name, found in old.properties.items():
+        if found.authorization and "read" in found.authorization:
+            groups = [one for one in found.authorization["read"] if isinstance(one, str)]
+            kept[name] = {"read": groups or ["admin"]}
+    return {name: rule for name, rule in kept.items() if name not in new.properties}

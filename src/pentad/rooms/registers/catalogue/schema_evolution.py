@@ -23,6 +23,7 @@ from pentad.rooms.registers.catalogue.schema_change import (
     SchemaChange,
     SchemaUsers,
     Skipped,
+    past_rules,
 )
 from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
 from pentad.rooms.registers.catalogue.schema_preflight import SchemaPreflight, index_labels, next_step
@@ -187,6 +188,7 @@ class SchemaEvolution:
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         for follow in self.users.follow:  # while every name still means what it meant
             follow(tx, change)
+        proposed = replace(proposed, past_rules=past_rules(current, old, new))
         catalogue_store.update_schema(tx, proposed)
         report = self._preflight.refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
         of_users: dict[str, EvolutionReport] = {}
@@ -230,7 +232,8 @@ class SchemaEvolution:
         check_index_count(compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
-        changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at))
+        kept = user.past_rules if old is None else past_rules(user, old, compiled)
+        changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at), past_rules=kept)
         change = SchemaChange(user, changed, action="parent")
         report = self._preflight.refuse_misfits(tx, change, (old or compiled, compiled), hidden, Skipped())
         catalogue_store.update_schema(tx, changed)
