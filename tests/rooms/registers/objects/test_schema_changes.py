@@ -341,7 +341,12 @@ async def test_a_plan_names_all_that_would_happen_and_changes_nothing(registers:
     ]
     plan = (await registers.catalogue.schemas.plan(ADMIN, "permit", operations)).as_json()
     assert plan["migrated"]["objects"] == 2
-    assert plan["migrated"]["samples"][0] == {"id": uuids[0], "before": {"fee": 10}, "after": {"amount": 10}}
+    assert plan["migrated"]["samples"][0] == {
+        "id": uuids[0],
+        "name": "P-1",
+        "before": {"fee": 10},
+        "after": {"amount": 10},
+    }
     assert plan["indexes"]["made"] == ["amount"]
     assert "fee: renamed to amount" in plan["changes"]
     broken = {(one["kind"], one["id"]) for one in plan["breaks"]}
@@ -448,7 +453,7 @@ async def test_values_of_composed_schemas_count_as_well(registers: Registers):
     made = await registers.objects.create(ADMIN, dogs, {"name": "Rex", "age": 3})
     gone = {"properties": {"age": None}}
     report = (await registers.catalogue.schemas.preflight(ADMIN, "animal", gone, merge=True)).as_json()
-    assert report["dependents"]["dog"]["orphaned"]["age"]["samples"] == [made.uuid]
+    assert report["dependents"]["dog"]["orphaned"]["age"]["samples"][0]["id"] == made.uuid
     with pytest.raises(ConfirmNeeded, match="in 'dog' the values of 'age' in 1 object") as needed:
         await registers.catalogue.schemas.update(ADMIN, "animal", gone, merge=True)
     assert needed.value.details["confirm"] == report["confirm"]

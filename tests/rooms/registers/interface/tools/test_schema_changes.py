@@ -69,7 +69,7 @@ async def test_a_property_is_renamed_in_one_call_and_back_in_another(shelf: Shel
     rename = [{"op": "rename", "property": "author", "to": "writer"}]
     plan = await schemas(shelf, "plan", operations=rename)
     assert (plan["failing"], plan["migrated"]["objects"]) == (0, 1)
-    assert plan["next"] == "patch would be carried out."
+    assert plan["next"] == f"schemas action=patch id={shelf.schema} with the same arguments carries it out."
     assert "migration" not in plan
     done = await schemas(shelf, "patch", operations=rename, reason="as the library says")
     assert done["migrated"] == 1
@@ -155,12 +155,20 @@ async def test_a_plan_says_what_the_patch_would_do_now_and_which_step_helps(shel
     numbers = [{"op": "change", "property": "isbn", "definition": {"enum": ["x"]}, "required": True}]
     plan = await schemas(shelf, "plan", operations=numbers)
     refused = "patch would be refused: 3 of 3 objects would not fit."
-    assert plan["next"].startswith(f"{refused} Change those objects first")
-    assert "migration" not in plan
+    assert plan["next"] == (
+        f"{refused} Change those objects first, loosen the rules, or give a migration,"
+        ' such as [{"step":"default","property":"isbn","value":"..."}].'
+    )
+    assert ("migration" in plan, "failing_after_migration" in plan) == (False, False)
+    assert [one["name"] for one in plan["samples"]["required isbn"]] == ["B0", "B1", "B2"]
     lang = {"type": "string", "default": "en"}
     stricter: Object = {"properties": {"lang": lang}, "required": ["title", "lang"]}
     report = await schemas(shelf, "preflight", data=stricter)
-    assert report["next"] == f"{refused.replace('patch', 'update')} With the migration given here, all would."
+    assert report["next"] == (
+        f"{refused.replace('patch', 'update')} schemas action=update id={shelf.schema} with the same arguments"
+        " and the migration given here: all of them fit."
+    )
+    assert report["failing_after_migration"] == 0
     assert report["migration"] == [{"step": "default", "property": "lang", "value": "en"}]
     done = await schemas(shelf, "update", data=stricter, migration=report["migration"])
     assert done["migrated"] == 3
@@ -170,7 +178,8 @@ async def test_a_plan_says_what_the_patch_would_do_now_and_which_step_helps(shel
     assert "changes" not in await schemas(shelf, "get"), "an answer that is sent back stores nothing of it"
     drop = [{"op": "drop", "property": "pages"}]
     plan = await schemas(shelf, "plan", operations=drop)
-    assert (
-        plan["next"] == f"patch needs confirm \"{plan['confirm']}\": it would lose the values of 'pages' in 3 objects."
+    assert plan["next"] == (
+        f'schemas action=patch id={shelf.schema} with the same arguments and confirm "{plan["confirm"]}" carries it'
+        " out. It would lose the values of 'pages' in 3 objects."
     )
     assert (await schemas(shelf, "patch", operations=drop, confirm=plan["confirm"]))["migrated"] == 3
