@@ -209,9 +209,9 @@ def next_step(change: SchemaChange, report: "EvolutionReport", losses: str, *, s
         refused = f"{verb} would be refused: {report.failing} of {counted(report.total, 'object')} would not fit."
         if not report.migration:
             return f"{refused} {_ways_out(report)}"
-        left = report.after_migration
-        then = f"{left} would still not fit" if left else "all of them fit"
-        return f"{refused} {call} and the migration given here: {then}."
+        if report.after_migration:
+            return f"{refused} With the migration given here, {report.after_migration} would not."
+        return f"{refused} With the migration given here, all would: {call} and this migration."
     unseen = "" if report.complete else ", unless data that you may not read prevents it"
     if losses:
         return f'{call} and confirm "{change.token}" carries it out{unseen}. It would lose {losses}.'

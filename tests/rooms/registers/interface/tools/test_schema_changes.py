@@ -165,8 +165,8 @@ async def test_a_plan_says_what_the_patch_would_do_now_and_which_step_helps(shel
     stricter: Object = {"properties": {"lang": lang}, "required": ["title", "lang"]}
     report = await schemas(shelf, "preflight", data=stricter)
     assert report["next"] == (
-        f"{refused.replace('patch', 'update')} schemas action=update id={shelf.schema} with the same arguments"
-        " and the migration given here: all of them fit."
+        f"{refused.replace('patch', 'update')} With the migration given here, all would: schemas action=update"
+        f" id={shelf.schema} with the same arguments and this migration."
     )
     assert report["failing_after_migration"] == 0
     assert report["migration"] == [{"step": "default", "property": "lang", "value": "en"}]
