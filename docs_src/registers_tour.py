@@ -279,7 +279,7 @@ QUERIES: dict[str, Step] = {
         {"action": "list", **PERMITS, "fields": ["number"], "sort": ["number"]},
         (
             ({"received": {"lt": "today"}}, "before today"),
-            ({"received": {"gte": "-30d"}}, "in the last 30 days"),
+            ({"received": {"gte": "-30d", "lte": "today"}}, "in the last 30 days; without `lte` also later ones"),
             ({"received": {"gte": "today-100years+1week"}}, "a base and two steps"),
             ({"@self.created": {"gte": "-100y"}}, "metadata too"),
         ),

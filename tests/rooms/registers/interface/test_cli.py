@@ -157,10 +157,10 @@ def test_a_schema_is_planned_patched_listed_compared_and_undone(home: Path) -> N
     rename = '[{"op": "rename", "property": "height", "to": "height_m"}]'
     plan = of_schema(home, "plan", "tree", rename)
     assert (plan.returncode, plan.stderr) == (0, "2 objects: 2 would change, 0 would not fit.\n")
-    assert "properties.height_m: added (number)" in plan.stdout
+    assert "height: renamed to height_m" in plan.stdout
     done = of_schema(home, "patch", "tree", rename, "--reason", "metres")
     assert (done.returncode, done.stderr) == (0, "tree is at version 0.0.2 now. 2 objects were migrated.\n")
-    assert "properties.height: removed (number)" in done.stdout
+    assert "height: renamed to height_m" in done.stdout
     (home / "drop.json").write_text('{"op": "drop", "property": "note"}', encoding="utf-8")
     refused = of_schema(home, "patch", "tree", "@drop.json")
     assert refused.returncode != 0
@@ -170,7 +170,7 @@ def test_a_schema_is_planned_patched_listed_compared_and_undone(home: Path) -> N
     history = json.loads(of_schema(home, "history", "tree", "--json").stdout)
     assert [(row["version"], row["action"]) for row in history] == [(3, "patch"), (2, "patch"), (1, "create")]
     assert history[1]["reason"] == "metres"
-    assert "properties.note: removed" in of_schema(home, "diff", "tree", "2", "3").stdout
+    assert "note: removed" in of_schema(home, "diff", "tree", "2", "3").stdout
     assert of_schema(home, "undo", "tree").returncode == 0
     assert "old" in take(home, "--format", "jsonl").stdout
     assert "is not JSON" in of_schema(home, "patch", "tree", "drop note").stderr

@@ -69,6 +69,22 @@ async def test_a_run_stays_within_its_budget_and_goes_on(shelf: Shelf) -> None:
     assert len(listed["results"]) == 1
 
 
+@pytest.mark.requirement("registers:answers:more")
+async def test_a_view_without_a_limit_returns_what_fits_an_answer(shelf: Shelf) -> None:
+    rows = [{"data": {"title": f"Book {number:03}", "author": "a" * 60, "pages": 1}} for number in range(102)]
+    await shelf.objects("bulk", operations=rows)
+    small = await views(shelf, "run", id=(await made(shelf, "Names", sort=["title"], columns=["title"]))["id"])
+    assert (len(small["results"]), small["total"]) == (100, 102)
+    assert small["note"] == "100 of 102 rows. Repeat the call with this cursor for more."
+    wide = await made(shelf, "Wide", sort=["title"], columns=["title", "author", {"name": "Twice", "path": "author"}])
+    page = await views(shelf, "run", id=wide["id"])
+    assert 20 < len(page["results"]) < 100
+    assert page["cut"] == {"max_tokens": 4000, "rows_left_out": 100 - len(page["results"])}
+    rest = await views(shelf, "run", id=wide["id"], cursor=page["cursor"])
+    assert rest["results"][0]["title"] == f"Book {len(page['results']):03}"
+    assert len((await views(shelf, "run", id=wide["id"], limit=100))["results"]) == 100
+
+
 async def test_what_is_missing_or_wrong_is_said(shelf: Shelf) -> None:
     for arguments, said in (
         ({"action": "run"}, "Missing required parameter: id"),

@@ -56,6 +56,17 @@ async def test_an_import_is_taken_back_as_a_whole(registers: Registers, trees: P
         await registers.transfers.undo(WRITER, made)
 
 
+async def test_a_list_of_transfers_says_what_each_was_and_when_it_ended(registers: Registers, trees: Pair):
+    made = await imported(registers, trees, "number\nT-1\n", replace(WRITER, reason="from the survey"))
+    [before] = await registers.transfers.list(WRITER)
+    listed = before.wire()
+    assert (listed["register_slug"], listed["schema_slug"]) == (trees.register.slug, trees.schema.slug)
+    assert (listed["file"], listed["key"], listed["reason"]) == ("trees.csv", ["number"], "from the survey")
+    undone = await registers.transfers.undo(WRITER, made)
+    assert (undone.updated_at, undone.wire()["ended"]) == (before.updated_at, listed["ended"])
+    assert undone.wire()["undo"]["at"] >= listed["ended"]
+
+
 async def test_what_was_changed_since_is_left_alone_and_named(registers: Registers, trees: Pair):
     touched = await tree(registers, trees, "T-1", height=1)
     beside = await tree(registers, trees, "T-2", height=2, note="x")

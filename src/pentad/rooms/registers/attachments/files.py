@@ -30,6 +30,7 @@ _SELECT: Final = (
     "SELECT files.id, files.name, files.size, files.modified_at, texts.state, texts.problem, texts.characters"
     " FROM files JOIN attachment_texts AS texts ON texts.file = files.id WHERE files.object = ?"
 )
+_PENDING: Final = "Search finds it within seconds."
 TEXT_JOB: Final = "registers.attachment_text"
 
 TextState = Literal["pending", "done", "failed", "unsupported"]
@@ -64,6 +65,8 @@ class Attachment:
         """Whether there is a text to read and search, and if not, why."""
         if self.state == "done":
             return {"state": self.state, "characters": self.characters}
+        if self.state == "pending":
+            return {"state": self.state, "note": _PENDING}
         return {"state": self.state, "why": self.problem} if self.problem else {"state": self.state}
 
     def wire(self) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class SchemaEvolution:
         report = self._preflight.preflight(rows, change, (old, new), hidden, Skipped(), with_indexes=True)
         made, dropped = index_labels(index_plan(new)), index_labels(index_plan(old))
         report.more = {
-            "changes": schema_history.change_lines(current, proposed),
+            "changes": schema_history.change_lines(current, proposed, change.steps),
             "indexes": {
                 name: sorted(found) for name, found in (("made", made - dropped), ("dropped", dropped - made)) if found
             },
@@ -213,7 +213,7 @@ class SchemaEvolution:
         return replace(
             proposed,
             warnings=(*change.warnings, *schema_warnings(new)),
-            change_lines=tuple(schema_history.change_lines(current, proposed)),
+            change_lines=tuple(schema_history.change_lines(current, proposed, change.steps)),
             migrated=migrated if hidden is None else None,
         )
 

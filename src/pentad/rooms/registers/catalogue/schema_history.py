@@ -8,9 +8,9 @@ Undoing is a change like any other. Objects that the change migrated get their o
 unless they were edited since.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -19,10 +19,12 @@ from pentad.kernel.errors import Conflict, NotFound
 from pentad.kernel.json_patch import same_json, split_pointer
 from pentad.kernel.ports import Row, Rows, Transaction
 from pentad.kernel.schema import pointer
-from pentad.rooms.registers.definitions.json_diff import as_patch, differences, quoted
-from pentad.rooms.registers.definitions.json_schema import types_of
+from pentad.rooms.registers.definitions.change_lines import change_lines as lines_of_change
+from pentad.rooms.registers.definitions.change_lines import reordered as lines_of_order
+from pentad.rooms.registers.definitions.json_diff import as_patch
 from pentad.rooms.registers.definitions.json_values import as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, migrate, read_steps
+from pentad.rooms.registers.definitions.renames import renames_of
 from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Caller, Page, Schema, StoredObject
 from pentad.rooms.registers.objects.change_log import ERASED
@@ -35,7 +37,6 @@ _INSERT: Final = (
     "INSERT INTO schema_changes (schema, version, action, at, since, before, change, principal, agent, session, call,"
     " reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_MOST_NAMED: Final = 20
 _NOT_COMPARED: Final = frozenset({"owner", "organisation", "version"})
 
 
@@ -107,7 +108,7 @@ def history(rows: Rows, current: Schema, limit: int, offset: int, *, discreet: b
     for one in found:
         new = at_version(rows, current, one.version)
         old = None if one.before is None else _schema(current, one.before, one.version - 1, one.since)
-        changes = [] if new is None or old is None else change_lines(old, new)
+        changes = [] if new is None or old is None else change_lines(old, new, one.steps)
         wires.append(one.wire(changes, discreet=discreet))
     return Page(wires, total, limit, offset)
 
@@ -150,40 +151,17 @@ def version_of(rows: Rows, current: Schema, version: int) -> Schema:
     return found
 
 
-def change_lines(old: Schema, new: Schema) -> list[str]:
-    """What differs between two definitions, except for owner, organisation and version, as readable lines."""
-    found = differences(_compared(old), _compared(new))
-    lines = [one.sentence(_definition_words if one.path[-2:-1] == ("properties",) else None) for one in found]
-    return [*lines, *reordered(old, new)]
+def change_lines(old: Schema, new: Schema, steps: Sequence[MigrationStep] = ()) -> list[str]:
+    """What differs between two definitions, except for owner, organisation and version, as readable lines.
+
+    `steps` are those between the two; they tell a renamed property from a new one.
+    """
+    return lines_of_change(_compared(old), _compared(new), renames_of(steps))
 
 
 def reordered(old: Schema, new: Schema) -> list[str]:
-    """Where properties come in another order, as readable lines. Equality of JSON does not see that."""
-    return list(_reordered(old.body, new.body, ()))
-
-
-def _reordered(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return
-    before, after = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
-    names = [name for name in after if name in before]
-    if path[-1:] == ("properties",) and names != [name for name in before if name in after]:
-        shown = ", ".join(list(after)[:_MOST_NAMED]) + (", ..." if len(after) > _MOST_NAMED else "")
-        yield f"{'.'.join(path)}: the order became {shown}"
-    for name in names:
-        yield from _reordered(before[name], after[name], (*path, name))
-
-
-def _definition_words(value: Any) -> str:
-    """The definition of a property in brief: `(string, date)`."""
-    definition = as_mapping(value)
-    words = [" or ".join(types_of(definition))] if "type" in definition else []
-    for keyword, text in (("format", "{}"), ("$ref", "reference to {}")):
-        if isinstance(given := definition.get(keyword), str):
-            words.append(text.format(given.rpartition("/")[2][:60]))
-    if "enum" in definition:
-        words.append("enum")
-    return f"({', '.join(words) or 'any value'})" if isinstance(value, dict) else quoted(value)
+    """Where properties come in another order, as readable lines."""
+    return lines_of_order(old.body, new.body)
 
 
 def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str, Any]:
@@ -195,8 +173,16 @@ def schema_diff(rows: Rows, current: Schema, a: int, b: int | None) -> dict[str,
         "from": old.changes,
         "to": new.changes,
         "patch": as_patch(_compared(old), _compared(new)),
-        "changes": change_lines(old, new),
+        "changes": change_lines(old, new, _steps_between(rows, current, old.changes, new.changes)),
     }
+
+
+def _steps_between(rows: Rows, current: Schema, a: int, b: int) -> list[MigrationStep]:
+    """The renames from one version to another, forwards or back."""
+    sql = f"SELECT {_COLUMNS} FROM schema_changes WHERE schema = ? AND version > ? AND version <= ? ORDER BY version"  # noqa: S608  own columns
+    found = [step for row in rows.all(sql, current.id, min(a, b), max(a, b)) for step in _version(row).steps]
+    moves = [step for step in found if step.kind == "rename"]
+    return moves if a <= b else [_opposite(step) for step in reversed(moves)]
 
 
 class Undo:

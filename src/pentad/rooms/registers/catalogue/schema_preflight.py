@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, Forbidden
 from pentad.kernel.ports import Dialect, Rows
@@ -190,7 +192,7 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
     hint = (
         "Send the steps in details.report.migration as `migration`."
         if report.migration and not report.after_migration
-        else "Loosen the schema, change the objects first, or give a migration that makes them fit."
+        else _ways_out(report)
     )
     raise Conflict(
         f"{report.failing} of {counted(report.total, 'object')} of {schema.slug!r} would not fit{even}: {kinds}.",
@@ -200,16 +202,24 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
 
 
 def next_step(change: SchemaChange, report: "EvolutionReport", losses: str, *, soft: bool) -> str:
-    """What the change would do if it were asked for now, and what to do about it."""
+    """What the change would do if it were asked for now, and the call that does it."""
     verb = change.action
+    call = f"schemas action={verb} id={change.current.id} with the same arguments"
     if report.failing and not soft:
         refused = f"{verb} would be refused: {report.failing} of {counted(report.total, 'object')} would not fit."
         if not report.migration:
-            return f"{refused} Change those objects first, loosen the rules, or give a migration that makes them fit."
-        if not report.after_migration:
-            return f"{refused} With the migration given here, all would."
-        return f"{refused} With the migration given here, {report.after_migration} would not."
-    if losses:
-        return f'{verb} needs confirm "{change.token}": it would lose {losses}.'
+            return f"{refused} {_ways_out(report)}"
+        if report.after_migration:
+            return f"{refused} With the migration given here, {report.after_migration} would not."
+        return f"{refused} With the migration given here, all would: {call} and this migration."
     unseen = "" if report.complete else ", unless data that you may not read prevents it"
-    return f"{verb} would be carried out{unseen}."
+    if losses:
+        return f'{call} and confirm "{change.token}" carries it out{unseen}. It would lose {losses}.'
+    return f"{call} carries it out{unseen}."
+
+
+def _ways_out(report: "EvolutionReport") -> str:
+    """What to do about objects that would not fit if no migration is known to help."""
+    step = report.example_step()
+    such = f", such as [{msgspec.json.encode(step).decode()}]" if step is not None else " that makes them fit"
+    return f"Change those objects first, loosen the rules, or give a migration{such}."

@@ -35,15 +35,20 @@ _MOST_CLAIMS: Final = 250_000
 _OTHER_KINDS: Final = "(more kinds)"
 
 
+def _identity(uuid: str, name: str | None) -> dict[str, Any]:
+    return {"id": uuid} if name is None else {"id": uuid, "name": shortened(name)}
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An object that would fail, and the problem."""
+    """An object that would fail, with its name if it has one, and the problem."""
 
     uuid: str
     problem: Problem
+    name: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {"id": self.uuid, **self.problem.as_json()}
+        return {**_identity(self.uuid, self.name), **self.problem.as_json()}
 
 
 @dataclass(slots=True)
@@ -101,12 +106,30 @@ class EvolutionReport:
             "failing": self.failing,
             "counts": dict(self.counts.most_common()),
             "samples": {kind: [sample.as_json() for sample in found] for kind, found in self.samples.items()},
-            **({"migration": [step.as_json() for step in self.migration]} if self.migration else {}),
-            "failing_after_migration": self.after_migration,
+            **(self._migration_json() if self.migration else {}),
             **{name: value for name, value in extra.items() if value},
             "complete": self.complete,
             **why,
         }
+
+    def _migration_json(self) -> dict[str, Any]:
+        return {
+            "migration": [step.as_json() for step in self.migration],
+            "failing_after_migration": self.after_migration,
+        }
+
+    def example_step(self) -> dict[str, Any] | None:
+        """A step for the first property whose values do not fit. The caller has to choose the value (`...`)."""
+        for sample in (sample for found in self.samples.values() for sample in found):
+            problem = sample.problem
+            if len(problem.where) != 1:
+                continue
+            name = str(problem.where[0])
+            if problem.code == "required":
+                return {"step": "default", "property": name, "value": "..."}
+            if problem.code not in ("unique", "index") and isinstance(problem.value, str | int | float):
+                return {"step": "enum_map", "property": name, "values": [[shortened(problem.value), "..."]]}
+        return None
 
     @property
     def matters(self) -> bool:
@@ -172,6 +195,14 @@ class DefinitionChange:
         report.removed = removed_properties(self.old.body, self.new.body, renamed)
         report.dropped = dropped_rules(self.old.body, self.new.body, renamed)
 
+    def name_of(self, data: Mapping[str, Any]) -> str | None:
+        """What people call an object: its value of a unique property, or its name."""
+        for key in self.old.unique:
+            value = data.get(str(key.paths[0][0])) if len(key.paths) == 1 == len(key.paths[0]) else None
+            if isinstance(value, str | int):
+                return str(value)
+        return self.old.name_of(data)
+
     @property
     def moves_values(self) -> bool:
         """Whether values may be orphaned or lost, so that objects have to be looked at."""
@@ -228,11 +259,11 @@ class _Trial:
         report.total += 1
         for name in report.removed:
             if checked.data.get(name) is not None:
-                report.orphaned.setdefault(name, Affected()).add(checked.uuid)
+                report.orphaned.setdefault(name, Affected()).add(self._named(checked))
         if self._change.steps and checked.data != checked.before:
             report.migrated.add(self._step_sample(checked))
             for name in _lost_values(checked.before, self._change.steps, self._renamed):
-                report.lost.setdefault(name, Affected()).add(checked.uuid)
+                report.lost.setdefault(name, Affected()).add(self._named(checked))
         if new.is_valid(checked.data):
             return False
         in_full = len(self.explained) < _MOST_EXPLAINED
@@ -247,19 +278,35 @@ class _Trial:
                 values = self.values[found.code, str(found.where[0])] if len(self.values) < _MOST_KINDS else {}
                 if len(values) < _MOST_VALUES:
                     values.setdefault(repr(shortened(found.value)), found.value)
-        _count_problems(report, checked.uuid, problems)
+        self._count(checked, problems)
         return True
 
     def refuse(self, checked: ReadableObject, problems: Sequence[Problem], *, already: bool) -> None:
         """Count what the store would refuse of an object."""
         self._report.failing += 0 if already else 1
-        _count_problems(self._report, checked.uuid, problems)
+        self._count(checked, problems)
+
+    def _count(self, checked: ReadableObject, problems: Sequence[Problem]) -> None:
+        """Count an object once for each kind of problem it has."""
+        report, kinds = self._report, set[str]()
+        for found in problems:
+            kind = problem_kind(found)
+            if kind not in report.counts and len(report.counts) >= _MOST_KINDS:
+                kind = _OTHER_KINDS
+            samples = report.samples.setdefault(kind, [])
+            if len(samples) < SAMPLES:
+                samples.append(Sample(checked.uuid, found, self._change.name_of(checked.before)))
+            kinds.add(kind)
+        report.counts.update(kinds)
+
+    def _named(self, checked: ReadableObject) -> dict[str, Any]:
+        return _identity(checked.uuid, self._change.name_of(checked.before))
 
     def _step_sample(self, checked: ReadableObject) -> dict[str, Any]:
         def part(data: Mapping[str, Any]) -> dict[str, Any]:
             return {name: shortened(value) for name, value in data.items() if name in self._touched}
 
-        return {"id": checked.uuid, "before": part(checked.before), "after": part(checked.data)}
+        return {**self._named(checked), "before": part(checked.before), "after": part(checked.data)}
 
 
 def _refused(
@@ -308,19 +355,6 @@ def _suggest_renames(change: DefinitionChange, report: EvolutionReport) -> list[
             added.remove(close[0])
             steps.append(MigrationStep("rename", name, to=close[0]))
     return steps
-
-
-def _count_problems(report: EvolutionReport, uuid: str, problems: Sequence[Problem]) -> None:
-    counted: set[str] = set()
-    for found in problems:
-        kind = problem_kind(found)
-        if kind not in report.counts and len(report.counts) >= _MOST_KINDS:
-            kind = _OTHER_KINDS
-        samples = report.samples.setdefault(kind, [])
-        if len(samples) < SAMPLES:
-            samples.append(Sample(uuid, found))
-        counted.add(kind)
-    report.counts.update(counted)
 
 
 def problem_kind(found: Problem) -> str:

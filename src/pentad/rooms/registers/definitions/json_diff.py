@@ -4,7 +4,7 @@ The patch is exact: applied to the first document it gives the second. It is sma
 removed at one place; it does not look for moved members.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
@@ -33,15 +33,14 @@ class Difference:
             return {"op": "remove", "path": where}
         return {"op": "add" if self.kind == "added" else "replace", "path": where, "value": self.new}
 
-    def sentence(self, quote: Callable[[Any], str] | None = None) -> str:
-        """The difference in words; `quote` words a value."""
-        quote = quote or quoted
+    def sentence(self) -> str:
+        """The difference in words."""
         where = ".".join(str(part) for part in self.path) or "the whole"
         if self.kind == "added":
-            return f"{where}: added {quote(self.new)}"
+            return f"{where}: added {quoted(self.new)}"
         if self.kind == "removed":
-            return f"{where}: removed {quote(self.old)}"
-        return f"{where}: {quote(self.old)} became {quote(self.new)}"
+            return f"{where}: removed {quoted(self.old)}"
+        return f"{where}: {quoted(self.old)} became {quoted(self.new)}"
 
 
 def differences(old: Any, new: Any) -> list[Difference]:

@@ -243,7 +243,10 @@ class ObjectActions:
             if fitted.rows_cut and found.cursor_after is not None:
                 cursor = found.cursor_after(len(fitted.rows))
             if cursor is not None:
-                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), found.total, "this cursor")}
+                body |= {
+                    "cursor": cursor,
+                    **more_to_read(len(fitted.rows), found.total, "this cursor", first=given.cursor is None),
+                }
             if facets:
                 body["facets"] = facets
             if left_out:
@@ -272,7 +275,7 @@ class ObjectActions:
                 body |= {
                     "more": True,
                     "cursor": cursor,
-                    **more_to_read(len(fitted.rows), None, "this cursor", "group"),
+                    **more_to_read(len(fitted.rows), None, "this cursor", "group", first=offset == 0),
                 }
             return body if found.retrieval is None else {**body, "retrieval": found.retrieval}
 
@@ -334,7 +337,10 @@ class ObjectActions:
             body: Answer = {"results": fitted.rows}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
                 cursor = changes[len(fitted.rows) - 1].cursor
-                body |= {"cursor": cursor, **more_to_read(len(fitted.rows), None, "this cursor", "change")}
+                body |= {
+                    "cursor": cursor,
+                    **more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None),
+                }
             return body
 
         return await build_response([_change_row(change) for change in changes], given.max_tokens, build)
@@ -362,7 +368,7 @@ class ObjectActions:
             ends_at = rows[len(fitted.rows) - 1]["cursor"] if fitted.rows_cut else cursor
             body: Answer = {"results": fitted.rows, "cursor": ends_at}
             if fitted.rows and (fitted.rows_cut or len(changes) == limit):
-                body |= more_to_read(len(fitted.rows), None, "this cursor", "change")
+                body |= more_to_read(len(fitted.rows), None, "this cursor", "change", first=given.cursor is None)
             return body
 
         return await build_response(rows, given.max_tokens, build)

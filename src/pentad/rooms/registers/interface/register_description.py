@@ -45,7 +45,8 @@ async def describe_register(
     pairs = [pair for pair in await registers.catalogue.visible_pairs(caller) if pair.register.id == register.id]
     relations = await _relations(registers, caller, pairs)
     schemas = [await _schema(registers, caller, pair, relations.get(pair.schema.id, {})) for pair in pairs]
-    about = {"id": register.id, "slug": register.slug, "title": register.title}
+    about: Answer = {"id": register.id, "slug": register.slug, "title": register.title}
+    about["objects"] = sum(schema["objects"] for schema in schemas)
     if description := register.body.get("description"):
         about["description"] = _shortened(description, _LONG_TEXT)
     return _fitted({"register": about, "schemas": schemas, "next": list(_NEXT)}, budget)

@@ -73,9 +73,12 @@ def check_budget(max_tokens: int) -> None:
         )
 
 
-def more_to_read(shown: int, total: int | None, how: str, what: str = "row") -> dict[str, str]:
-    """The sentence that tells a model that a list goes on, and how to get the rest."""
-    listed = counted(shown, what) if total is None else f"{shown:,} of {counted(total, what)}"
+def more_to_read(shown: int, total: int | None, how: str, what: str = "row", *, first: bool = True) -> dict[str, str]:
+    """The sentence that tells a model that a list goes on, and how to get the rest. `first`: it is the first page."""
+    some = what if shown == 1 else counted(shown, what)
+    listed = (
+        f"{shown:,} of {counted(total, what)}" if total is not None else f"The {'first' if first else 'next'} {some}"
+    )
     return {"note": f"{listed}. Repeat the call with {how} for more."}
 
 

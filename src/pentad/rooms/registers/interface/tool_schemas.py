@@ -108,8 +108,8 @@ OBJECTS: Final = _schema(
     data=_about(_OBJECT, "properties; patch, upsert merge"),
     filter=_about(
         _OBJECT,
-        '{"status":"open","due":{"gte":"-60d"},"applicant.city":{"in":["a","b"]},"permits":{"exists":false},"or":[...]}'
-        "; eq ne gt gte lt lte in nin like exists contains; and or not; @self.created etc.",
+        '{"status":"open","due":{"gte":"-60d","lte":"today"},"applicant.city":{"in":["a","b"]},"permits":{"exists":false}'
+        ',"or":[...]}; eq ne gt gte lt lte in nin like exists contains; and or not; @self.created etc.',
     ),
     search=_about(_TEXT, "full text"),
     sort=_about(_NAMES, '["-price","name"]'),

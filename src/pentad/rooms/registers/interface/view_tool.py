@@ -21,6 +21,8 @@ from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.service import Registers
 from pentad.rooms.registers.views.definition import View
 
+_DEFAULT_TOKENS: Final = 4_000
+"""The budget of a run if neither the call nor the view says how much it wants."""
 _READS: Final = ActionTable.of(
     "max_tokens",
     list="cursor limit",
@@ -138,6 +140,9 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
     page = await registers.views.run(
         caller, arguments.ref(), filter=arguments.filter, limit=arguments.limit, cursor=arguments.cursor
     )
+    budget = arguments.max_tokens
+    if budget is None and arguments.limit is None and not page.view.has_limit:
+        budget = _DEFAULT_TOKENS
 
     async def build(fitted: Fitted) -> dict[str, Any]:
         body = {**page.wire(), "results": fitted.rows}
@@ -145,10 +150,11 @@ async def _run(registers: Registers, caller: Caller, arguments: ViewsArguments) 
             body["cursor"] = page.cursor_after(len(fitted.rows))
         if "cursor" in body:
             what = "group" if page.is_grouped else "row"
-            body |= more_to_read(len(fitted.rows), page.total, "this cursor", what)
+            first = arguments.cursor is None
+            body |= more_to_read(len(fitted.rows), page.total, "this cursor", what, first=first)
         return body
 
-    return await build_response(page.rows, arguments.max_tokens, build)
+    return await build_response(page.rows, budget, build)
 
 
 def _position(cursor: str) -> int:

@@ -69,6 +69,9 @@ class Request(msgspec.Struct, frozen=True):
     reason: str | None
     file: str | None = None
     """The name of the imported file, if it is known."""
+    register: str | None = None
+    schema: str | None = None
+    """The slugs of register and schema when it was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,12 @@ class TransferState:
             "id": self.id, "kind": self.kind, "state": self.state, "register": self.register, "schema": self.schema,
             "format": self.request.format, "started": iso(self.created_at), "principal": self.principal,
         }  # fmt: skip
-        known = {"agent": self.request.agent, "reason": self.request.reason, "file": self.request.file}
-        wire |= {name: value for name, value in known.items() if value is not None}
+        request = self.request
+        known: dict[str, Any] = {
+            "register_slug": request.register, "schema_slug": request.schema, "agent": request.agent,
+            "reason": request.reason, "file": request.file, "key": request.options.get("key"),
+        }  # fmt: skip
+        wire |= {name: value for name, value in known.items() if value}
         if self.is_over:
             wire["ended"] = iso(self.updated_at)
         if self.has_file:
@@ -178,7 +185,7 @@ class TransferJobs:
         from pentad.rooms.registers.transfer.imports import Checkpoint, Tally
 
         identity, now = opaque_id(size=12), self._platform.clock.now()
-        request = msgspec.json.encode(_request(caller, kind, msgspec.to_builtins(options), file)).decode()
+        request = msgspec.json.encode(_request(caller, pair, kind, msgspec.to_builtins(options), file)).decode()
         recorded = False
 
         def save(tx: Transaction, rows_done: int, tally: Tally) -> None:
@@ -270,8 +277,8 @@ class TransferJobs:
 
         def undo(tx: Transaction) -> None:
             now = self._platform.clock.now()
-            claimed = "UPDATE transfers SET state = 'undone', updated_at = ? WHERE id = ? AND state <> 'undone'"
-            if not tx.run(claimed, now, state.id):
+            claimed = "UPDATE transfers SET state = 'undone' WHERE id = ? AND state <> 'undone'"
+            if not tx.run(claimed, state.id):
                 raise Conflict(f"The import {state.id} is undone.", hint="Import the file again to have it back.")
             report = self._undo.import_(tx, caller, state.id)
             result = {**(state.result or state.tally or {}), "undo": {"at": iso(now), **report.wire()}}
@@ -427,7 +434,7 @@ class TransferJobs:
     ) -> TransferState:  # fmt: skip
         principal = caller.principal
         identity, now = opaque_id(size=12), self._platform.clock.now()
-        text = msgspec.json.encode(_request(caller, format_, options, file)).decode()
+        text = msgspec.json.encode(_request(caller, pair, format_, options, file)).decode()
 
         def start(tx: Transaction) -> None:
             count = tx.value(
@@ -472,11 +479,12 @@ class TransferJobs:
             number += 1
 
 
-def _request(caller: Caller, format_: Format, options: Mapping[str, Any], file: str | None) -> Request:
+def _request(caller: Caller, pair: Pair, format_: Format, options: Mapping[str, Any], file: str | None) -> Request:
     principal = caller.principal
     scopes = tuple(sorted(principal.scopes))
     name = None if file is None else file[:_LONGEST_NAME]
-    return Request(format_, dict(options), scopes, principal.user, caller.agent, caller.reason, name)
+    slugs = pair.register.slug, pair.schema.slug
+    return Request(format_, dict(options), scopes, principal.user, caller.agent, caller.reason, name, *slugs)
 
 
 def _wrote_nothing(result: Mapping[str, Any]) -> bool:

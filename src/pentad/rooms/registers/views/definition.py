@@ -26,6 +26,8 @@ MEMBERS: Final = (
     *("count", "offset", "page", "deleted", "include_deleted"),
 )
 """What the query of a view may have."""
+DEFAULT_ROWS: Final = 100
+"""A page of a view that has no limit."""
 _FOR_AGGREGATES: Final = ("filter", "search", "as_of", "limit", "offset")
 _HIDDEN_COLUMN: Final = "This column shows something that does not exist, or that you may not read."
 _HIDDEN_PART: Final = "This part of the view names something that does not exist, or that you may not read."
@@ -70,6 +72,11 @@ class View:
         actions: tuple[Action, ...] = ("read", "write")
         scopes = frozenset(f"registers:{action}" for action in actions if owner.may("registers", action))
         return Principal(self.principal, self.principal, scopes, user=self.user)
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether its owner chose how many rows or groups a page has."""
+        return any(part.get("limit") is not None for part in (self.query, self.query.get("aggregate") or {}))
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -152,7 +159,9 @@ def parse_view(schema: QuerySchema, raw: Mapping[str, Any], now: float) -> Parse
         problems.append(ViewProblem("as_of", error))
     rest = {name: value for name, value in raw.items() if name not in ("columns", "aggregate")}
     if raw.get("aggregate") is None:
-        query, found = _parse_parts(lambda members: parse_query(schema, members, now), rest, "")
+        query, found = _parse_parts(
+            lambda members: parse_query(schema, {"limit": DEFAULT_ROWS, **members}, now), rest, ""
+        )
         return ParsedView(query, None, columns, (*problems, *found))
     figures = dict(raw["aggregate"])
     aggregate, found = _parse_parts(

@@ -49,7 +49,11 @@ async def test_a_file_is_written_listed_read_in_pages_and_deleted(shelf: Shelf) 
     book = await shelf.book("Roads")
     made = await attachments(shelf, "write", book, name="notes.txt", text="One.\n\nTwo.\n\nThree.")
     assert made["uri"] == f"openregister://objects/{shelf.register}/{shelf.schema}/{book['id']}/attachments/notes.txt"
-    assert (made["size"], made["type"], made["text"]) == (18, "text/plain", {"state": "pending"})
+    assert (made["size"], made["type"], made["text"]) == (
+        18,
+        "text/plain",
+        {"state": "pending", "note": "Search finds it within seconds."},
+    )
     entry = await extracted(shelf, book, "notes.txt")
     assert entry["text"] == {"state": "done", "characters": 18}
     first = await attachments(shelf, "read", book, name="notes.txt", limit=6)

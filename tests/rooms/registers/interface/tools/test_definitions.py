@@ -27,7 +27,17 @@ async def test_the_three_main_tools_cost_at_most_fifteen_hundred_tokens(shelf: S
         }  # fmt: skip
         assert tool["outputSchema"]["type"] == "object"
     texts = json.dumps(tools)
-    for told in ("-60d", "can_delete:", "verify:", "uses/used:", "changes:", "token from the refusal", "exists", "-n"):
+    for told in (
+        "-60d",
+        "today",
+        "can_delete:",
+        "verify:",
+        "uses/used:",
+        "changes:",
+        "token from the refusal",
+        "exists",
+        "-n",
+    ):
         assert told in texts
     assert tools[2]["inputSchema"]["required"] == ["action", "register", "schema"]
     assert tools[2]["inputSchema"]["properties"]["register"]["type"] == ["integer", "string"]

@@ -31,13 +31,15 @@ async def test_a_list_that_goes_on_says_so_and_how(shelf: Shelf):
     last = await shelf.objects("list", limit=2, cursor=(await shelf.objects("list", limit=4))["cursor"])
     assert ("note" in last, "cursor" in last) == (False, False)
     groups = await shelf.objects("list", aggregate={"group_by": ["author"]}, limit=2)
-    assert "2 groups. Repeat the call" in groups["note"]
+    assert groups["note"] == "The first 2 groups. Repeat the call with this cursor for more."
+    following = await shelf.objects("list", aggregate={"group_by": ["author"]}, limit=2, cursor=groups["cursor"])
+    assert following["note"].startswith("The next 2 groups. ")
     for action in ("history", "changes"):
         for _ in range(2):
             await shelf.objects("patch", id=made[0]["id"], data={"pages": 3 if action == "history" else 4})
             await shelf.objects("patch", id=made[0]["id"], data={"pages": 5})
         arguments = {"id": made[0]["id"]} if action == "history" else {}
-        assert "2 changes. Repeat the call" in (await shelf.objects(action, limit=2, **arguments))["note"]
+        assert "The first 2 changes. Repeat the call" in (await shelf.objects(action, limit=2, **arguments))["note"]
     cut = await shelf.objects("list", max_tokens=200)
     assert cut["cut"]["rows_left_out"] > 0
     assert "for more" in cut["note"]
@@ -67,7 +69,7 @@ async def test_neighbours_and_views_that_go_on_say_so_too(shelf: Shelf):
     last = await views(shelf, "run", id=made[0]["id"], limit=3, cursor=ran["cursor"])
     assert ("note" in last, "cursor" in last) == (False, False)
     groups = await views(shelf, "run", id=made[1]["id"], limit=1)
-    assert groups["note"] == "1 group. Repeat the call with this cursor for more."
+    assert groups["note"] == "The first group. Repeat the call with this cursor for more."
     listed = await views(shelf, "list", limit=1)
     assert listed["note"] == f"1 of {listed['total']} views. Repeat the call with this cursor for more."
 

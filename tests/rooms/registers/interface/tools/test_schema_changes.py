@@ -69,11 +69,11 @@ async def test_a_property_is_renamed_in_one_call_and_back_in_another(shelf: Shel
     rename = [{"op": "rename", "property": "author", "to": "writer"}]
     plan = await schemas(shelf, "plan", operations=rename)
     assert (plan["failing"], plan["migrated"]["objects"]) == (0, 1)
-    assert plan["next"] == "patch would be carried out."
+    assert plan["next"] == f"schemas action=patch id={shelf.schema} with the same arguments carries it out."
     assert "migration" not in plan
     done = await schemas(shelf, "patch", operations=rename, reason="as the library says")
     assert done["migrated"] == 1
-    assert "properties.writer: added (string)" in done["changes"]
+    assert done["changes"] == ["author: renamed to writer"]
     assert plan["changes"] == done["changes"]
     assert (await shelf.objects("get", id=made["id"]))["writer"] == "Ada"
     assert (await shelf.objects("list", filter={"writer": "Ada"}))["total"] == 1
@@ -82,7 +82,9 @@ async def test_a_property_is_renamed_in_one_call_and_back_in_another(shelf: Shel
     assert history["next_offset"] == 1
     assert (history["results"][0]["reason"], history["results"][0]["operations"]) == ("as the library says", rename)
     lines = (await schemas(shelf, "diff", version=1))["changes"]
-    assert "properties.author: removed (string)" in lines
+    assert lines == ["author: renamed to writer"]
+    back = await schemas(shelf, "diff", version=2, to_version=1)
+    assert back["changes"] == ["writer: renamed to author"]
     assert "author" in (await schemas(shelf, "get", version=1))["properties"]
     assert "writer" in (await schemas(shelf, "get", as_of=4_000_000_000))["properties"]
     assert (await schemas(shelf, "plan", version=2))["migrated"]["objects"] == 1
@@ -153,22 +155,31 @@ async def test_a_plan_says_what_the_patch_would_do_now_and_which_step_helps(shel
     numbers = [{"op": "change", "property": "isbn", "definition": {"enum": ["x"]}, "required": True}]
     plan = await schemas(shelf, "plan", operations=numbers)
     refused = "patch would be refused: 3 of 3 objects would not fit."
-    assert plan["next"].startswith(f"{refused} Change those objects first")
-    assert "migration" not in plan
+    assert plan["next"] == (
+        f"{refused} Change those objects first, loosen the rules, or give a migration,"
+        ' such as [{"step":"default","property":"isbn","value":"..."}].'
+    )
+    assert ("migration" in plan, "failing_after_migration" in plan) == (False, False)
+    assert [one["name"] for one in plan["samples"]["required isbn"]] == ["B0", "B1", "B2"]
     lang = {"type": "string", "default": "en"}
     stricter: Object = {"properties": {"lang": lang}, "required": ["title", "lang"]}
     report = await schemas(shelf, "preflight", data=stricter)
-    assert report["next"] == f"{refused.replace('patch', 'update')} With the migration given here, all would."
+    assert report["next"] == (
+        f"{refused.replace('patch', 'update')} With the migration given here, all would: schemas action=update"
+        f" id={shelf.schema} with the same arguments and this migration."
+    )
+    assert report["failing_after_migration"] == 0
     assert report["migration"] == [{"step": "default", "property": "lang", "value": "en"}]
     done = await schemas(shelf, "update", data=stricter, migration=report["migration"])
     assert done["migrated"] == 3
-    assert "properties.lang: added (string)" in done["changes"]
+    assert "lang: added (string), required" in done["changes"]
     back = await shelf.raw("schemas", action="update", id=shelf.schema, data=done)
     assert back["isError"] is False
     assert "changes" not in await schemas(shelf, "get"), "an answer that is sent back stores nothing of it"
     drop = [{"op": "drop", "property": "pages"}]
     plan = await schemas(shelf, "plan", operations=drop)
-    assert (
-        plan["next"] == f"patch needs confirm \"{plan['confirm']}\": it would lose the values of 'pages' in 3 objects."
+    assert plan["next"] == (
+        f'schemas action=patch id={shelf.schema} with the same arguments and confirm "{plan["confirm"]}" carries it'
+        " out. It would lose the values of 'pages' in 3 objects."
     )
     assert (await schemas(shelf, "patch", operations=drop, confirm=plan["confirm"]))["migrated"] == 3

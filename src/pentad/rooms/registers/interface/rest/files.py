@@ -44,6 +44,7 @@ class FileText(BaseModel):
     state: Literal["pending", "done", "failed", "unsupported"]
     characters: int | None = Field(None, description="Its length, once it is done.")
     why: str | None = Field(None, description="Why there is none, if that failed.")
+    note: str | None = Field(None, description="When search will find it, while it is pending.")
 
 
 class FileAnswer(BaseModel):

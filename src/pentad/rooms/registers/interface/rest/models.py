@@ -92,7 +92,7 @@ class SchemaReportAnswer(Open):
     counts: dict[str, int] = Field(description="How many objects break which rule.")
     samples: dict[str, list[dict[str, Any]]]
     migration: list[dict[str, Any]] | None = Field(None, description="Steps that would help, if some are known.")
-    failing_after_migration: int
+    failing_after_migration: int | None = Field(None, description="Those that would not fit even then.")
     complete: bool = Field(description="False if there may be objects you cannot read.")
     reason: str | None = None
     confirm: str | None = Field(None, description="The token to send if something would be lost.")

@@ -54,7 +54,12 @@ class TransferAnswer(Open):
     state: Literal["queued", "running", "done", "failed", "cancelled", "undone"]
     register_: int = Field(alias="register")
     schema_: int = Field(alias="schema")
+    register_slug: str | None = Field(None, description="Its slug when the transfer was started.")
+    schema_slug: str | None = None
     format: str
+    file: str | None = Field(None, description="The name of the imported file, if it is known.")
+    key: list[str] | None = Field(None, description="The properties that find the object of a row.")
+    reason: str | None = None
 
 
 class TransfersAnswer(BaseModel):
