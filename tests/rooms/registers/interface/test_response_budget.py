@@ -53,7 +53,7 @@ def test_a_cut_says_how_many_rows_are_missing() -> None:
 
 
 def test_a_list_that_goes_on_counts_one_row_in_the_singular() -> None:
-    assert more_to_read(1, None, "offset=1", "change")["note"].startswith("1 change. ")
+    assert more_to_read(1, None, "offset=1", "change")["note"].startswith("The first change. ")
     assert more_to_read(1, 2, "offset=1")["note"].startswith("1 of 2 rows. ")
 
 
