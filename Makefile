@@ -45,8 +45,13 @@ newcomer: .venv/.dev .venv/.models ## a clean clone, `make demo`, and every comm
 faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 	@$(BIN)/python -m pytest -m faults
 
-bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run
-	@$(BIN)/python -m benchmarks
+PARTS := protocol directory agents registers search metrics
+.PHONY: $(PARTS)
+bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run; `make bench protocol` for one part
+	@$(BIN)/python -m benchmarks $(filter $(PARTS),$(MAKECMDGOALS))
+
+$(PARTS): # parts of `make bench`
+	@:
 
 ci: lint types contracts conformance interop newcomer coverage ## all that must be green
 

@@ -329,3 +329,17 @@ async def test_an_update_replaces_as_in_the_original_but_asks_before_it_loses_va
     assert (await endpoint.call("schemas", action="get", id=schema["id"]))["properties"] == properties
     changed = await endpoint.call("schemas", **change, confirm=token)
     assert (changed["properties"], "warnings" in changed) == ({"title": {}}, False)
+
+
+@pytest.mark.requirement("registers:deleted:containers")
+async def test_a_register_with_deleted_objects_is_deleted_once_the_caller_confirms(endpoint: OpenRegister) -> None:
+    schema = await endpoint.call("schemas", action="create", data={"title": "Permit"})
+    register = await endpoint.call("registers", action="create", data={"title": "R", "schemas": [schema["id"]]})
+    place = {"register": register["id"], "schema": schema["id"]}
+    made = await endpoint.call("objects", action="create", data={"title": "One"}, **place)
+    await endpoint.call("objects", action="delete", id=made["id"], **place)
+    given: dict[str, Any] = {"action": "delete", "id": register["id"]}
+    given["confirm"] = (await endpoint.failure("registers", **given)).split('"')[1]
+    done = await endpoint.result("tools/call", {"name": "registers", "arguments": given})
+    assert (done["isError"], len(done["content"])) == (False, 1), "no note that confirm was ignored"
+    assert "not found" in await endpoint.failure("registers", action="get", id=register["id"])

@@ -134,6 +134,7 @@ _KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
     "data": ((dict,), "an object"),
     "limit": ((int,), "an integer"),
     "offset": ((int,), "an integer"),
+    "confirm": ((str,), "a string"),
 }
 
 
@@ -192,15 +193,12 @@ class _Tools:
             case "create":
                 found = await entities.create(self._caller, self._required("data"))
             case "update":
-                confirm = self._arguments.get("confirm")
                 found = await entities.update(
-                    self._caller,
-                    self._required("id"),
-                    self._required("data"),
-                    confirm=confirm if isinstance(confirm, str) else None,
+                    self._caller, self._required("id"), self._required("data"), confirm=self._arguments.get("confirm")
                 )
             case _:
-                await entities.delete(self._caller, ref := self._required("id"))
+                ref = self._required("id")
+                await entities.delete(self._caller, ref, confirm=self._arguments.get("confirm"))
                 return {"deleted": True, "id": ref}, None
         return found.wire(), None
 
