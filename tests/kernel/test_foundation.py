@@ -80,6 +80,15 @@ def test_handles_do_not_repeat_and_are_safe_in_a_header_or_an_address() -> None:
     assert {len(handle) for handle in handles} == {32}
 
 
+@pytest.mark.parametrize("first", [b"\x00", b"\xf8", b"\xfb", b"\xff"])
+def test_a_handle_is_never_taken_for_an_option(first: bytes) -> None:
+    class Fixed:
+        def token_bytes(self, count: int) -> bytes:
+            return first * count
+
+    assert opaque_id(Fixed())[0].isalpha()
+
+
 @pytest.mark.requirement("kernel:clock:iso")
 def test_times_are_written_in_the_one_way() -> None:
     assert iso(0) == "1970-01-01T00:00:00.000Z"

@@ -9,7 +9,6 @@ its user. Sessions are cached for a few seconds; the end of one is signalled to 
 A login link logs one user in once, within minutes. It is stored as its SHA-256 too.
 """
 
-import base64
 import hashlib
 import hmac
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from pentad.access.scopes import scopes_from_text
 from pentad.access.users import CHANNEL, User, is_user_name, user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Row, Transaction
 from pentad.kernel.principal import ANONYMOUS, Principal
@@ -319,8 +319,7 @@ class BrowserSessions:
         return min(created_at + self.longest_seconds, used_at + self.idle_seconds)
 
     def _new_token(self, prefix: str) -> str:
-        text = base64.urlsafe_b64encode(self._randomness.token_bytes(_TOKEN_BYTES)).rstrip(b"=").decode("ascii")
-        return prefix + text
+        return prefix + opaque_id(self._randomness, _TOKEN_BYTES)
 
 
 _LINK: Final = (

@@ -24,5 +24,9 @@ def uuid7_text(clock: Clock = _CLOCK, randomness: Randomness = _RANDOMNESS) -> s
 
 
 def opaque_id(randomness: Randomness = _RANDOMNESS, size: int = 24) -> str:
-    """An unguessable handle of visible ASCII; 24 bytes are 192 bits."""
-    return base64.urlsafe_b64encode(randomness.token_bytes(size)).rstrip(b"=").decode("ascii")
+    """An unguessable handle of letters, digits, `-` and `_`; 24 bytes give 191 bits.
+
+    It begins with a letter, so that no command line takes it for an option: clearing the first bit leaves A to f.
+    """
+    noise = randomness.token_bytes(size)
+    return base64.urlsafe_b64encode(bytes((noise[0] & 0x7F,)) + noise[1:]).rstrip(b"=").decode("ascii")

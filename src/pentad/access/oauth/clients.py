@@ -29,10 +29,11 @@ from pentad.access.oauth.metadata_documents import (
     clean_name,
     is_document_url,
 )
-from pentad.access.oauth.opaque_tokens import digest, new_token, random_text
+from pentad.access.oauth.opaque_tokens import digest, new_token
 from pentad.access.oauth.redirects import redirect_host, redirect_problem
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound
+from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Fetcher, Row, Transaction
 
 ClientKind = Literal["registered", "described", "built-in"]
@@ -135,7 +136,7 @@ class Clients:
         is_secret = metadata.token_endpoint_auth_method in SECRET_METHODS
         secret = new_token("secret", self._randomness) if is_secret else None
         client = Client(
-            f"client-{random_text(16, self._randomness)}",
+            f"client-{opaque_id(self._randomness, 16)}",
             "registered",
             metadata,
             self._clock.now(),

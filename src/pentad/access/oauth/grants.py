@@ -18,7 +18,7 @@ from typing import Final
 from pentad.access.oauth import store
 from pentad.access.oauth.clients import Client
 from pentad.access.oauth.errors import OAuthError
-from pentad.access.oauth.opaque_tokens import digest, kind_of, new_token, random_text
+from pentad.access.oauth.opaque_tokens import digest, kind_of, new_token
 from pentad.access.oauth.redirects import redirect_host
 from pentad.access.oauth.resources import audience, narrowed_resources
 from pentad.access.oauth.store import StoredCode, StoredGrant, StoredToken
@@ -26,6 +26,7 @@ from pentad.access.scopes import exceeding, narrowed, scopes_from_text, scopes_o
 from pentad.access.users import user_principal_id
 from pentad.kernel.clock import Clock, Randomness, SystemClock, SystemRandomness
 from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.ids import opaque_id
 from pentad.kernel.incidents import ensure_logged
 from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
@@ -372,7 +373,7 @@ class TokenIssue:
     """The new tokens of one answer. Made before the unit of work that stores them, because that may run twice."""
 
     def __init__(self, randomness: Randomness, lifetimes: Lifetimes, now: float) -> None:
-        self.grant_id = random_text(12, randomness)
+        self.grant_id = opaque_id(randomness, 12)
         self._access = new_token("access", randomness)
         self._refresh = new_token("refresh", randomness)
         self._lifetimes = lifetimes

@@ -1,14 +1,14 @@
-"""Codes and tokens: `pentad-<kind>-<43 characters>`, 256 random bits, stored only as SHA-256.
+"""Codes and tokens: `pentad-<kind>-<43 characters>`, 255 random bits, stored only as SHA-256.
 
 They cannot be guessed, so a fast hash protects them, and looking them up by hash takes the same time for any guess.
 """
 
-import base64
 import hashlib
 import re
 from typing import Final, Literal
 
 from pentad.kernel.clock import Randomness
+from pentad.kernel.ids import opaque_id
 
 Kind = Literal["access", "refresh", "code", "device", "secret"]
 
@@ -18,12 +18,7 @@ _TOKEN: Final = re.compile(r"pentad-([a-z]{4,10})-[A-Za-z0-9_-]{43}")
 
 def new_token(kind: Kind, randomness: Randomness) -> str:
     """A new secret of that kind."""
-    return f"pentad-{kind}-{random_text(32, randomness)}"
-
-
-def random_text(count: int, randomness: Randomness) -> str:
-    """That many random bytes as letters, digits, `-` and `_`."""
-    return base64.urlsafe_b64encode(randomness.token_bytes(count)).rstrip(b"=").decode("ascii")
+    return f"pentad-{kind}-{opaque_id(randomness, 32)}"
 
 
 def kind_of(text: str) -> str | None:
