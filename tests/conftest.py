@@ -3,7 +3,7 @@
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache, partial
 from typing import Any
 
@@ -12,17 +12,23 @@ import pytest
 
 from pentad.access import passwords
 from pentad.storage import migrations
+from tests.document_readers import readers_are_processes, readers_are_threads
 from tests.pulled import pulled_model
+from tests.selection import FEW, IS_LONG, is_left_to_interop
 from tests.stores import database_url, postgres_server, store, stores
 
-__all__ = ["database_url", "postgres_server", "pulled_model", "store", "stores"]
+__all__ = [
+    "database_url",
+    "postgres_server",
+    "pulled_model",
+    "readers_are_processes",
+    "readers_are_threads",
+    "store",
+    "stores",
+]
 
 SAME = os.environ.get("PENTAD_EXAMPLES") == "same"
 """The gate tries the same examples every time: what fails there is what was changed."""
-
-IS_LONG = os.environ.get("PENTAD_FUZZ") == "long"
-FEW = 15
-"""How many examples a property has in `make test`, also one that names more; `make interop` tries them all."""
 
 hypothesis.settings.register_profile("short", max_examples=FEW, deadline=None, derandomize=SAME)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None, derandomize=SAME)
@@ -35,6 +41,16 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Importing the tests makes nothing that garbage collection could find, and it would look at all of it often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Modules and collected tests live to the end: a garbage collection that looks at them costs a tenth of the run."""
     gc.collect()
@@ -43,11 +59,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """A property that names its number of examples has that many only where there is time for them."""
+    """Leave to `make interop` what `tests/selection.py` says."""
     tried: Any = getattr(item, "obj", None)
     asked = getattr(tried, "_hypothesis_internal_use_settings", None)
     if not IS_LONG and asked is not None and asked.max_examples > FEW:
         tried._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=FEW)
+    called: Any = getattr(item, "callspec", None)
+    if called is not None and is_left_to_interop(item.path, called.params.values()):
+        item.add_marker("interop")
 
 
 @pytest.fixture(scope="session")

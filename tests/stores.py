@@ -39,6 +39,7 @@ _PARTS = """
 _LEDGER = "schema_migrations"
 _STEPS = "SELECT 'step', concat_ws(' ', set_name, number, checksum) FROM schema_migrations"
 _TUNING = {
+    "autovacuum": "off",
     "fsync": "off",
     "full_page_writes": "off",
     "max_connections": "120",
@@ -61,6 +62,8 @@ class PostgresServer:
         if self._user:
             shutil.chown(self._folder, self._user)
         self._process: subprocess.Popen[bytes] | None = None
+        self._kept: dict[str, Any] = {}
+        """A connection to each database that was given back. They are idle between tests and hold no locks."""
         self._emptied: list[str] = []
         self._prepared: dict[Sets, list[str]] = {}
         self._made: dict[Sets, set[Part]] = {}
@@ -88,6 +91,9 @@ class PostgresServer:
             assert time.monotonic() < deadline, "PostgreSQL did not start"
 
     def stop(self, *, immediate: bool = False) -> None:
+        for connection in self._kept.values():
+            connection.close()
+        self._kept.clear()
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT if immediate else signal.SIGINT)
             self._process.wait(30)
@@ -144,24 +150,32 @@ class PostgresServer:
 
     def give_back(self, url: str, sets: Sets = ()) -> None:
         """End whatever still uses a database; only where all is as `sets` made it, its tables are kept."""
-        with self._connected(url) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-            made, found = self._made.get(sets, set()), _parts(connection)
-            if made and made <= found and all(kind == "i" for kind, _ in found - made):
-                steps = [f"DROP INDEX {name}" for _, name in found - made]
-                steps += [f"DELETE FROM {name}" for kind, name in made if kind == "r" and name != _LEDGER]
-                steps += [f"ALTER SEQUENCE {name} RESTART" for kind, name in made if kind == "S"]
-                connection.execute("; ".join(["BEGIN; SET LOCAL session_replication_role = replica", *steps, "COMMIT"]))
-                for name, rows in self._first_rows[sets].items():
-                    marks = ", ".join(["%s"] * len(rows[0]))
-                    connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-                self._prepared.setdefault(sets, []).append(url)
-            else:
-                connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-                self._emptied.append(url)
+        connection = self._cleared(url)
+        made, found = self._made.get(sets, set()), _parts(connection)
+        if made and made <= found and all(kind == "i" for kind, _ in found - made):
+            steps = [f"DROP INDEX {name}" for _, name in found - made]
+            steps += [f"DELETE FROM {name}" for kind, name in made if kind == "r" and name != _LEDGER]
+            steps += [f"ALTER SEQUENCE {name} RESTART" for kind, name in made if kind == "S"]
+            connection.execute("; ".join(["BEGIN; SET LOCAL session_replication_role = replica", *steps, "COMMIT"]))
+            for name, rows in self._first_rows[sets].items():
+                marks = ", ".join(["%s"] * len(rows[0]))
+                connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+            self._prepared.setdefault(sets, []).append(url)
+        else:
+            connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+            self._emptied.append(url)
+
+    def _cleared(self, url: str) -> Any:
+        """The connection to a database that is kept; all others to it are ended."""
+        import psycopg
+
+        if url in self._kept:
+            try:
+                return _end_others(self._kept[url])
+            except psycopg.OperationalError:  # a test has ended it
+                self._kept.pop(url).close()
+        self._kept[url] = self._connected(url)
+        return _end_others(self._kept[url])
 
     def execute(self, *statements: str, url: str | None = None) -> None:
         with self._connected(url or self.url()) as connection:
@@ -171,12 +185,21 @@ class PostgresServer:
     def _connected(self, url: str) -> Any:
         import psycopg
 
-        return psycopg.connect(url, autocommit=True)
+        # Never prepared: a plan would remember the schema `public` that has been dropped since.
+        return psycopg.connect(url, autocommit=True, prepare_threshold=None)
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
             [self._programs / program, *arguments], user=self._user, cwd=self._folder, check=True, capture_output=True
         )
+
+
+def _end_others(connection: Any) -> Any:
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    return connection
 
 
 def _parts(connection: Any) -> set[Part]:

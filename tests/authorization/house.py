@@ -39,12 +39,13 @@ class Caller:
 
 
 class House:
-    """Makes things on demand; those that a call would destroy are made anew for each call."""
+    """Makes things on demand; those that a call would change are made anew for each call."""
 
     def __init__(self, app: App, callers: dict[str, Caller]) -> None:
         self.app = app
         self.callers = callers
         self._made: dict[tuple[str, str], str] = {}
+        self._pairs: dict[str, dict[str, str]] = {}
 
     @property
     def front(self) -> Front:
@@ -60,6 +61,14 @@ class House:
         if key not in self._made:
             self._made[key] = await self._make(kind, owner, None)
         return self._made[key]
+
+    async def pair(self, owner: Principal) -> dict[str, str]:
+        """A register of the principal with a schema, in which things are made anew; no call is about the two."""
+        if owner.id not in self._pairs:
+            made: dict[str, str] = {}
+            await self.thing("schema", owner, fresh=made)
+            self._pairs[owner.id] = made
+        return dict(self._pairs[owner.id])
 
     async def _make(self, kind: str, owner: Principal, fresh: dict[str, str] | None) -> str:
         def other(wanted: str) -> Awaitable[str]:
@@ -217,6 +226,8 @@ _MAKERS: Final[dict[str, Callable[[House, Principal, Other], Awaitable[str]]]] =
     "record": _record,
 }
 KINDS: Final = frozenset(_MAKERS)
+IN_SCHEMAS: Final = KINDS - {"register", "schema", "task", "card", "record"}
+"""Things that are made in a schema of a register."""
 
 
 @contextlib.asynccontextmanager

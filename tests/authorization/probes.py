@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from grpc import StatusCode, aio
 
 from pentad.rooms.directory.interface.grpc.server import services
-from tests.authorization.house import Caller, House
+from tests.authorization.house import IN_SCHEMAS, Caller, House
 from tests.behaviour.clients import META, MODERN
 from tests.behaviour.http_wire import HttpAnswer, send
 
@@ -80,9 +80,12 @@ class Probe:
         self._caller = caller
         self._revision = revision
 
-    async def judge(self, subject: str, row: dict[str, Any], relation: str) -> Verdict:
+    async def judge(self, subject: str, row: dict[str, Any], relation: str, expected: str | None = None) -> Verdict:
+        """The verdict on one call. A row with `fresh` gets things made for this call alone, unless `expected` is a
+        refusal that leaves them as they are and cannot be mistaken for one because they are gone."""
         kind, _, name = subject.partition(" ")
-        fresh: dict[str, str] | None = {} if row.get("fresh") else None
+        is_fresh = row.get("fresh") and expected not in ("login", "scope")
+        fresh = await self._fresh_place(row, relation) if is_fresh else None
 
         async def fill(value: Any) -> Any:
             return await filled(value, self._house, self._caller, relation, fresh)
@@ -106,6 +109,11 @@ class Probe:
                 return await self._rpc(name, await fill(row.get("params", {})))
             case _:
                 return await self._grpc(name)
+
+    async def _fresh_place(self, row: dict[str, Any], relation: str) -> dict[str, str]:
+        """Where new things are made: what a schema holds in one that is there, everything else in nothing."""
+        is_in_schema = not IN_SCHEMAS.isdisjoint(_PLACE.findall(str(row)))
+        return await self._house.pair(self._caller.principals[relation]) if is_in_schema else {}
 
     def _send(self, method: str, path: str, body: Any, **headers: str) -> HttpAnswer:
         sent = {"content-type": "application/json", **self._caller.headers, **headers}

@@ -58,6 +58,7 @@ async def test_access_is_judged_as_the_table_says(house: House, subject: str) ->
     await judged(house, subject)
 
 
+@pytest.mark.interop
 @pytest.mark.parametrize("subject", [one for one in ROWS if one.startswith(("tool ", "resource ", "prompt "))])
 @pytest.mark.requirement("access:matrix")
 async def test_access_is_judged_the_same_in_the_era_of_handshakes(house: House, subject: str) -> None:
@@ -69,9 +70,9 @@ async def judged(house: House, subject: str, revision: str = MODERN) -> None:
     expected, seen = {}, {}
     for relation in RELATIONS if "own" in row else ("all",):
         for name, caller in house.callers.items():
-            expected[relation, name] = PATTERNS[row[relation]][name]
+            told = expected[relation, name] = PATTERNS[row[relation]][name]
             meant = "shared" if relation == "all" else relation
-            seen[relation, name] = await Probe(house, caller, revision).judge(subject, row, meant)
+            seen[relation, name] = await Probe(house, caller, revision).judge(subject, row, meant, told)
     assert seen == expected
 
 
@@ -96,8 +97,9 @@ async def test_a_users_things_are_reached_by_any_key_of_the_user_but_a_confined_
     eras = (MODERN, LEGACY[-1]) if subject.startswith(("tool", "resource")) else (MODERN,)
     for era in eras:
         for own_only, relation in ((False, "own"), (True, "shared")):
-            verdict = await Probe(house, keys[own_only], era).judge(subject, row, "own")
-            assert verdict == PATTERNS[row[relation]]["writer"], (era, own_only)
+            expected = PATTERNS[row[relation]]["writer"]
+            verdict = await Probe(house, keys[own_only], era).judge(subject, row, "own", expected)
+            assert verdict == expected, (era, own_only)
 
 
 def _covers(subject: str) -> str:

@@ -7,7 +7,6 @@ thousand, at random.
 import asyncio
 import json
 import logging
-import os
 from collections.abc import Generator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -26,19 +25,19 @@ from tests.fuzz.asgi import Asgi, exchange
 from tests.fuzz.mutations import Attack, legacy_attacks, modern_attacks
 from tests.fuzz.verdict import complaint, complaint_about_message
 from tests.health_checks import ALL_HEALTH_CHECKS
+from tests.selection import IS_LONG
 
-LONG = os.environ.get("PENTAD_FUZZ") == "long"
-CASES = 20_000 if LONG else 1000
+CASES = 20_000 if IS_LONG else 1000
 
 fuzzing = settings(
     max_examples=CASES // 3,
     deadline=None,
-    derandomize=not LONG,
+    derandomize=not IS_LONG,
     database=None,
-    print_blob=LONG,
+    print_blob=IS_LONG,
     suppress_health_check=ALL_HEALTH_CHECKS,
 )
-pytestmark = [pytest.mark.timeout(1800), pytest.mark.interop] if LONG else []
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.interop] if IS_LONG else []
 
 
 class Incidents(logging.Handler):

@@ -54,16 +54,20 @@ _LONGEST_TITLE: Final = 300
 def main() -> None:
     task = msgspec.json.decode(sys.argv[1].encode(), type=Task)
     limit(task)
-    out = sys.stdout.buffer
+    answer(task, sys.stdin.buffer, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def answer(task: Task, source: BinaryIO, out: BinaryIO) -> None:
+    """Write the document to `out`, or why it cannot be read."""
     try:
-        run(task, sys.stdin.buffer, out)
+        run(task, source, out)
     except Unreadable as refusal:
         write(out, Failed(refusal.reason, refusal.message))
     except MemoryError:
         write(out, Failed("too_large", f"Reading it takes more than {task.memory_bytes // 1_048_576:,} MiB of memory."))
     except RecursionError:
         write(out, Failed("unsafe", "It is nested too deeply to be read."))
-    out.flush()
 
 
 def limit(task: Task) -> None:

@@ -22,6 +22,7 @@ TURNS = papers.pdf(
 LETTER = b"# Letter to Bo\n\nThe harvest was good in Nepal.\n\n## News\n\nThe dam leaks again."
 
 
+@pytest.mark.usefixtures("readers_are_processes")
 async def test_a_folder_becomes_an_avatar_with_right_pages_and_sections(library: Library, tmp_path: Path):
     sources = {"sources": [{"id": "turns-1950", "title": "On Turns", "year": 1950, "type": "lecture", "role": "by"}]}
     folder = avatar_folder(tmp_path / "ada", {"open/turns-1950.pdf": TURNS, "letter.md": LETTER}, sources)
@@ -150,6 +151,7 @@ async def test_copies_are_brought_in_once(library: Library, tmp_path: Path):
     assert len(await library.everything()) == 1
 
 
+@pytest.mark.usefixtures("readers_are_processes")
 async def test_bad_documents_are_lines_of_the_report_and_harm_nothing(stores: Stores, tmp_path: Path):
     library = Library(await stores.open(SETS), tmp_path, limits=ReadingLimits(file_bytes=20_000))
     folder = avatar_folder(

@@ -18,6 +18,7 @@ from pentad.rooms.directory.records.routing import RouteQuery, RouteQueryType
 from tests.health_checks import ALL_HEALTH_CHECKS
 from tests.rooms.directory.oasf.samples import sample
 from tests.rooms.directory.records.parts import SETS, WHO, Parts, parts_over, recounted
+from tests.selection import IS_LONG
 from tests.stores import PostgresServer, Stores
 
 T = TypeVar("T")
@@ -161,11 +162,15 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[as
         runner.run(stores.close())
 
 
+@pytest.mark.hypothesis
 def test_the_directory_behaves_as_plain_dictionaries_do(running: tuple[asyncio.Runner, Parts]):
     runner, parts = running
     run_state_machine_as_test(
         cast("type[Directories]", lambda: Directories(runner, parts)),
         settings=settings(
-            max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=ALL_HEALTH_CHECKS
+            max_examples=12 if IS_LONG else 4,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=ALL_HEALTH_CHECKS,
         ),
     )

@@ -44,6 +44,7 @@ async def extracted(shelf: Shelf, book: Object, name: str) -> Object:
     return await until(look, lambda one: one["text"]["state"] != "pending")
 
 
+@pytest.mark.usefixtures("readers_are_processes")
 @pytest.mark.requirement("registers:attachments:tool")
 async def test_a_file_is_written_listed_read_in_pages_and_deleted(shelf: Shelf) -> None:
     book = await shelf.book("Roads")
