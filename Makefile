@@ -36,7 +36,7 @@ contracts: .venv/.dev ## the direction of imports
 conformance: .venv/.dev ## the protocol's official suite against a running server
 	@$(BIN)/python -m tests.conformance.run
 
-interop: .venv/.dev .venv/.models ## real foreign clients, the differential twin, the long fuzz, properties at length
+interop: .venv/.dev .venv/.models ## what make test leaves out: real foreign clients, processes, PostgreSQL behind the wires, properties at length
 	@PENTAD_FUZZ=long $(BIN)/python -m pytest -m "interop or (hypothesis and not faults)"
 
 newcomer: .venv/.dev .venv/.models ## a clean clone, `make demo`, and every command that is printed on the way

@@ -38,6 +38,7 @@ LISTS = {
 QUIET = {"PENTAD_GRPC_PORT": "0", "PENTAD_SEARCH_EMBEDDER": "none", "PENTAD_PROGRAM": "./pentad"}
 
 
+@pytest.mark.interop
 @pytest.mark.requirement("cli:serve:first-steps")
 def test_the_first_start_ends_with_what_to_do_next(tmp_path: Path) -> None:
     with child("serve", "--port", "0", "--data", "d", home=tmp_path, **QUIET) as server:

@@ -15,6 +15,8 @@ from tests.cli.processes import ROOM, child, run
 from tests.cli.server_thread import serving
 from tests.cli.socket_browser import SocketBrowser
 
+pytestmark = pytest.mark.interop
+
 PASSWORD = "correct horse battery"
 
 

@@ -85,6 +85,7 @@ def test_serve_tells_its_address_and_the_first_password_once_and_ends_with_ctrl_
     assert users_added(tmp_path) == [("local", "user:admin")]
 
 
+@pytest.mark.interop
 @pytest.mark.requirement("cli:workers", "access:first-admin:event")
 def test_workers_share_one_port_and_end_together(tmp_path: Path) -> None:
     args = ("serve", "--port", "0", "--workers", "2", "--rooms", ROOM, "--data", "d")
@@ -131,6 +132,7 @@ def test_the_demo_shows_how_to_reach_it_and_its_snippets_work(tmp_path: Path) ->
     assert users_added(tmp_path, ".local/share/pentad/demo") == [("local", "user:admin")]
 
 
+@pytest.mark.interop
 def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -> None:
     added = run(
         "users", "add", "ada", "--role", "admin", "--password-stdin", "--data", "d", home=tmp_path, stdin="x" * 20
@@ -144,6 +146,7 @@ def test_the_demo_keeps_its_hands_off_a_store_with_other_users(tmp_path: Path) -
     ] == ["ada"]
 
 
+@pytest.mark.interop
 def test_the_demo_never_follows_the_environment_to_another_store(tmp_path: Path) -> None:
     environ = {"PENTAD_DATABASE": "postgresql://nobody@127.0.0.1:1/none", "PENTAD_DATA": str(tmp_path / "mine")}
     with child(*DEMO, home=tmp_path, PENTAD_ROOMS=SMALL, **environ) as server:
@@ -191,6 +194,7 @@ def test_stdio_starts_without_the_web(tmp_path: Path) -> None:
     assert done.stdout == "[] 0\n", done.stderr
 
 
+@pytest.mark.interop
 def test_the_demo_fills_every_room_that_knows_how_and_goes_on_without_the_others(tmp_path: Path) -> None:
     rooms = f"{SMALL},tests.cli.demo_rooms:BROKEN"
     with child(*DEMO, home=tmp_path, PENTAD_ROOMS=rooms) as server:
@@ -226,6 +230,7 @@ def heard_on_a_terminal(*args: str, home: Path) -> str:
     return heard.decode()
 
 
+@pytest.mark.interop
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals of this kind")
 @pytest.mark.requirement("login:link:printed")
 def test_a_terminal_gets_a_login_link(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_the_tree_of_the_map_has_every_package_and_top_module():
     assert named == modules | packages
 
 
+@pytest.mark.interop
 @pytest.mark.parametrize("room", _HEADINGS)
 @pytest.mark.requirement("docs:map")
 def test_a_walk_names_every_file_its_request_crosses(room: str, crossed: dict[str, list[str]]):
@@ -67,6 +68,7 @@ def test_a_walk_names_every_file_its_request_crosses(room: str, crossed: dict[st
     assert [path for path in crossed[room] if path.removeprefix("pentad/") not in named] == []
 
 
+@pytest.mark.interop
 @pytest.mark.requirement("docs:map:forty-files")
 def test_creating_an_object_crosses_at_most_forty_files(crossed: dict[str, list[str]]):
     assert len(crossed["registers"]) <= MOST_FILES

@@ -11,6 +11,8 @@ from pentad.search.models.catalogue import PulledModel
 from pentad.settings.model import Settings
 from tests.docs.touring import ROOT, answer, block, check_page, packed, tour_named
 
+pytestmark = pytest.mark.interop
+
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

@@ -10,6 +10,8 @@ from tests.conformance.wire import Event, Modern, Session, Wire
 from tests.processes.servers import Pair
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.interop
+
 ASKS = {"elicitation": {}, "sampling": {}, "roots": {}}
 
 

@@ -148,6 +148,7 @@ async def test_segments_that_fill_one_are_merged_however_few(
     assert await index.search("shore", "ship grain number12", limit=50) == before
 
 
+@pytest.mark.interop
 async def test_a_large_collection_is_searched_almost_exactly(database: Database, stores: Stores):
     random = np.random.default_rng(5)
     centres = random.standard_normal((40, 128))

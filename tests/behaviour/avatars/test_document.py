@@ -14,7 +14,7 @@ from tests.behaviour.avatars.folders import PRINTED_TOOLS
 from tests.behaviour.clients import MODERN, Wire
 from tests.behaviour.connecting import connected_over_stdio
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 
 CLIENT_CONFIGURATION = """
 {

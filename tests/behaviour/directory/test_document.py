@@ -232,6 +232,7 @@ def started(server: dict[str, Any], home: Path) -> Generator["subprocess.Popen[b
         child.stdout.close()
 
 
+@pytest.mark.interop
 @pytest.mark.parametrize("arguments", [["mcp", "serve", "--rooms", "directory"], ["mcp", "serve"]])
 @pytest.mark.requirement("dir:setup:cursor", "dir:setup:cursor-env", "dir:setup:stdio", "dir:usage:tools")
 async def test_the_configuration_of_an_ide_starts_the_server(tmp_path: Path, arguments: list[str]) -> None:

@@ -43,6 +43,7 @@ print("\\n".join(sys.modules))
 """
 
 
+@pytest.mark.interop
 @pytest.mark.requirement("avatars:connection:light")
 def test_an_avatar_says_who_it_is_without_loading_what_only_a_search_needs(
     tmp_path: Path, pulled_model: PulledModel

@@ -26,7 +26,7 @@ from tests.net.raw_http import running
 from tests.ports import free_port
 from tests.rooms.agents.interface.conftest import HERE, Caller
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 TEXT = "Ünïcode and plain words. " * 190_000

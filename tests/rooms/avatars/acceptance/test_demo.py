@@ -52,6 +52,7 @@ def test_a_corpus_is_of_a_size_to_be_read(avatar_id: str):
     assert 6_000 <= sum(words) <= 10_000
 
 
+@pytest.mark.interop
 async def test_all_formats_and_pages_are_there(by_words: Avatars):
     for avatar_id in AVATARS:
         documents = await (await by_words.open(avatar_id)).sources()
@@ -61,6 +62,7 @@ async def test_all_formats_and_pages_are_there(by_words: Avatars):
         assert all((document.year or 0) > 1910 for document in late)
 
 
+@pytest.mark.interop
 @EACH
 async def test_every_sentence_of_a_printed_document_has_the_page_it_is_printed_on(by_words: Avatars, avatar_id: str):
     avatar = await by_words.open(avatar_id)
@@ -91,6 +93,7 @@ def _printed_on(avatar_id: str, source_id: str) -> Callable[[str], tuple[int | s
     return where
 
 
+@pytest.mark.interop
 async def test_filling_it_again_changes_nothing(by_words: Avatars):
     before = [(one.id, one.generation, one.updated_at) for one in await by_words.list()]
     assert [one[0] for one in before] == list(AVATARS)

@@ -120,6 +120,7 @@ async def test_words_alone_tell_covered_questions_from_others(keeper: HeldCorpus
     assert sum(each >= 0.5 for each in yes) / len(yes) >= 0.85
 
 
+@pytest.mark.interop
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # with vectors both rank alike: tests/search
 async def test_with_vectors_nearly_every_question_is_told_apart(database: Database, stores: Stores, minilm: MiniLM):
     index = SearchIndex(database, stores.data / "search", minilm)

@@ -15,6 +15,8 @@ from tests.ports import free_port
 from tests.rooms.directory.interface.grpc.site import ROOM, record_of
 from tests.rooms.directory.records.parts import agent
 
+pytestmark = pytest.mark.interop
+
 SERVE = ("serve", "--port", "0", "--auth", "none", "--rooms", ROOM)
 
 

@@ -50,10 +50,11 @@ def mutations(seed: int, number: int) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.requirement("metrics:anypoint:shapes")
+@pytest.mark.parametrize("number", [4, pytest.param(12, marks=pytest.mark.interop)])
 @pytest.mark.parametrize("how", [{}, {"compat": "legacy"}, {"raw": True}], ids=["figures", "legacy", "raw"])
-async def test_a_strange_answer_takes_nothing_else_along(how: dict[str, Any]) -> None:
+async def test_a_strange_answer_takes_nothing_else_along(how: dict[str, Any], number: int) -> None:
     platform = Platform(Recorded())
-    for name, answer in mutations(seed=3, number=12):
+    for name, answer in mutations(seed=3, number=number):
         platform.world = Recorded(**{name: answer})
         async with asking(platform) as one:
             one.engine.pool.tries = 1
