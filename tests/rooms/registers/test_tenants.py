@@ -267,7 +267,7 @@ async def test_over_every_wire_a_writer_of_the_same_organisation_does_not_define
     salary = {"type": "integer", "authorization": {"read": ["admin"]}}
     path = await site.pair({**PERSON, "salary": salary})
     _, _, register, schema = path.split("/")
-    await site.made(path, {"name": "Ada", "salary": 5000})
+    await site.made(path, {"name": "Ada", "salary": 5_000_000_007})
     opened = {"properties": {**PERSON, "salary": {"type": "integer"}}}
     for verb, target, body in (
         ("PUT", f"/api/schemas/{schema}", opened),
@@ -289,4 +289,4 @@ async def test_over_every_wire_a_writer_of_the_same_organisation_does_not_define
             assert "may not define" in answer["content"][0]["text"]
     seen = await site.send("GET", f"/api{path}", who="writer")
     assert seen.json["total"] == 1
-    assert b"5000" not in seen.body
+    assert b"5000000007" not in seen.body

@@ -242,7 +242,7 @@ async def test_a_hidden_property_on_the_far_side_is_in_no_column(office: Office)
         f"/query/columns/{place}" for place in range(1, len(attempts) + 1)
     ]
     told = str(page.problems) + str(await office.registers.views.described(WRITER, page.view))
-    assert "fee" not in told
+    assert "fee" not in told.replace(page.view.id, "")
     assert "permits" not in told
     for column in attempts:
         with pytest.raises(InvalidInput):
