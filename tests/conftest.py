@@ -13,11 +13,13 @@ import pytest
 from pentad.access import passwords
 from pentad.storage import migrations
 from tests.document_readers import readers_are_processes, readers_are_threads
+from tests.new_stores import apps_start_on_copies
 from tests.pulled import pulled_model
 from tests.selection import FEW, IS_LONG, is_left_to_interop
 from tests.stores import database_url, postgres_server, store, stores
 
 __all__ = [
+    "apps_start_on_copies",
     "database_url",
     "postgres_server",
     "pulled_model",

@@ -24,6 +24,7 @@ from pentad.kernel.ports import Database, Rows
 from pentad.rooms.finder import find_rooms
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
+from tests.new_stores import migrate
 
 Sets = tuple[MigrationSet, ...]
 Part = tuple[str, str]
@@ -234,7 +235,7 @@ class Stores:
         """One more handle, as another process would have it, migrated to `sets`."""
         db = await open_database(self.url, self.data)
         self._opened.append(db)
-        await apply(db, sets)
+        await migrate(db, sets)
         return db
 
     async def close(self) -> None:
