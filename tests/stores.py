@@ -4,7 +4,9 @@ All tests have these fixtures: `store` is an open, migrated, empty store, once f
 handles on the same one, as other processes would have them.
 """
 
+import asyncio
 import contextlib
+import copy
 import importlib.util
 import itertools
 import os
@@ -12,8 +14,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +26,10 @@ import pytest
 from pentad.app import migration_sets
 from pentad.kernel.ports import Database, Rows
 from pentad.rooms.finder import find_rooms
+from pentad.storage.health import StoreHealth
 from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
+from pentad.storage.unit_of_work import Workers
 from tests.new_stores import migrate
 
 Sets = tuple[MigrationSet, ...]
@@ -37,8 +43,13 @@ _PARTS = """
     UNION ALL SELECT 'column', relname || '.' || attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
         WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
 """
+_OTHER = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+_END_OTHERS = f"SELECT pg_terminate_backend(pid) {_OTHER}"
+_OTHERS = f"SELECT min(backend_start), count(*) FILTER (WHERE state <> 'idle') {_OTHER}"
+"""When the oldest of the other connections began, and how many are at work."""
 _LEDGER = "schema_migrations"
 _STEPS = "SELECT 'step', concat_ws(' ', set_name, number, checksum) FROM schema_migrations"
+_MOST_OPEN = 3
 _TUNING = {
     "autovacuum": "off",
     "fsync": "off",
@@ -48,6 +59,19 @@ _TUNING = {
     "listen_addresses": "",
     "log_min_messages": "fatal",
 }
+
+
+@dataclass(frozen=True)
+class OpenHandle:
+    """An open database with the tables of `sets`.
+
+    `oldest` is when its oldest connection began: that changes when a test breaks connections.
+    """
+
+    url: str
+    sets: Sets
+    database: Database
+    oldest: object
 
 
 class PostgresServer:
@@ -67,6 +91,7 @@ class PostgresServer:
         """A connection to each database that was given back. They are idle between tests and hold no locks."""
         self._emptied: list[str] = []
         self._prepared: dict[Sets, list[str]] = {}
+        self._open: list[OpenHandle] = []
         self._made: dict[Sets, set[Part]] = {}
         self._first_rows: dict[Sets, dict[str, list[Any]]] = {}
         """What the migrations themselves put into tables."""
@@ -92,6 +117,8 @@ class PostgresServer:
             assert time.monotonic() < deadline, "PostgreSQL did not start"
 
     def stop(self, *, immediate: bool = False) -> None:
+        while self._open:
+            asyncio.run(self._open.pop().database.close())
         for connection in self._kept.values():
             connection.close()
         self._kept.clear()
@@ -151,32 +178,82 @@ class PostgresServer:
 
     def give_back(self, url: str, sets: Sets = ()) -> None:
         """End whatever still uses a database; only where all is as `sets` made it, its tables are kept."""
-        connection = self._cleared(url)
-        made, found = self._made.get(sets, set()), _parts(connection)
-        if made and made <= found and all(kind == "i" for kind, _ in found - made):
-            steps = [f"DROP INDEX {name}" for _, name in found - made]
-            steps += [f"DELETE FROM {name}" for kind, name in made if kind == "r" and name != _LEDGER]
-            steps += [f"ALTER SEQUENCE {name} RESTART" for kind, name in made if kind == "S"]
-            connection.execute("; ".join(["BEGIN; SET LOCAL session_replication_role = replica", *steps, "COMMIT"]))
-            for name, rows in self._first_rows[sets].items():
-                marks = ", ".join(["%s"] * len(rows[0]))
-                connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        connection = self._connection(url)
+        connection.execute(_END_OTHERS)
+        if self._remove_rows(connection, sets):
             self._prepared.setdefault(sets, []).append(url)
         else:
             connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
             self._emptied.append(url)
 
-    def _cleared(self, url: str) -> Any:
-        """The connection to a database that is kept; all others to it are ended."""
+    def _remove_rows(self, connection: Any, sets: Sets) -> bool:
+        """Leave the tables as `sets` made them; False where something else was made or is missing."""
+        made, found = self._made.get(sets, set()), _parts(connection)
+        if not made or not made <= found or any(kind != "i" for kind, _ in found - made):
+            return False
+        steps = [f"DROP INDEX {name}" for _, name in found - made]
+        steps += [f"DELETE FROM {name}" for kind, name in made if kind == "r" and name != _LEDGER]
+        steps += [f"ALTER SEQUENCE {name} RESTART" for kind, name in made if kind == "S"]
+        connection.execute("; ".join(["BEGIN; SET LOCAL session_replication_role = replica", *steps, "COMMIT"]))
+        for name, rows in self._first_rows[sets].items():
+            marks = ", ".join(["%s"] * len(rows[0]))
+            connection.cursor().executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+        return True
+
+    def _connection(self, url: str) -> Any:
+        """The connection to a database that is kept."""
         import psycopg
 
         if url in self._kept:
             try:
-                return _end_others(self._kept[url])
+                self._kept[url].execute("SELECT 1")
             except psycopg.OperationalError:  # a test has ended it
                 self._kept.pop(url).close()
-        self._kept[url] = self._connected(url)
-        return _end_others(self._kept[url])
+        if url not in self._kept:
+            self._kept[url] = self._connected(url)
+        return self._kept[url]
+
+    async def open_handle(self, sets: Sets, data: Path) -> "OpenHandle":
+        """An open database without rows and with the tables of `sets`: one that is kept, or a new one."""
+        for handle in self._open:
+            if handle.sets == sets:
+                self._open.remove(handle)
+                return handle
+        url = self.take(sets)
+        database = await open_database(url, data)
+        await apply(database, sets)
+        self.note(url, sets)
+        return OpenHandle(url, sets, database, self._connection(url).execute(_OTHERS).fetchone()[0])
+
+    async def give_back_handle(self, handle: "OpenHandle") -> None:
+        """Keep a handle open for the next test, unless that could tell; few of them, for each has many threads."""
+        if await self._is_as_new(handle):
+            self._open.append(replace(handle, database=_renewed(handle.database)))
+            if len(self._open) <= _MOST_OPEN:
+                return
+            handle = self._open.pop(0)
+        await handle.database.close()
+        self.give_back(handle.url, handle.sets)
+
+    async def _is_as_new(self, handle: "OpenHandle") -> bool:
+        """Whether a database has the tables and connections it had, no rows, and nobody who works on it or listens."""
+        from pentad.storage.postgres_connection import CHANNEL
+
+        database: Any = handle.database
+        if database._closed or database._down or len(database._listeners):
+            return False
+        idle = threading.Barrier(database._workers._size)  # all threads can only meet when none has work left
+        await asyncio.gather(*(database._workers.run(lambda: idle.wait(30)) for _ in range(idle.parties)))
+        connection = self._connection(handle.url)
+        oldest, busy = connection.execute(_OTHERS).fetchone()
+        if busy or oldest != handle.oldest or not self._remove_rows(connection, handle.sets):
+            return False
+        heard = asyncio.Event()  # signals come in order: after this one none of this test's is under way
+        stop = database.listen("the last one", lambda _: heard.set())
+        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, "the last one\n"))
+        await asyncio.wait_for(heard.wait(), 30)
+        stop()
+        return True
 
     def execute(self, *statements: str, url: str | None = None) -> None:
         with self._connected(url or self.url()) as connection:
@@ -195,12 +272,14 @@ class PostgresServer:
         )
 
 
-def _end_others(connection: Any) -> Any:
-    connection.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
-    return connection
+def _renewed(database: Any) -> Database:
+    """The same connections under a new handle. To whatever still has the old one it is closed."""
+    new = copy.copy(database)
+    new.health = StoreHealth()
+    database._workers = Workers("closed", 0)
+    database._workers.close()
+    database._closed = True
+    return new
 
 
 def _parts(connection: Any) -> set[Part]:
@@ -244,32 +323,37 @@ class Stores:
 
 
 class LentStores(Stores):
-    """Stores on a database of a server, chosen when it is first wanted: with the tables in it, if one is there."""
+    """Stores on a database of a server, chosen when it is first wanted: with the tables in it, if one is there.
+
+    The first handle is one that tests before had, if there is one: connecting costs more than most tests do.
+    """
 
     def __init__(self, server: PostgresServer, data: Path) -> None:
         super().__init__(None, data)
         self._server = server
         self._sets: Sets = ()
+        self._first: OpenHandle | None = None
         self._lent: str | None = None
 
     @property
     def url(self) -> str:
         if self._lent is None:
-            self._lent = self._server.take(self._sets)
+            self._lent = self._server.take()
         return self._lent
 
     async def open(self, sets: Sequence[MigrationSet] = (STORAGE,)) -> Database:
-        first = self._lent is None
-        if first:
-            self._sets = tuple(sets)
-        db = await super().open(sets)
-        if first:
-            self._server.note(self.url, self._sets)
-        return db
+        if self._lent is not None:
+            return await super().open(sets)
+        self._sets = tuple(sets)
+        self._first = await self._server.open_handle(self._sets, self.data)
+        self._lent = self._first.url
+        return self._first.database
 
     async def close(self) -> None:
         await super().close()
-        if self._lent is not None:
+        if self._first is not None:
+            await self._server.give_back_handle(self._first)
+        elif self._lent is not None:
             self._server.give_back(self._lent, self._sets)
 
 
