@@ -15,7 +15,7 @@ from tests.behaviour.http_wire import HttpAnswer, send
 from tests.console.reading import Read, is_inert, read
 
 SHOW = "tests.console.showroom:ROOM"
-LIMITS = Limits(tool_seconds=0.2)
+LIMITS = Limits(tool_seconds=1.0)
 
 
 @dataclass(frozen=True)

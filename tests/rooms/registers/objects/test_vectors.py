@@ -23,9 +23,10 @@ from pentad.rooms.registers.query.models import (
     Terms,
 )
 from pentad.rooms.registers.service import Registers
-from tests.rooms.registers.objects.conftest import Shared, opened_over
+from tests.rooms.registers.objects.conftest import opened_idle
 from tests.rooms.registers.opening import ADMIN, WRITER, TurnedClock
 from tests.search.hashing import HashingEmbedder
+from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
 HINT: dict[str, Any] = {
@@ -112,9 +113,9 @@ def wards(found: QueryResult) -> list[str]:
 
 
 @pytest.fixture
-async def hints(shared: Shared, clock: TurnedClock) -> AsyncIterator[Hints]:
+async def hints(stores: Stores, clock: TurnedClock) -> AsyncIterator[Hints]:
     embedder = HashingEmbedder()
-    async with opened_over(shared, clock, embedder) as room:
+    async with opened_idle(stores, clock, embedder) as room:
         await room.catalogue.schemas.create(ADMIN, HINT)
         await room.catalogue.registers.create(ADMIN, {"title": "Town", "slug": "town", "schemas": ["hint"]})
         yield Hints(room, await room.catalogue.pair(ADMIN, "town", "hint"), embedder)
