@@ -1,7 +1,6 @@
 """What every test shares: one event loop implementation, the stores, and how many examples a property is tried on."""
 
 import gc
-import os
 import signal
 from collections.abc import Generator, Iterator
 from functools import cache, partial
@@ -15,7 +14,7 @@ from pentad.storage import migrations
 from tests.document_readers import readers_are_processes, readers_are_threads
 from tests.new_stores import apps_start_on_copies
 from tests.pulled import pulled_model
-from tests.selection import FEW, IS_LONG, is_left_to_interop
+from tests.selection import FEW, IS_LONG, SAME, is_left_to_interop
 from tests.stores import database_url, postgres_server, store, stores
 
 __all__ = [
@@ -29,11 +28,11 @@ __all__ = [
     "stores",
 ]
 
-SAME = os.environ.get("PENTAD_EXAMPLES") == "same"
-"""The gate tries the same examples every time: what fails there is what was changed."""
-
-hypothesis.settings.register_profile("short", max_examples=FEW, deadline=None, derandomize=SAME)
-hypothesis.settings.register_profile("long", max_examples=300, deadline=None, derandomize=SAME)
+LOADED = [hypothesis.HealthCheck.too_slow]
+"""Making examples is slow on a machine that has other things to do, too: that says nothing about a test."""
+profile = partial(hypothesis.settings.register_profile, deadline=None, derandomize=SAME, suppress_health_check=LOADED)
+profile("short", max_examples=FEW)
+profile("long", max_examples=300)
 hypothesis.settings.load_profile("long" if IS_LONG else "short")
 
 
@@ -64,8 +63,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave to `make interop` what `tests/selection.py` says."""
     tried: Any = getattr(item, "obj", None)
     asked = getattr(tried, "_hypothesis_internal_use_settings", None)
-    if not IS_LONG and asked is not None and asked.max_examples > FEW:
-        tried._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=FEW)
+    if asked is not None:
+        tried._hypothesis_internal_use_settings = hypothesis.settings(
+            asked,
+            max_examples=asked.max_examples if IS_LONG else min(asked.max_examples, FEW),
+            suppress_health_check=[*asked.suppress_health_check, *LOADED],
+        )
     called: Any = getattr(item, "callspec", None)
     if called is not None and is_left_to_interop(item.path, called.params.values()):
         item.add_marker("interop")

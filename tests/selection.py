@@ -19,6 +19,9 @@ IS_LONG: Final = os.environ.get("PENTAD_FUZZ") == "long"
 FEW: Final = 8
 """How many examples a property has in `make test`, also one that names more."""
 
+SAME: Final = os.environ.get("PENTAD_EXAMPLES") == "same"
+"""Whether properties are tried on the same examples every time. CI does: what fails there is what was changed."""
+
 SQLITE_FIRST: Final = (
     "authorization",
     "behaviour",
