@@ -6,7 +6,6 @@ handles on the same one, as other processes would have them.
 
 import asyncio
 import contextlib
-import copy
 import importlib.util
 import itertools
 import os
@@ -273,8 +272,12 @@ class PostgresServer:
 
 
 def _renewed(database: Any) -> Database:
-    """The same connections under a new handle. To whatever still has the old one it is closed."""
-    new = copy.copy(database)
+    """The same connections under a new handle, without methods that were patched. The old one is closed."""
+    kind = type(database)
+    new = kind.__new__(kind)
+    vars(new).update(
+        {name: one for name, one in vars(database).items() if not hasattr(kind, name)}
+    )  # no patched methods
     new.health = StoreHealth()
     database._workers = Workers("closed", 0)
     database._workers.close()
@@ -318,8 +321,8 @@ class Stores:
         return db
 
     async def close(self) -> None:
-        for db in reversed(self._opened):
-            await db.close()
+        while self._opened:
+            await self._opened.pop().close()
 
 
 class LentStores(Stores):
@@ -351,10 +354,11 @@ class LentStores(Stores):
 
     async def close(self) -> None:
         await super().close()
-        if self._first is not None:
-            await self._server.give_back_handle(self._first)
-        elif self._lent is not None:
-            self._server.give_back(self._lent, self._sets)
+        first, lent, self._first, self._lent = self._first, self._lent, None, None
+        if first is not None:
+            await self._server.give_back_handle(first)
+        elif lent is not None:
+            self._server.give_back(lent, self._sets)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -121,7 +121,7 @@ async def test_a_facet_with_more_values_than_are_kept_is_counted_by_the_store(
     await agree(registers.platform.database, scope, CountCache(few=0, each=1))
 
 
-@pytest.mark.parametrize("shared", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 async def test_one_change_is_followed_and_not_counted_anew(registers: Registers, trees: Pair) -> None:
     scope = Scope(trees.register.id, (trees.schema.id,), indexed=INDEXED)
     tallies = CountCache(few=0, each=1)
