@@ -32,6 +32,7 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.interface.organisation_pages import ORGANISATION_ACTIONS, ORGANISATION_PAGES
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
 from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.presentation import present
@@ -172,19 +173,6 @@ async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str
     return [*known, ("objects", f"{sum(count or 0 for count in counts):,}")]
 
 
-async def all_organisations(registers: Registers, visit: Visit) -> Sheet:
-    """The organisations, and for administrators their members."""
-    caller = _caller(visit)
-    is_admin = visit.principal.may("registers", "admin")
-    rows: list[tuple[Text, ...]] = []
-    for one in await registers.organisations.list(caller, _MOST_LISTED):
-        members = await registers.organisations.members(caller, one.id) if is_admin else []
-        rows.append((one.title, one.slug, ", ".join(members), when(one.created_at)))
-    columns = ("Organisation", Column("Slug", short=True), "Members", Column("Created", short=True))
-    table = Table(columns, rows, "Everybody is in the default organisation.")
-    return Sheet("Organisations", [table, Note("`pentad registers organisations` and REST change them.")])
-
-
 async def all_views(registers: Registers, visit: Visit) -> Sheet:
     """The visitor's views and those shared with it."""
     caller = _caller(visit)
@@ -244,7 +232,7 @@ def _view_row(view: View, row: dict[str, Any], columns: Sequence[str], *, linked
 PAGES: Final[Pages[Registers]] = Pages(
     [
         Page("", all_registers),
-        Page("organisations", all_organisations),
+        *ORGANISATION_PAGES,
         Page("schemas", all_schemas),
         Page("schemas/{schema}", one_schema),
         Page("objects/{uuid}", object_anywhere),
@@ -256,6 +244,7 @@ PAGES: Final[Pages[Registers]] = Pages(
     ],
     figures,
     [("organisations", "Organisations", "Tenants of the registers, and who belongs to them.")],
+    ORGANISATION_ACTIONS,
 )
 _CHANGED: Final = Column("Changed", short=True)
 
