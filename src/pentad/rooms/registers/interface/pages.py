@@ -51,6 +51,8 @@ _MOST_CHANGES: Final = 20
 _MOST_COLUMNS: Final = 5
 _CHANGING: Final = ("update", "revert", "migrate")
 _COUNT: Final = Query(limit=0)
+_FIRST_SCHEMA: Final = """pentad call schemas action=create data='{"slug": "book", "title": "Book"}'"""
+_FIRST_VIEW: Final = "pentad registers views create TITLE -r REGISTER -s SCHEMA"
 
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
@@ -79,7 +81,7 @@ async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
     table = Table(
         ("Schema", "What it describes", Column("Version", short=True), _CHANGED),
         rows,
-        "You have no schemas yet. Create one with the schemas tool.",
+        Hint("You have no schemas yet. Create one with", _FIRST_SCHEMA),
     )
     return Sheet("Schemas", [table, _listed(len(rows), found.total, "schema")])
 
@@ -192,7 +194,7 @@ async def all_views(registers: Registers, visit: Visit) -> Sheet:
         for one in found[:_MOST_LISTED]
     ]
     columns = ("View", "What it is for", "Objects of", Column("Shared", short=True), _CHANGED)
-    empty = Hint("You have no views yet. Save one with", "pentad registers views create")
+    empty = Hint("You have no views yet. Save one with", _FIRST_VIEW)
     return Sheet("Views", [Table(columns, rows, empty), _listed(len(rows), len(found), "view")])
 
 
