@@ -61,4 +61,5 @@ def _room_form(console: Console, opened: OpenRoom, action: Action[Any]) -> BaseR
         check_visitor(visit.principal, room)
         await action.run(opened.service, visit)
 
-    return page_form(console, room, action.path, room_page(opened, action.page), do, f"/{action.then}")
+    then = f"/{action.then}" if action.then else ""
+    return page_form(console, room, action.path, room_page(opened, action.page), do, then)
