@@ -101,27 +101,28 @@ SOMETHING = {"AGENT": "echo", "TEXT": "Hello"}
 """What a reader puts in for words that stand for a thing the server has already."""
 
 
-async def commands_on(room: str, data: Path) -> list[str]:
-    """The commands that the first page of a room tells a visitor to run."""
+async def commands_on(page: str, data: Path) -> list[str]:
+    """The commands that a page of a room tells a visitor to run."""
+    room = page.partition("/")[0]
     settings = Settings(data=data, rooms=(room,), auth="none", search=SearchSettings(embedder="none"), room_tables=IDLE)
     async with open_app(settings) as app:
-        answer = send(front_of(app), "GET", f"/console/{room}")
-        page = (await answer.body()).decode()
-    assert answer.status == 200, page
-    return [unescape(one) for one in re.findall(r'<p class="(?:empty|note)">[^<]*<code>(.*?)</code>', page)]
+        answer = send(front_of(app), "GET", f"/console/{page}")
+        body = (await answer.body()).decode()
+    assert answer.status == 200, body
+    return [unescape(one) for one in re.findall(r'<p class="(?:empty|note)">[^<]*<code>(.*?)</code>', body)]
 
 
 @pytest.mark.requirement("rooms:empty")
-@pytest.mark.parametrize("room", [room.name for room in find_rooms(())])
+@pytest.mark.parametrize("page", [*(room.name for room in find_rooms(())), "registers/schemas", "agents/tasks"])
 def test_the_page_of_an_empty_room_names_a_command_that_works_and_is_then_gone(
-    tmp_path: Path, room: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PENTAD_PROGRAM", "./pentad")
     files = files_of_a_reader(tmp_path)
-    first = asyncio.run(commands_on(room, tmp_path / "d"))
+    room, first = page.partition("/")[0], asyncio.run(commands_on(page, tmp_path / "d"))
     assert first, "the page says nothing about what to do first"
     for command in first:
         program, *words = (str(files.get((room, word)) or SOMETHING.get(word, word)) for word in shlex.split(command))
         done = run(*words, "--data", "d", home=tmp_path, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
         assert (program, done.returncode) == ("./pentad", 0), (command, done.stderr)
-    assert asyncio.run(commands_on(room, tmp_path / "d")) == []
+    assert asyncio.run(commands_on(page, tmp_path / "d")) == []
