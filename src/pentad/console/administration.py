@@ -142,7 +142,8 @@ class AdministrationPages:
             "/console/admin/users",
         )
         table = Table(("Name", Column("Role", short=True), "Extra scopes", Column("Added", short=True)), rows)
-        return page_sheet(visit, "Users", [table, Section("Add a user", [add])])
+        lead = "Readers may read in every room, writers may also change things, admins may also run the server."
+        return page_sheet(visit, "Users", [table, Section("Add a user", [add])], lead=lead)
 
     async def user(self, visit: Visit) -> Sheet:
         actor, name = visit.principal, visit.path["name"]
@@ -194,7 +195,8 @@ class AdministrationPages:
         owners += [(user["name"], user["name"]) for user in await self._admin.accounts.users(actor)]
         form = Form([*key_fields()[:1], Choice("owner", "Owner", owners, visit.principal.name), *key_fields()[1:]],
                     [Button("Create key")], "/console/admin/keys")  # fmt: skip
-        return page_sheet(visit, "API keys", [keys_table(found, ADMIN), Section("Create a key", [form])])
+        lead = "Keys let programs in. A key with an owner acts as that user, and never with more rights."
+        return page_sheet(visit, "API keys", [keys_table(found, ADMIN), Section("Create a key", [form])], lead=lead)
 
     async def key(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.accounts.keys(visit.principal), visit.path["id"], "key")
@@ -212,7 +214,9 @@ class AdministrationPages:
         ]  # fmt: skip
         columns = ("Name", Column("Kind", short=True), "Verified host", Column("Grants", numeric=True),
                    Column("Since", short=True), Column("Last used", short=True))  # fmt: skip
-        return page_sheet(visit, "OAuth clients", [Table(columns, rows, "No program has asked for access yet.")])
+        table = Table(columns, rows, "No program has asked for access yet.")
+        lead = "Programs that asked to act for users. Open one to remove it and revoke its grants."
+        return page_sheet(visit, "OAuth clients", [table], lead=lead)
 
     async def client(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.logins.clients(visit.principal), visit.asked("id"), "client")
@@ -232,16 +236,18 @@ class AdministrationPages:
         return page_sheet(visit, found["name"], [facts, form], _back("OAuth clients", "clients"))
 
     async def grants(self, visit: Visit) -> Sheet:
-        return page_sheet(visit, "Grants", [grants_table(await self._admin.logins.grants(visit.principal), ADMIN)])
+        table = grants_table(await self._admin.logins.grants(visit.principal), ADMIN)
+        lead = "Each grant lets a client act for a user. Open one to revoke it."
+        return page_sheet(visit, "Grants", [table], lead=lead)
 
     async def grant(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.logins.grants(visit.principal), visit.path["id"], "grant")
         return grant_sheet(visit, found, ADMIN, _back("Grants", "grants"))
 
     async def sessions(self, visit: Visit) -> Sheet:
-        return page_sheet(
-            visit, "Sessions", [sessions_table(await self._admin.logins.sessions(visit.principal), ADMIN)]
-        )
+        table = sessions_table(await self._admin.logins.sessions(visit.principal), ADMIN)
+        lead = "Browsers in which users are logged in. Open one to log it out."
+        return page_sheet(visit, "Sessions", [table], lead=lead)
 
     async def session(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.logins.sessions(visit.principal), visit.path["id"], "session")
@@ -278,11 +284,9 @@ class AdministrationPages:
             Column("Due", short=True),
             "Error",
         )
-        return page_sheet(
-            visit,
-            "Jobs",
-            [Links([Cell("all", Place(("jobs",))), *links]), Table(columns, rows, "There are no such jobs.")],
-        )
+        table = Table(columns, rows, "There are no such jobs.")
+        lead = "Background work that is not done. A dead job has failed for good: open it to retry or delete it."
+        return page_sheet(visit, "Jobs", [Links([Cell("all", Place(("jobs",))), *links]), table], lead=lead)
 
     async def job(self, visit: Visit) -> Sheet:
         found = await self._admin.server.job(visit.principal, visit.path["id"])
