@@ -45,6 +45,7 @@ def test_the_audit_trail(server: Server) -> None:
     server.remote("users", "add", "eve", "--password-stdin", stdin=PASSWORD)
     (added,) = json.loads(server.remote("audit", "--tool", "user added", "--user", "eve", "--json"))
     assert (added["principal"], added["target"]) == ("user:root", "user:eve")
+    assert json.loads(server.local("audit", "--user", "nobody", "--json")) == [], "which is an entry itself"
     table = server.local("audit", "--room", "access", "--since", "1h", "--limit", "500")
     assert table.splitlines()[0].split() == ["time", "who", "room", "what", "outcome", "ms", "about"]
     assert "audit read" in table

@@ -207,8 +207,8 @@ def test_the_demo_fills_every_room_that_knows_how_and_goes_on_without_the_others
 
 @contextlib.contextmanager
 def on_a_terminal(*args: str, home: Path, **environ: str) -> Generator[Callable[[str], str]]:
-    """A server whose stderr is a terminal, until the block ends. Yields a function that waits until the terminal shows
-    something that matches a pattern, and returns it."""
+    """A server whose stderr is a terminal, once it is ready, until the block ends. Yields a function that waits until
+    the terminal shows something that matches a pattern, and returns it."""
     import pty  # not on Windows
 
     ours, theirs = pty.openpty()
@@ -226,6 +226,8 @@ def on_a_terminal(*args: str, home: Path, **environ: str) -> Generator[Callable[
         return found[0]
 
     try:
+        assert server.stdout is not None
+        assert "ready" in server.stdout.readline()
         yield shown
     finally:
         server.terminate()

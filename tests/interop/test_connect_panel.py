@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.conformance.server import Served, password_of, serving
 from tests.http.test_connect import REPORTED
 from tests.interop.environments import sdk_1_python
-from tests.interop.oauth_peers import Peer, started
+from tests.interop.oauth_peers import SCRIPTS, Peer, started
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -30,8 +29,7 @@ def guarded() -> Generator[Served]:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Generator[Peer]:
     """A real MCP client that calls itself what the test wants."""
-    script = Path(__file__).with_name("named_client.py")
-    with started([sdk_1_python(), script], tmp_path_factory.mktemp("client") / "log") as peer:
+    with started([sdk_1_python(), SCRIPTS / "named_client.py"], tmp_path_factory.mktemp("client") / "log") as peer:
         yield peer
 
 
