@@ -318,7 +318,7 @@ class AdministrationPages:
                 ("Version", body["version"]),
                 ("Store", f"{store['dialect']}, {store['queued']} requests waiting"),
                 ("Problems", "\n".join(troubles)),
-                ("Audit trail", f"{body['audit']['waiting']} entries waiting, {body['audit']['dropped']} dropped"),
+                ("Audit trail", f"{body['audit']['waiting']} waiting, {body['audit']['dropped']} dropped"),
                 ("Jobs", ", ".join(f"{count} {state}" for state, count in body["jobs"].items())),
                 ("Token issuers", "\n".join(f"{name}: {state}" for name, state in body.get("issuers", {}).items())),
                 ("Identity provider", ": ".join(body.get("identity_provider", {}).values())),

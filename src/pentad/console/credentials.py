@@ -65,7 +65,8 @@ def key_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet
             ("Last used", minute(one["last_used"]) or "never"),
         ]
     )
-    return _revocable(visit, one["label"], facts, one, f"/console/{part}/keys/{one['id']}/revoke", trail)
+    revoke = Form((), [Button("Revoke key", kind="bad")], f"/console/{part}/keys/{one['id']}/revoke")
+    return page_sheet(visit, one["label"], [facts, *([revoke] if one["state"] == "active" else [])], trail)
 
 
 def grants_table(found: Sequence[Row], part: str) -> Table:
@@ -101,16 +102,12 @@ def grant_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> She
             ("Why it ended", one["revoked_why"] or ""),
         ]
     )
-    return _revocable(visit, one["client_name"], facts, one, f"/console/{part}/grants/{one['id']}/revoke", trail)
+    revoke = Form((), [Button("Revoke grant", kind="bad")], f"/console/{part}/grants/{one['id']}/revoke")
+    return page_sheet(visit, one["client_name"], [facts, *([revoke] if one["state"] == "active" else [])], trail)
 
 
 def _resource(path: str) -> str:
     return "the whole server" if path == "/" else path
-
-
-def _revocable(visit: Visit, title: str, facts: Facts, one: Row, path: str, trail: Sequence[Cell]) -> Sheet:
-    form = [Form((), [Button("Revoke", kind="bad")], path)] if one["state"] == "active" else []
-    return page_sheet(visit, title, [facts, *form], trail)
 
 
 def sessions_table(found: Sequence[Row], part: str) -> Table:

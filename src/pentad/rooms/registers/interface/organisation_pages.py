@@ -52,7 +52,9 @@ async def all_organisations(registers: Registers, visit: Visit) -> Sheet:
         Table(columns, rows, "Everybody is in the default organisation."),
         *([_create_form()] if is_admin else []),
     ]
-    lead = "Each organisation has its own registers, schemas and objects. Everybody else is in the default one."
+    lead = (
+        "Each organisation has its own registers, schemas and objects. Users in none are in the default organisation."
+    )
     return Sheet("Organisations", blocks, lead=lead)
 
 
