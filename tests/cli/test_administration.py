@@ -1,49 +1,19 @@
 """The verbs of administration do on a server what they do on the store."""
 
 import json
+import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pentad.settings.sources import load_settings
-from tests.cli.processes import ROOM, child, run
-from tests.cli.server_thread import serving
-
-PASSWORD = "correct horse battery"
-
-
-class Server:
-    """A server with a login, and the store it works on."""
-
-    def __init__(self, home: Path, url: str) -> None:
-        self.home = home
-        self.url = url
-
-    def remote(self, *args: str, user: str = "root", stdin: str = "", code: int = 0) -> str:
-        done = run(*args, "--url", self.url, "--login", f"{user}:{PASSWORD}", home=self.home, stdin=stdin)
-        assert done.returncode == code, (args, done.stderr)
-        return done.stdout if code == 0 else done.stderr
-
-    def local(self, *args: str) -> str:
-        done = run(*args, "--data", "d", home=self.home)
-        assert done.returncode == 0, (args, done.stderr)
-        return done.stdout
-
-    def same(self, *args: str) -> Any:
-        found = json.loads(self.remote(*args, "--json"))
-        assert found == json.loads(self.local(*args, "--json"))
-        return found
+from tests.cli.administered_server import PASSWORD, Server, administered_server
+from tests.cli.processes import child, run
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    home = tmp_path_factory.mktemp("administration")
-    add = ("users", "add", "root", "--role", "admin", "--password-stdin", "--data", "d")
-    assert run(*add, home=home, stdin=PASSWORD).returncode == 0
-    with serving(load_settings({"data": home / "d", "rooms": (ROOM,)}, environ={})) as site:
-        yield Server(home, f"{site}/mcp")
+    with administered_server(tmp_path_factory.mktemp("administration")) as served:
+        yield served
 
 
 @pytest.mark.requirement("admin:one-way", "cli:users", "cli:keys")
@@ -75,7 +45,7 @@ def test_the_audit_trail(server: Server) -> None:
     server.remote("users", "add", "eve", "--password-stdin", stdin=PASSWORD)
     (added,) = json.loads(server.remote("audit", "--tool", "user added", "--user", "eve", "--json"))
     assert (added["principal"], added["target"]) == ("user:root", "user:eve")
-    assert json.loads(server.local("audit", "--trace", added["id"], "--json")) == []
+    assert json.loads(server.local("audit", "--user", "nobody", "--json")) == [], "which is an entry itself"
     table = server.local("audit", "--room", "access", "--since", "1h", "--limit", "500")
     assert table.splitlines()[0].split() == ["time", "who", "room", "what", "outcome", "ms", "about"]
     assert "audit read" in table
@@ -87,6 +57,24 @@ def test_the_audit_trail(server: Server) -> None:
     assert {line["target"] for line in lines} >= {"user:root", "user:eve"}
     assert server.local("audit", "export", "-", "--tool", "user added").splitlines() == target.read_text().splitlines()
     assert "when" in server.remote("audit", "--since", "whenever", code=1)
+
+
+@pytest.mark.requirement("access:audit:read")
+def test_the_audit_trail_by_trace_and_by_request(server: Server) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    given = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01", "x-request-id": "order-7"}
+    for headers in (given, {}):
+        body = json.dumps({"label": "traced", "owner": "root"}).encode()
+        sent = {"authorization": server.basic(), "content-type": "application/json", **headers}
+        with urllib.request.urlopen(urllib.request.Request(f"{server.site}/api/admin/keys", body, sent)) as answer:
+            assert answer.status == 201
+    for asked in (trace, "order-7"):
+        found = json.loads(server.remote("audit", "--trace", asked, "--json"))
+        assert sorted(one["tool"] for one in found) == ["POST /api/admin/keys", "key created"]
+        assert json.loads(server.local("audit", "--trace", asked, "--json")) == found
+        exported = server.local("audit", "export", "-", "--trace", asked).splitlines()
+        assert len(exported) == 2
+    assert json.loads(server.remote("audit", "--trace", "0" * 32, "--json")) == []
 
 
 @pytest.mark.requirement("access:audit:chain")
@@ -128,13 +116,21 @@ def test_settings(server: Server) -> None:
 
 
 @pytest.mark.requirement("admin:one-way", "admin:jobs", "admin:logins")
-def test_jobs_sessions_clients_and_grants(server: Server) -> None:
+def test_unknown_jobs_sessions_clients_and_grants(server: Server) -> None:
     for verb in ("jobs", "sessions", "clients", "grants"):
         assert server.same(verb, "list") == []
     assert json.loads(server.remote("sessions", "list", "--mine", "--json")) == []
-    server.remote("jobs", "retry", "99", code=3)
-    server.remote("jobs", "forget", "99", code=3)
-    server.remote("sessions", "end", "nothing", code=3)
-    server.remote("grants", "revoke", "nothing", code=3)
-    server.remote("clients", "remove", "https://nowhere.example/client.json", code=3)
+    for args, told in (
+        (("jobs", "retry", "99"), "There is no dead job 99."),
+        (("jobs", "forget", "99"), "There is no dead job 99."),
+        (("sessions", "end", "nothing"), "There is no session 'nothing'."),
+        (("sessions", "end", "nothing", "--mine"), "There is no session 'nothing'."),
+        (("grants", "revoke", "nothing"), "There is no grant 'nothing'."),
+        (("grants", "revoke", "nothing", "--mine"), "There is no grant 'nothing'."),
+        (("clients", "remove", "https://nowhere.example/client.json"), "nowhere.example"),
+        (("keys", "revoke", "nothing"), "nothing"),
+    ):
+        said = server.remote(*args, code=3)
+        assert said.startswith("error: "), said
+        assert told in said
     server.remote("sessions", "end", "--all-of", "root")

@@ -1,14 +1,20 @@
 """What a newcomer reads: after the first start, in an empty room, and that it works."""
 
+import asyncio
 import json
 import re
 import shlex
 import signal
+from html import unescape
 from pathlib import Path
 
 import pytest
 
+from pentad.app import open_app
 from pentad.rooms.finder import find_rooms
+from pentad.settings.model import SearchSettings, Settings
+from tests.behaviour.connecting import front_of
+from tests.behaviour.http_wire import send
 from tests.cli.processes import REPOSITORY, child, run
 
 ROOMS = [room for room in find_rooms(()) if room.first_content]
@@ -35,6 +41,8 @@ LISTS = {
     "avatars": ("avatars", "list"),
     "agents": ("agents", "tasks"),
 }
+IDLE = {"metrics": {"poll": {"host": 0, "pentad": 0, "postgres": 0}}}
+"""No collector records anything by itself."""
 QUIET = {"PENTAD_GRPC_PORT": "0", "PENTAD_SEARCH_EMBEDDER": "none", "PENTAD_PROGRAM": "./pentad"}
 
 
@@ -88,3 +96,34 @@ def test_the_command_that_fills_a_room_works(tmp_path: Path, room: str, command:
     program, *words = (str(files.get((room, word), word)) for word in shlex.split(command))
     done = run(*words, "--data", "d", home=tmp_path, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
     assert (program, done.returncode) == ("pentad", 0), done.stderr
+
+
+SOMETHING = {"AGENT": "echo", "TEXT": "Hello"}
+"""What a reader puts in for words that stand for a thing the server has already."""
+
+
+async def commands_on(page: str, data: Path) -> list[str]:
+    """The commands that a page of a room tells a visitor to run."""
+    room = page.partition("/")[0]
+    settings = Settings(data=data, rooms=(room,), auth="none", search=SearchSettings(embedder="none"), room_tables=IDLE)
+    async with open_app(settings) as app:
+        answer = send(front_of(app), "GET", f"/console/{page}")
+        body = (await answer.body()).decode()
+    assert answer.status == 200, body
+    return [unescape(one) for one in re.findall(r'<p class="(?:empty|note)">[^<]*<code>(.*?)</code>', body)]
+
+
+@pytest.mark.requirement("rooms:empty")
+@pytest.mark.parametrize("page", [*(room.name for room in find_rooms(())), "registers/schemas", "agents/tasks"])
+def test_the_page_of_an_empty_room_names_a_command_that_works_and_is_then_gone(
+    tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENTAD_PROGRAM", "./pentad")
+    files = files_of_a_reader(tmp_path)
+    room, first = page.partition("/")[0], asyncio.run(commands_on(page, tmp_path / "d"))
+    assert first, "the page says nothing about what to do first"
+    for command in first:
+        program, *words = (str(files.get((room, word)) or SOMETHING.get(word, word)) for word in shlex.split(command))
+        done = run(*words, "--data", "d", home=tmp_path, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
+        assert (program, done.returncode) == ("./pentad", 0), (command, done.stderr)
+    assert asyncio.run(commands_on(page, tmp_path / "d")) == []

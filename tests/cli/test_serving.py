@@ -6,10 +6,12 @@ import http.client
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +22,7 @@ from pentad.app import open_app
 from pentad.cli import http_server
 from pentad.settings.model import Settings
 from tests.cli.processes import PATIENCE, ROOM, Child, child, child_environment, run
+from tests.cli.socket_browser import SocketBrowser
 
 QUIET = {"PENTAD_GRPC_PORT": "0"}
 DEMO = ("demo", "--port", "0", "--grpc-port", "0", "--no-open")
@@ -206,39 +209,60 @@ def test_the_demo_fills_every_room_that_knows_how_and_goes_on_without_the_others
     assert "warning: The room broken has no demo data: Nothing to show." in server.stderr
 
 
-def heard_on_a_terminal(*args: str, home: Path) -> str:
-    """What a server says on a terminal until it is ready; it is ended then."""
+@contextlib.contextmanager
+def on_a_terminal(*args: str, home: Path, **environ: str) -> Generator[Callable[[str], str]]:
+    """A server whose stderr is a terminal, once it is ready, until the block ends. Yields a function that waits until
+    the terminal shows something that matches a pattern, and returns it."""
     import pty  # not on Windows
 
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "pentad.cli.main", *args]
-    environment = child_environment(home, **QUIET)
+    environment = child_environment(home, **QUIET, **environ)
     server = subprocess.Popen(command, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True)
     os.close(theirs)
+    heard = ""
+
+    def shown(pattern: str) -> str:
+        nonlocal heard
+        while (found := re.search(pattern, heard)) is None:
+            assert select.select([ours], [], [], PATIENCE)[0], heard
+            heard += os.read(ours, 65536).decode()
+        return found[0]
+
     try:
         assert server.stdout is not None
         assert "ready" in server.stdout.readline()
+        yield shown
     finally:
         server.terminate()
-        server.wait(PATIENCE)
-        server.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
-    heard = b""
-    with contextlib.suppress(OSError):  # Linux ends a terminal whose other side is gone with an error
-        while chunk := os.read(ours, 65536):
-            heard += chunk
-    os.close(ours)
-    return heard.decode()
+        server.communicate(timeout=PATIENCE)
+        os.close(ours)
+
+
+LINK = r"http://127\.0\.0\.1:\d+/login/link\?token=pentad_link_[\w-]{43}(?=\s)"
 
 
 @pytest.mark.interop
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no terminals of this kind")
-@pytest.mark.requirement("login:link:printed")
-def test_a_terminal_gets_a_login_link(tmp_path: Path) -> None:
-    args = ("serve", "--port", "0", "--rooms", ROOM, "--data", "d")
-    found = re.search(
-        r"http://127\.0\.0\.1:\d+/login/link\?token=pentad_link_[\w-]{43}", heard_on_a_terminal(*args, home=tmp_path)
-    )
-    assert found is not None
+@pytest.mark.requirement("login:link:printed", "login:link")
+@pytest.mark.parametrize(
+    "args", [("serve", "--port", "0", "--rooms", ROOM, "--data", "d"), (*DEMO, "--data", "d")], ids=["serve", "demo"]
+)
+def test_a_terminal_gets_a_login_link_that_works_once(tmp_path: Path, args: tuple[str, ...]) -> None:
+    with on_a_terminal(*args, home=tmp_path, PENTAD_ROOMS=SMALL if args[0] == "demo" else ROOM) as shown:
+        link = shown(LINK)
+        first, second = SocketBrowser(), SocketBrowser()
+        for browser in (first, second):
+            assert "This link works once." in browser.open(link), "looking at it does not use it up"
+        first.send("Log in as admin")
+        assert (first.status, urlsplit(first.url).path) == (200, "/")
+        assert "Signed in as admin" in first.page
+        assert "Administration" in first.page
+        second.send("Log in as admin")
+        assert (second.status, "This link does not work any more" in second.page) == (403, True)
+        second.open("/")
+        assert urlsplit(second.url).path == "/login", "the second browser is not logged in"
+        assert SocketBrowser().open(link).count("This link does not work any more") >= 1
 
 
 class Terminal:

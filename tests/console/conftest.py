@@ -12,6 +12,7 @@ from pentad.settings.model import Settings
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import HttpAnswer, send
+from tests.console.house import House, open_house
 from tests.console.reading import Read, is_inert, read
 
 SHOW = "tests.console.showroom:ROOM"
@@ -61,3 +62,10 @@ async def closed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brow
     """A console behind a login, and nobody signed in yet."""
     async with open_app(Settings(data=tmp_path_factory.mktemp("closed"), rooms=(SHOW, LAB))) as app:
         yield Browser(app, front_of(app))
+
+
+@pytest.fixture
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    """A server with users, for tests of what their browsers can do."""
+    async with open_house(tmp_path_factory.mktemp("house")) as opened:
+        yield opened

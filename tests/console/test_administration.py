@@ -1,55 +1,19 @@
 """The pages of administration in a browser: who sees them, what their forms do, and what never works."""
 
 import re
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import pytest
 
-from pentad.app import App, open_app
 from pentad.console.account import AccountPages
 from pentad.console.administration import AdministrationPages
 from pentad.console.audit_trail import TrailPages
-from pentad.http.front import Front
 from pentad.kernel.principal import Principal
-from pentad.settings.model import Settings
-from tests.behaviour.connecting import front_of
+from tests.console.house import House, press
 from tests.http.browsing import PASSWORD, Browser
-from tests.http.conftest import PAGES, UNHURRIED
 
 ROBOT = Principal("user:robot", "robot", frozenset(), "user", "", "user:robot")
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class House:
-    app: App
-    front: Front
-
-    async def browser(self, name: str) -> Browser:
-        browser = Browser(self.front)
-        assert (await browser.log_in(name)).status == 303
-        return browser
-
-
-@pytest.fixture
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    settings = Settings(data=tmp_path_factory.mktemp("house"), rooms=(PAGES,), limits=UNHURRIED)
-    async with open_app(settings) as app:
-        await app.users.add("root", PASSWORD, role="admin")
-        await app.users.add("rita", PASSWORD)
-        await app.users.add("auditor", PASSWORD, scopes=["audit:admin"])
-        yield House(app, front_of(app))
-
-
-async def press(browser: Browser, page: str, action: str, **fields: str) -> tuple[int, str, str]:
-    """Send a form of a page; the status, where it leads, and what it shows."""
-    shown = await browser.get(page)
-    assert shown.status == 200, shown.body
-    assert f'action="{action}"' in shown.body
-    answer = await browser.post(action, {**fields, "csrf": shown.hidden("csrf")})
-    return answer.status, answer.location or "", answer.body
 
 
 def every_page(house: House) -> list[str]:

@@ -10,6 +10,7 @@ from pentad.kernel.pages import Block
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
+from tests.behaviour.http_wire import send
 from tests.console.conftest import Browser
 from tests.docs.conftest import SOURCE
 
@@ -59,3 +60,9 @@ async def test_the_pages_of_the_example_work(tmp_path: Path) -> None:
         assert "travel" not in listed.page.text
         assert "<b>shopping</b> & tea" in (await browser.get("/console/notes/notes/shopping")).page.texts
         assert (await browser.get("/console/notes/notes/nothing")).status == 404
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        deleted = send(browser.front, "POST", "/console/notes/notes/shopping/delete", form, b"")
+        await deleted.body()
+        assert (deleted.status, deleted.headers["location"]) == (303, "/console/notes")
+        assert (await browser.get("/console/notes/notes/shopping")).status == 404
+        assert (await browser.get("/console/notes/notes/travel")).status == 200

@@ -14,18 +14,19 @@ from pentad.access.oauth.grants import Consent
 from pentad.app import App, open_app
 from pentad.http.administration import ROUTES
 from pentad.http.front import Front
+from pentad.kernel.clock import iso
 from pentad.settings.model import Settings
 from tests.access.oauth.opening import CHALLENGE, VERIFIER
 from tests.behaviour.connecting import front_of
 from tests.behaviour.http_wire import send
 from tests.http.browsing import Browser
 from tests.http.conftest import PAGES, UNHURRIED
+from tests.http.grant_maker import REDIRECT, Granted, make_grant
 from tests.stores import app_database
 
 pytestmark = pytest.mark.anyio
 
 PASSWORD = "correct horse battery"
-REDIRECT = "https://client.example/callback"
 NEW_PASSWORD = "another long password"
 
 
@@ -288,6 +289,29 @@ async def test_the_trail_is_read_by_filter_and_who_reads_it_is_in_it(house: Hous
 
 
 @pytest.mark.requirement("access:audit:read")
+async def test_the_trail_is_read_by_trace_and_by_request(house: House) -> None:
+    trace, other = "0af7651916cd43dd8448eb211c80319c", "1" * 32
+    house.headers["traced"] = {
+        **house.headers["root"],
+        "traceparent": f"00-{trace}-b7ad6b7169203331-01",
+        "x-request-id": "order-66",
+    }
+    await house.ask("traced", "PATCH", "/api/admin/users/rita", {"role": "writer"})
+    await house.ask("root", "PATCH", "/api/admin/users/rita", {"role": "reader"})
+    for asked in (trace, f"00-{trace}-b7ad6b7169203331-01", "order-66"):
+        status, page = await house.ask("auditor", "GET", f"/api/admin/audit?trace={asked}")
+        assert status == 200
+        assert sorted(one["tool"] for one in page["entries"]) == ["PATCH /api/admin/users/{name}", "user changed"]
+        answer = send(house.front, "GET", f"/api/admin/audit/export?trace={asked}", house.headers["auditor"])
+        assert len((await answer.body()).splitlines()) == 2
+    for asked in (other, "order-67", trace[:16]):
+        assert (await house.ask("auditor", "GET", f"/api/admin/audit?trace={asked}"))[1]["entries"] == []
+    _, own = await house.ask("root", "GET", f"/api/account/audit?trace={trace}")
+    assert len(own["entries"]) == 2
+    assert (await house.ask("rita", "GET", f"/api/account/audit?trace={trace}"))[1]["entries"] == []
+
+
+@pytest.mark.requirement("access:audit:read")
 async def test_everybody_may_read_what_they_did_themselves_and_nothing_else(house: House) -> None:
     await house.ask("rita", "GET", "/api/whoami")
     await house.ask("wren", "GET", "/api/whoami")
@@ -389,32 +413,28 @@ async def test_every_route_is_described(house: House) -> None:
         assert operation["tags"] in (["Administration"], ["Account"])
 
 
-async def granted(house: House, user: str, name: str = "Claude") -> tuple[str, str, str]:
-    """A client with a grant of a user: the client's id, the grant's id, and an access token."""
-    document = {"client_name": name, "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"}
-    client, _ = await house.app.oauth_clients.register(document, address="192.0.2.1")
-    expiry = house.app.clock.now() + 1_000
-    consent = Consent(user, client.id, client.name, frozenset({"*:read", "*:admin"}), "/", expiry)
-    code = await house.app.grants.make_code(consent, redirect_uri=REDIRECT, challenge=CHALLENGE)
-    issued = await house.app.grants.redeem(code, client, redirect_uri=REDIRECT, verifier=VERIFIER)
-    house.headers[f"token of {user}"] = {"authorization": f"Bearer {issued.access}"}
-    return client.id, issued.grant.id, issued.access
+async def granted(house: House, user: str, name: str = "Claude") -> Granted:
+    """A new grant; its token is the caller `token of USER`."""
+    made = await make_grant(house.app, user, name)
+    house.headers[f"token of {user}"] = {"authorization": f"Bearer {made.token}"}
+    return made
 
 
 @pytest.mark.requirement("admin:logins", "admin:account")
 async def test_a_grant_is_seen_and_ended_by_its_user_or_an_administrator_and_by_nobody_else(house: House) -> None:
-    client, grant, token = await granted(house, "rita")
+    made = await granted(house, "rita")
+    client, grant = made.client, made.grant
     _, listed = await house.ask("rita", "GET", "/api/account/grants")
     assert [(one["id"], one["client"], one["client_name"], one["state"]) for one in listed["grants"]] == [
         (grant, client, "Claude", "active")
     ]
-    assert token not in json.dumps(listed)
+    assert made.token not in json.dumps(listed)
     assert (await house.ask("wren", "GET", "/api/account/grants"))[1] == {"grants": []}
     assert (await house.ask("wren", "DELETE", f"/api/account/grants/{grant}"))[0] == 404
     assert (await house.ask("token of rita", "GET", "/api/account"))[0] == 200
     assert (await house.ask("rita", "DELETE", f"/api/account/grants/{grant}"))[0] == 200
     assert (await house.ask("token of rita", "GET", "/api/account"))[0] == 401
-    _, second, _ = await granted(house, "rita", "Second")
+    second = (await granted(house, "rita", "Second")).grant
     _, everybodys = await house.ask("root", "GET", "/api/admin/grants?user=rita")
     assert [(one["id"], one["state"]) for one in everybodys["grants"]] == [(second, "active"), (grant, "revoked")]
     assert (await house.ask("root", "DELETE", f"/api/admin/grants/{second}"))[0] == 200
@@ -433,9 +453,33 @@ async def test_a_token_makes_no_key_and_changes_no_password(house: House) -> Non
     assert (await house.ask("token of root", "GET", "/api/admin/users"))[0] == 200, "with *:admin granted"
 
 
+@pytest.mark.requirement("admin:last-used")
+async def test_the_last_use_of_keys_grants_and_sessions_is_told(house: House) -> None:
+    key = await house.app.api_keys.create("laptop", owner="wren")
+    house.headers["key of wren"] = {"authorization": f"Bearer {key.token}"}
+    await granted(house, "wren")
+    ways = [("wren", "/api/account/{}"), ("root", "/api/admin/{}?user=wren&owner=wren")]
+    for what in ("keys", "grants"):
+        for who, path in ways:
+            (found,) = (await house.ask(who, "GET", path.format(what)))[1][what]
+            assert found["last_used"] is None, (what, who)
+    began = iso(house.app.clock.now())
+    browser = Browser(house.front)
+    assert (await browser.log_in("wren")).status == 303
+    for who in ("key of wren", "token of wren"):
+        assert (await house.ask(who, "GET", "/api/account"))[0] == 200
+    ended = iso(house.app.clock.now())
+    for what in ("keys", "grants", "sessions"):
+        for who, path in ways:
+            (found,) = (await house.ask(who, "GET", path.format(what)))[1][what]
+            assert began <= found["last_used"] <= ended, (what, who)
+    (client,) = (await house.ask("root", "GET", "/api/admin/clients"))[1]["clients"]
+    assert client["last_used"] is not None
+
+
 @pytest.mark.requirement("admin:logins")
 async def test_removing_a_client_ends_its_grants(house: House) -> None:
-    client, _, _ = await granted(house, "rita")
+    client = (await granted(house, "rita")).client
     _, listed = await house.ask("root", "GET", "/api/admin/clients")
     assert [(one["id"], one["name"], one["kind"], one["grants"]) for one in listed["clients"]] == [
         (client, "Claude", "registered", 1)

@@ -203,26 +203,40 @@ async def test_the_trail_knows_of_the_key_and_not_its_secret(app: App, front: Fr
     assert token not in str(entries)
 
 
+REPORTED = [
+    ("claude-code", "Claude Code", "claude-code"),
+    ("claude-ai", "Claude Desktop", "claude-desktop"),
+    ("Anthropic/ClaudeAI", "claude.ai", "claude-ai"),
+    ("openai-mcp", "ChatGPT", "chatgpt"),
+    ("ChatGPT", "ChatGPT", "chatgpt"),
+    ("cursor-vscode", "Cursor", "cursor"),
+    ("Visual Studio Code", "VS Code", "vscode"),
+    ("codex-mcp-client", "Codex", "codex"),
+    ("gemini-cli-mcp-client-pentad", "Gemini CLI", "gemini"),
+]
+"""What the clients call themselves, the title the panel shows, and the tab it marks."""
+
+
+def test_every_client_of_the_panel_is_among_those_that_report() -> None:
+    for one in CONNECTIONS:
+        for beginning in one.reports:
+            found = [(title, name) for reported, title, name in REPORTED if reported.lower().startswith(beginning)]
+            assert found == [(one.title, one.name)], beginning
+
+
 @pytest.mark.requirement("connect:called")
 @pytest.mark.parametrize(
-    ("reported", "text", "name"),
-    [
-        ("claude-code", "Connected: Claude Code", "claude-code"),
-        ("Visual Studio Code", "Connected: VS Code", "vscode"),
-        ("gemini-cli-mcp-client-pentad", "Connected: Gemini CLI", "gemini"),
-        ("<b>mine</b>", "Connected: <b>mine</b>", ""),
-        ("x" * 500, "Connected: " + "x" * 80, ""),
-    ],
+    ("reported", "title", "name"), [*REPORTED, ("<b>mine</b>", "<b>mine</b>", ""), ("x" * 500, "x" * 80, "")]
 )
 async def test_the_panel_says_which_client_has_called(
-    app: App, front: Front, reported: str, text: str, name: str
+    app: App, front: Front, reported: str, title: str, name: str
 ) -> None:
     browser = await logged_in(front)
     since = app.clock.now()
     assert await called(browser, since) == {}
     key = (await app.api_keys.create("client", owner="ada")).token
     assert await call(front, f"Bearer {key}", "initialize", hello(reported)) == 200
-    assert await called(browser, since) == {"text": text, "name": name}
+    assert await called(browser, since) == {"text": f"Connected: {title}", "name": name}
 
 
 @pytest.mark.requirement("connect:called")

@@ -74,6 +74,19 @@ SEEN = {
         "https://claude.ai/api/mcp/auth_callback",
         secret="body",
     ),
+    "ChatGPT": Seen(
+        {
+            **PUBLIC,
+            "client_name": "ChatGPT",
+            "redirect_uris": ["https://chatgpt.com/connector_platform_oauth_redirect"],
+            "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+        },
+        "https://chatgpt.com/connector_platform_oauth_redirect",
+    ),
+    "ChatGPT, one app": Seen(
+        {**PUBLIC, "redirect_uris": ["https://chatgpt.com/connector/oauth/a1B2_c3"], "client_name": "ChatGPT"},
+        "https://chatgpt.com/connector/oauth/a1B2_c3",
+    ),
     "Claude Code": Seen(
         {**PUBLIC, "redirect_uris": ["http://localhost:3118/callback"]}, "http://localhost:52099/callback"
     ),

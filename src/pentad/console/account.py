@@ -1,4 +1,4 @@
-"""The pages of the own account (`/console/account`)."""
+"""The pages of the visitor's own account (`/console/account`)."""
 
 from pentad.administration.services import Administration
 from pentad.console.admin_page import ACCOUNT, AdminPage, one_of, page_sheet
@@ -38,7 +38,7 @@ class AccountPages:
         who = self._admin.accounts.account(actor)
         if who["user"] is None:
             raise Forbidden("You have no account on this server.", hint="Log in with a user name and password.")
-        facts = Facts([("Name", who["name"]), ("You may", " ".join(who["scopes"]))])
+        facts = Facts([("Name", who["name"]), ("Scopes", " ".join(who["scopes"]))])
         password = Form(
             [
                 TextField("current", "Current password", kind="password", autocomplete="current-password"),
@@ -47,13 +47,13 @@ class AccountPages:
             [Button("Change password")],
             "/console/account/password",
         )
-        make_key = Form(key_fields(), [Button("Make key")], "/console/account/keys")
+        make_key = Form(key_fields(), [Button("Create key")], "/console/account/keys")
         blocks: list[Block] = [
             facts,
-            Links([Cell("What you and your programs did", Place(("activity",)))]),
+            Links([Cell("Your activity", Place(("activity",)))]),
             Section("API keys", [
                 keys_table(await self._admin.accounts.own_keys(actor), ACCOUNT),
-                Section("Make a key", [make_key], folded=True),
+                Section("Create a key", [make_key], folded=True),
             ]),
             Section("Programs that act for you", [grants_table(await self._admin.logins.own_grants(actor), ACCOUNT)]),
             Section("Browsers", [
@@ -79,4 +79,5 @@ class AccountPages:
     async def activity(self, visit: Visit) -> Sheet:
         page = await self._admin.trail.own_page(visit.principal, {}, cursor=visit.asked("cursor") or None)
         table = entries_table(page["entries"], {}, visit)
-        return Sheet("What you and your programs did", [table, pager(page["cursor"], Place(("activity",)), visit)])
+        blocks: list[Block] = [table, pager(page["cursor"], Place(("activity",)), visit)]
+        return Sheet("Your activity", blocks, lead="What you did, and what programs did for you.")

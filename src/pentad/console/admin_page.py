@@ -1,4 +1,4 @@
-"""What the pages of administration, of the audit trail and of the own account have in common."""
+"""What the pages of administration, the audit trail and the account have in common."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pentad.administration.rights import ACCESS, AUDIT
 from pentad.kernel.errors import NotFound
-from pentad.kernel.pages import Block, Cell, Note, Sheet, Visit
+from pentad.kernel.pages import Block, Cell, Sheet, Visit, done_notes
 from pentad.kernel.principal import Principal
 
 Row = dict[str, Any]
@@ -16,13 +16,16 @@ TRAIL: Final = "audit"
 ACCOUNT: Final = "account"
 _DONE: Final = {
     "added": "The user was added.",
-    "changed": "The change counts from now on.",
+    "changed": "The change takes effect at once.",
     "password": "The password was changed.",
     "removed": "The user was removed.",
-    "revoked": "It is revoked.",
-    "ended": "The browser is logged out.",
+    "key-revoked": "The key was revoked.",
+    "grant-revoked": "The grant was revoked. Its tokens no longer work.",
+    "client-removed": "The client was removed and its grants were revoked.",
+    "ended": "The browser was logged out.",
+    "all-ended": "The user was logged out in all browsers.",
     "retried": "The job is queued again.",
-    "forgotten": "The dead letter is deleted.",
+    "forgotten": "The job was deleted.",
 }
 """What a page says after one of its forms, by the query parameter `done`: never text of the URL."""
 
@@ -49,14 +52,13 @@ def page_sheet(
     visit: Visit, title: str, blocks: Sequence[Block], trail: Sequence[Cell] = (), *, lead: str = ""
 ) -> Sheet:
     """A page that may say what its form has just done."""
-    done = _DONE.get(visit.query.get("done", ""))
-    return Sheet(title, [*([] if done is None else [Note(done, "good")]), *blocks], lead=lead, trail=trail)
+    return Sheet(title, [*done_notes(visit, _DONE), *blocks], lead=lead, trail=trail)
 
 
 def one_of(found: Sequence[Row], wanted: str, what: str) -> Row:
     one = next((one for one in found if one["id"] == wanted), None)
     if one is None:
-        raise NotFound(f"There is no {what} {wanted[:80]!r}.", hint="The list has all of them.")
+        raise NotFound(f"There is no {what} {wanted[:80]!r}.", hint=f"Pick a {what} from the list.")
     return one
 
 

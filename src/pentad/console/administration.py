@@ -1,7 +1,7 @@
 """The pages of administration (`/console/admin`).
 
-What they show comes from `pentad.administration`, which checks the rights. Lists lead to a page for each thing, which
-has the buttons. `http/administration_forms.py` does what the forms ask for.
+`pentad.administration` supplies the data and checks the rights. Each list links to a page for each thing, which has the
+buttons. `http/administration_forms.py` does what the forms ask for.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -107,12 +107,12 @@ class AdministrationPages:
             (
                 "sessions",
                 "Sessions",
-                "Browsers that are logged in.",
+                "Browsers with a login.",
                 [("session" if len(sessions) == 1 else "sessions", str(len(sessions)))],
             ),
-            ("jobs", "Jobs", "Work that outlasts a request.", [("dead", str(counts["dead"]))]),
+            ("jobs", "Jobs", "Background work, and what failed.", [("dead", str(counts["dead"]))]),
             ("settings", "Settings", "Every setting, its value and its source.", []),
-            ("health", "Health", "The store, the rooms and the trail.", [("", str(health["status"]))]),
+            ("health", "Health", "The store, the rooms and the audit trail.", [("", str(health["status"]))]),
         ]
         cards = [Card(Cell(title, Place((path,))), text, figures) for path, title, text, figures in entries]
         cards += self._room_cards
@@ -133,28 +133,29 @@ class AdministrationPages:
         ]
         add = Form(
             [
-                TextField("name", "Name", hint="Letters, digits and . _ @ -"),
+                TextField("name", "Name", hint="Letters, digits and the signs . _ @ -"),
                 TextField("password", "Password", kind="password", autocomplete="new-password"),
                 Choice("role", "Role", _ROLES, "reader"),
-                TextField("scopes", "Further scopes", hint=SCOPES_HINT, required=False),
+                TextField("scopes", "Extra scopes", hint=SCOPES_HINT, required=False),
             ],
             [Button("Add user")],
             "/console/admin/users",
         )
-        table = Table(("Name", Column("Role", short=True), "Further scopes", Column("Added", short=True)), rows)
-        return page_sheet(visit, "Users", [table, Section("Add a user", [add])])
+        table = Table(("Name", Column("Role", short=True), "Extra scopes", Column("Added", short=True)), rows)
+        lead = "Readers may read in every room, writers may also change things, admins may also run the server."
+        return page_sheet(visit, "Users", [table, Section("Add a user", [add])], lead=lead)
 
     async def user(self, visit: Visit) -> Sheet:
         actor, name = visit.principal, visit.path["name"]
         user = await self._admin.accounts.user(actor, name)
         shown: str = user["name"]
         facts = Facts(
-            [("Role", user["role"]), ("Further scopes", " ".join(user["scopes"])), ("Added", minute(user["created"]))]
+            [("Role", user["role"]), ("Extra scopes", " ".join(user["scopes"])), ("Added", minute(user["created"]))]
         )
         where = f"/console/admin/users/{shown}"
         blocks: list[Block] = [facts]
         if actor.may(AUDIT, "admin"):
-            blocks.append(Links([Cell("In the audit trail", Place(query={"user": shown}, room=TRAIL))]))
+            blocks.append(Links([Cell("What this user did", Place(query={"user": shown}, room=TRAIL))]))
         blocks += [
             Section("API keys", [keys_table(await self._admin.accounts.keys(actor, owner=shown), ADMIN)]),
             Section("Grants", [grants_table(await self._admin.logins.grants(actor, user=shown), ADMIN)]),
@@ -165,9 +166,7 @@ class AdministrationPages:
                     Form(
                         [
                             Choice("role", "Role", _ROLES, user["role"]),
-                            TextField(
-                                "scopes", "Further scopes", " ".join(user["scopes"]), SCOPES_HINT, required=False
-                            ),
+                            TextField("scopes", "Extra scopes", " ".join(user["scopes"]), SCOPES_HINT, required=False),
                         ],
                         [Button("Change rights")],
                         f"{where}/rights",
@@ -192,11 +191,12 @@ class AdministrationPages:
     async def keys(self, visit: Visit) -> Sheet:
         actor = visit.principal
         found = await self._admin.accounts.keys(actor)
-        owners = [("", "nobody: the key is its own principal")]
+        owners = [("", "no owner: the key acts as itself")]
         owners += [(user["name"], user["name"]) for user in await self._admin.accounts.users(actor)]
         form = Form([*key_fields()[:1], Choice("owner", "Owner", owners, visit.principal.name), *key_fields()[1:]],
-                    [Button("Make key")], "/console/admin/keys")  # fmt: skip
-        return page_sheet(visit, "API keys", [keys_table(found, ADMIN), Section("Make a key", [form])])
+                    [Button("Create key")], "/console/admin/keys")  # fmt: skip
+        lead = "Keys let programs in. A key with an owner acts as that user, and never with more rights."
+        return page_sheet(visit, "API keys", [keys_table(found, ADMIN), Section("Create a key", [form])], lead=lead)
 
     async def key(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.accounts.keys(visit.principal), visit.path["id"], "key")
@@ -214,7 +214,9 @@ class AdministrationPages:
         ]  # fmt: skip
         columns = ("Name", Column("Kind", short=True), "Verified host", Column("Grants", numeric=True),
                    Column("Since", short=True), Column("Last used", short=True))  # fmt: skip
-        return page_sheet(visit, "OAuth clients", [Table(columns, rows, "No program has asked for access yet.")])
+        table = Table(columns, rows, "No program has asked for access yet.")
+        lead = "Programs that asked to act for users. Open one to remove it and revoke its grants."
+        return page_sheet(visit, "OAuth clients", [table], lead=lead)
 
     async def client(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.logins.clients(visit.principal), visit.asked("id"), "client")
@@ -222,28 +224,30 @@ class AdministrationPages:
             [
                 ("Id", found["id"]),
                 ("Kind", found["kind"]),
-                ("Verified host", found["verified_host"] or "none: the name is its own claim"),
+                ("Verified host", found["verified_host"] or "none: the client chose its name itself"),
                 ("Redirects to", "\n".join(found["redirect_uris"])),
                 ("Since", minute(found["created"])),
                 ("Last used", minute(found["last_used"])),
                 ("Active grants", str(found["grants"])),
             ]
         )
-        form = Form([Hidden("id", found["id"])], [Button("Remove, and end its grants", kind="bad")],
+        form = Form([Hidden("id", found["id"])], [Button("Remove client and revoke its grants", kind="bad")],
                     "/console/admin/clients/remove")  # fmt: skip
         return page_sheet(visit, found["name"], [facts, form], _back("OAuth clients", "clients"))
 
     async def grants(self, visit: Visit) -> Sheet:
-        return page_sheet(visit, "Grants", [grants_table(await self._admin.logins.grants(visit.principal), ADMIN)])
+        table = grants_table(await self._admin.logins.grants(visit.principal), ADMIN)
+        lead = "Each grant lets a client act for a user. Open one to revoke it."
+        return page_sheet(visit, "Grants", [table], lead=lead)
 
     async def grant(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.logins.grants(visit.principal), visit.path["id"], "grant")
         return grant_sheet(visit, found, ADMIN, _back("Grants", "grants"))
 
     async def sessions(self, visit: Visit) -> Sheet:
-        return page_sheet(
-            visit, "Sessions", [sessions_table(await self._admin.logins.sessions(visit.principal), ADMIN)]
-        )
+        table = sessions_table(await self._admin.logins.sessions(visit.principal), ADMIN)
+        lead = "Browsers in which users are logged in. Open one to log it out."
+        return page_sheet(visit, "Sessions", [table], lead=lead)
 
     async def session(self, visit: Visit) -> Sheet:
         found = one_of(await self._admin.logins.sessions(visit.principal), visit.path["id"], "session")
@@ -258,8 +262,8 @@ class AdministrationPages:
             for one in self._admin.server.settings(visit.principal)
             if asked in one["path"] or asked.lower() in one["about"].lower()
         ]
-        table = Table(("Setting", "Value", "Source", "Description"), rows, "No setting is called that.")
-        lead = "Settings are read at start: from the file, the environment and flags. Secrets are masked."
+        table = Table(("Setting", "Value", "Source", "Description"), rows, "No setting matches.")
+        lead = "Read at start, from the configuration file, the environment and the command line. Secrets are masked."
         return page_sheet(visit, "Settings", [SearchBox("Find a setting", asked), table], lead=lead)
 
     async def jobs(self, visit: Visit) -> Sheet:
@@ -280,9 +284,9 @@ class AdministrationPages:
             Column("Due", short=True),
             "Error",
         )
-        return page_sheet(
-            visit, "Jobs", [Links([Cell("all", Place(("jobs",))), *links]), Table(columns, rows, "No jobs.")]
-        )
+        table = Table(columns, rows, "There are no such jobs.")
+        lead = "Background work that is not done. A dead job has failed for good: open it to retry or delete it."
+        return page_sheet(visit, "Jobs", [Links([Cell("all", Place(("jobs",))), *links]), table], lead=lead)
 
     async def job(self, visit: Visit) -> Sheet:
         found = await self._admin.server.job(visit.principal, visit.path["id"])
@@ -298,8 +302,8 @@ class AdministrationPages:
             ]
         )
         where = f"/console/admin/jobs/{found['id']}"
-        retry = Form((), [Button("Retry")], f"{where}/retry")
-        forget = Form((), [Button("Forget", kind="bad")], f"{where}/forget")
+        retry = Form((), [Button("Retry job")], f"{where}/retry")
+        forget = Form((), [Button("Delete job", kind="bad")], f"{where}/forget")
         blocks: list[Block] = [facts, retry, forget] if found["state"] == "dead" else [facts]
         return page_sheet(visit, found["name"], blocks, _back("Jobs", "jobs"))
 
@@ -312,11 +316,11 @@ class AdministrationPages:
             [
                 ("Status", body["status"]),
                 ("Version", body["version"]),
-                ("Store", f"{store['dialect']}, {store['queued']} queued"),
-                ("Troubles", "\n".join(troubles)),
-                ("Audit trail", f"{body['audit']['waiting']} entries wait, {body['audit']['dropped']} were dropped"),
+                ("Store", f"{store['dialect']}, {store['queued']} requests waiting"),
+                ("Problems", "\n".join(troubles)),
+                ("Audit trail", f"{body['audit']['waiting']} waiting, {body['audit']['dropped']} dropped"),
                 ("Jobs", ", ".join(f"{count} {state}" for state, count in body["jobs"].items())),
-                ("Issuers", "\n".join(f"{name}: {state}" for name, state in body.get("issuers", {}).items())),
+                ("Token issuers", "\n".join(f"{name}: {state}" for name, state in body.get("issuers", {}).items())),
                 ("Identity provider", ": ".join(body.get("identity_provider", {}).values())),
             ]
         )

@@ -27,8 +27,8 @@ from pentad.kernel.pages import (
 )
 
 _FILTERS: Final = (
-    ("user", "Who", "A name, or key:..."),
-    ("room", "Room", "access is for logins and administration"),
+    ("user", "Who", "A user name, or key:ID"),
+    ("room", "Room", "access: logins and administration"),
     ("tool", "What", "A tool, route or event"),
     ("outcome", "Outcome", "ok, failed or an error code"),
     ("trace", "Trace", "A trace or request id"),
@@ -37,7 +37,7 @@ _FILTERS: Final = (
 
 
 class TrailPages:
-    """The pages of the trail. Their reader is in it."""
+    """The pages of the trail. Opening one is recorded in it."""
 
     def __init__(self, admin: Administration) -> None:
         self._admin = admin
@@ -61,14 +61,14 @@ class TrailPages:
             entries_table(page["entries"], given, visit),
             pager(page["cursor"], Place(query=shown), visit),
         ]
-        lead = "Every call, login and administrative action. Reading it leaves an entry as well."
+        lead = "Every call, login and administrative action. Reading the trail is recorded, too."
         return Sheet("Audit trail", blocks, lead=lead)
 
     async def verification(self, visit: Visit) -> Sheet:
         head = visit.asked("head")
         found = await self._admin.trail.verify(visit.principal, head or None)
         if found["ok"]:
-            note = Note("The chain is whole." + (" It contains the given head." if head else ""), "good")
+            note = Note("The chain is whole." + (" It contains that head." if head else ""), "good")
         else:
             note = Note(f"The chain is broken. {found['fault']}", "bad")
         removed: str = found["checkpoint"] or ""
@@ -78,23 +78,30 @@ class TrailPages:
                 ("Entries", f"{found['entries']:,}"),
                 ("Since", minute(found["since"])),
                 ("Removed by retention", f"up to batch {removed.partition(':')[0]}" if removed else ""),
-                ("Before the chain", f"{found['uncovered']:,} batches" if found["uncovered"] else ""),
+                ("Older than the chain", f"{found['uncovered']:,} batches, not covered" if found["uncovered"] else ""),
             ]
         )
         known = Form(
-            [TextField("head", "A head you kept", head, "The chain must contain it.", required=False)],
+            [TextField("head", "A head you saved", head, "Checks that the chain still contains it.", required=False)],
             [Button("Verify")],
             "/console/audit/verification",
             method="get",
         )
         keep = Section(
-            "Head", [Code(found["head"]), Note("Keep it where nobody who can write to the store can change it.")]
+            "Head",
+            [
+                Code(found["head"]),
+                Note(
+                    "Save the head where people who can write to the store cannot change it. Later, it proves that "
+                    "nothing up to here was changed."
+                ),
+            ],
         )
         return Sheet("Verification", [note, facts, keep, known])
 
 
 def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit) -> Table:
-    """Entries; who, what, outcome and trace lead to all entries like that, for readers of the whole trail."""
+    """Entries. For readers of the whole trail, who, what, outcome and trace link to all entries like that."""
     whole = visit.principal.may(AUDIT, "admin")
 
     def linked(text: str, name: str, value: str) -> Text:
@@ -118,7 +125,7 @@ def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit
         Column("Time", short=True), Column("Who", short=True), Column("Room", short=True), "What",
         Column("Outcome", short=True), Column("ms", numeric=True), "About", Column("", short=True),
     )  # fmt: skip
-    return Table(columns, rows, "No entry matches in this part of the trail.")
+    return Table(columns, rows, "No entries match in this part of the trail.")
 
 
 def pager(cursor: str | None, first: Place, visit: Visit) -> Pager:

@@ -1,4 +1,4 @@
-"""Keys, grants and sessions as tables and pages: the same for administrators and for the person they belong to."""
+"""Keys, grants and sessions as tables and pages, the same for administrators and for their owners."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,17 +22,17 @@ from pentad.kernel.pages import (
     Visit,
 )
 
-SCOPES_HINT: Final = "Separated by spaces, such as directory:read metrics:write."
+SCOPES_HINT: Final = "Separated by spaces, such as: directory:read metrics:write."
 
 
 def new_key_sheet(made: Row, part: str) -> Sheet:
     """The page that shows a new key's token, once."""
     back = Place() if part == ACCOUNT else Place(("keys",))
     blocks: list[Block] = [
-        Note("Copy the token now: it is shown only once.", "good"),
-        Code(made["token"]),
+        Note("Copy the key now: it is shown only once.", "good"),
+        Code(made["token"], copy=True),
         Facts(
-            [("Key", made["id"]), ("Scopes", " ".join(made["scopes"])), ("Expires", minute(made["expires"]) or "never")]
+            [("Id", made["id"]), ("Scopes", " ".join(made["scopes"])), ("Expires", minute(made["expires"]) or "never")]
         ),
         Links([Cell("Back", back)]),
     ]
@@ -57,15 +57,16 @@ def key_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> Sheet
         [
             ("Id", one["id"]),
             ("State", one["state"]),
-            ("Owner", one["owner"] or "nobody: it is a principal of its own"),
+            ("Owner", one["owner"] or "none: the key acts as itself"),
             ("Scopes", " ".join(one["scopes"])),
-            ("Sees", "only what it created" if one["own_only"] else ""),
-            ("Made", minute(one["created"])),
+            ("Limited to", "what it creates itself" if one["own_only"] else ""),
+            ("Created", minute(one["created"])),
             ("Expires", minute(one["expires"]) or "never"),
             ("Last used", minute(one["last_used"]) or "never"),
         ]
     )
-    return _revocable(visit, one["label"], facts, one, f"/console/{part}/keys/{one['id']}/revoke", trail)
+    revoke = Form((), [Button("Revoke key", kind="bad")], f"/console/{part}/keys/{one['id']}/revoke")
+    return page_sheet(visit, one["label"], [facts, *([revoke] if one["state"] == "active" else [])], trail)
 
 
 def grants_table(found: Sequence[Row], part: str) -> Table:
@@ -92,28 +93,28 @@ def grant_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> She
             ("State", one["state"]),
             ("User", one["user"]),
             ("Client", one["client"]),
-            ("Sends people to", one["client_host"]),
+            ("Client host", one["client_host"]),
             ("Scopes", " ".join(one["scopes"])),
-            ("Good at", " ".join(one["resources"])),
+            ("Valid for", " ".join(map(_resource, one["resources"]))),
             ("Granted", minute(one["created"])),
             ("Expires", minute(one["expires"])),
             ("Last used", minute(one["last_used"]) or "never"),
-            ("Ended because", one["revoked_why"] or ""),
+            ("Why it ended", one["revoked_why"] or ""),
         ]
     )
-    return _revocable(visit, one["client_name"], facts, one, f"/console/{part}/grants/{one['id']}/revoke", trail)
+    revoke = Form((), [Button("Revoke grant", kind="bad")], f"/console/{part}/grants/{one['id']}/revoke")
+    return page_sheet(visit, one["client_name"], [facts, *([revoke] if one["state"] == "active" else [])], trail)
 
 
-def _revocable(visit: Visit, title: str, facts: Facts, one: Row, path: str, trail: Sequence[Cell]) -> Sheet:
-    form = [Form((), [Button("Revoke", kind="bad")], path)] if one["state"] == "active" else []
-    return page_sheet(visit, title, [facts, *form], trail)
+def _resource(path: str) -> str:
+    return "the whole server" if path == "/" else path
 
 
 def sessions_table(found: Sequence[Row], part: str) -> Table:
     rows = [
         [
-            Cell(one["browser"] or "a browser", Place(("sessions", one["id"]), room=part)), one["user"], one["address"],
-            minute(one["last_used"]), "this one" if one["current"] else one["method"],
+            Cell(one["browser"] or "unknown browser", Place(("sessions", one["id"]), room=part)), one["user"],
+            one["address"], minute(one["last_used"]), "this browser" if one["current"] else one["method"],
         ]
         for one in found
     ]  # fmt: skip
@@ -140,10 +141,10 @@ def session_sheet(visit: Visit, one: Row, part: str, trail: Sequence[Cell]) -> S
 
 def key_fields() -> list[TextField | CheckBox]:
     return [
-        TextField("label", "Label", hint="What the key is for, such as laptop of ada."),
+        TextField("label", "Label", hint="What the key is for, such as: Ada's laptop."),
         TextField("scopes", "Scopes", "*:read", SCOPES_HINT),
-        TextField("days", "Days until it expires", "90", "0 means never."),
-        CheckBox("own_only", "Confine the key to what it creates itself"),
+        TextField("days", "Days until it expires", "90", "0 for a key that never expires."),
+        CheckBox("own_only", "Limit the key to what it creates itself"),
     ]
 
 

@@ -1,11 +1,11 @@
-"""The console's routes: `/` and `/console/<room>/...`. Every page is a GET; nothing can be changed here.
+"""The console's pages: `/` and `/console/<room>/...`. They are GETs; `pentad.http.forms` does what their forms ask for.
 
 Visitors log in at `/login`, or send credentials as for REST, and need a room's read scope for its pages. The rooms
 decide which single items a visitor may see. An error is a page too.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from typing import Any, Final
@@ -32,7 +32,7 @@ Load = Callable[[Visit], Awaitable[Sheet]]
 
 _FILES: Final = {STYLE: "text/css", SCRIPT: "text/javascript", PANEL_SCRIPT: "text/javascript", ICON: "image/svg+xml"}
 _LONGEST_LABEL: Final = 200
-_TITLES: Final = {401: "Please sign in", 403: "Not for you", 404: "Not found"}
+_TITLES: Final = {401: "Please sign in", 403: "Not allowed", 404: "Not found"}
 
 
 class Console:
@@ -49,7 +49,7 @@ class Console:
         async def home(request: Request) -> Response:
             """The console: what is in this Pentad, for people."""
             url = mcp_url(self._app.settings, request)
-            return await self._answer(request, None, lambda visit: home_sheet(self._app, visit, self.pages, url))
+            return await self.answer(request, None, lambda visit: home_sheet(self._app, visit, self.pages, url))
 
         return [Route("/", home), Route("/console", home, include_in_schema=False)]
 
@@ -70,17 +70,16 @@ class Console:
 
         async def lost(request: Request) -> Response:
             """No page."""
-            return await self._answer(request, None, nothing)
+            return await self.answer(request, None, nothing)
 
         return Route("/console/{rest:path}", lost, include_in_schema=False)
 
     def _route(self, opened: OpenRoom, page: Page[Any]) -> BaseRoute:
-        async def load(visit: Visit) -> Sheet:
-            return await page.load(opened.service, visit)
+        load = room_page(opened, page.load)
 
         async def show(request: Request) -> Response:
             """A page of a room."""
-            return await self._answer(request, opened.room.name, load, below=bool(page.path))
+            return await self.answer(request, opened.room.name, load, below=bool(page.path))
 
         return Route(f"/console/{opened.room.name}/{page.path}".rstrip("/"), show, include_in_schema=False)
 
@@ -96,13 +95,6 @@ class Console:
 
         return [route(page) for page in pages]
 
-    async def _answer(self, request: Request, room: str | None, load: Load, *, below: bool = False) -> Response:
-        async def checked(visit: Visit) -> Sheet:
-            _check(visit.principal, room)
-            return await load(visit)
-
-        return await self.answer(request, room, checked, below=below)
-
     async def answer(
         self,
         request: Request,
@@ -117,8 +109,8 @@ class Console:
         program = reader_program(self._app.settings)
         status = 200 if error is None else error.http_status
         try:
-            _check(principal, None)
-            sheet = await self._in_time(load, _visit(request, principal))
+            check_visitor(principal)
+            sheet = await self._in_time(load, visit_of(request))
             if error is not None:
                 ensure_logged(error, f"The form {request.url.path[:200]}")
                 sheet = replace(sheet, blocks=[Note(error.sentence(), "bad"), *sheet.blocks])
@@ -168,7 +160,18 @@ def page_response(
     return Response(document(sheet, around), status, headers(sheet, around), media_type="text/html")
 
 
-def _check(principal: Principal, room: str | None) -> None:
+def room_page(opened: OpenRoom, load: Callable[[Any, Visit], Awaitable[Sheet]]) -> Load:
+    """A page of a room, for visitors who may read the room."""
+
+    async def checked(visit: Visit) -> Sheet:
+        check_visitor(visit.principal, opened.room.name)
+        return await load(opened.service, visit)
+
+    return checked
+
+
+def check_visitor(principal: Principal, room: str | None = None) -> None:
+    """Refuse visitors without a login, and those who may not read the room."""
     if principal.kind == "anonymous":
         raise Unauthenticated("The console needs a login.", hint="Log in at /login, or send credentials.")
     if room is not None and not principal.may(room, "read"):
@@ -177,11 +180,13 @@ def _check(principal: Principal, room: str | None) -> None:
         )
 
 
-def _visit(request: Request, principal: Principal) -> Visit:
+def visit_of(request: Request, fields: Mapping[str, str] | None = None) -> Visit:
+    """The visitor and the URL; with the fields of a form, if one was sent."""
     browser = request.headers.get("user-agent", "")[:_LONGEST_LABEL] or None
     session: BrowserSession | None = getattr(request.state, "session", None)
     logged_in = session is not None and session.login is not None
-    return Visit(principal, request.path_params, dict(request.query_params), browser, logged_in)
+    query = dict(request.query_params)
+    return Visit(request.state.principal, request.path_params, query, browser, logged_in, fields or {})
 
 
 def mcp_url(settings: Settings, request: Request) -> str:

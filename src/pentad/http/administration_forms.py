@@ -1,16 +1,10 @@
-"""What the forms on the pages of administration and of the account do. Each is a POST with a CSRF token.
-
-After a change the browser is sent back to a page, so that reloading repeats nothing. An error is told on the page that
-has the form. Rights and rules are in `pentad.administration`.
-"""
+"""What the forms on the pages of administration and of the account do. `pentad.administration` checks the rights."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from pentad.administration.rights import account_of, require
@@ -20,14 +14,11 @@ from pentad.console.admin_page import ACCOUNT, ADMIN
 from pentad.console.administration import AdministrationPages
 from pentad.console.credentials import new_key_sheet
 from pentad.console.routes import Console, Load
-from pentad.http.guards.browser import form_fields, form_route
+from pentad.http.forms import Fields, page_form
 from pentad.http.guards.credentials import client_of
-from pentad.http.login import see_other
-from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.errors import InvalidInput
 from pentad.kernel.pages import Sheet
 from pentad.kernel.principal import Principal
-
-Fields = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +57,7 @@ class Posted:
         except ValueError:
             found = -1.0
         if not 0 <= found <= 100_000:
-            raise InvalidInput("Days is a number from 0 on.", hint="0 means that the key never expires.")
+            raise InvalidInput("The days must be a number, 0 or more.", hint="With 0 the key never expires.")
         return found
 
     def key(self) -> dict[str, Any]:
@@ -98,15 +89,16 @@ class AdministrationForms:
             ("users/{name}/password", pages.user,
              lambda it: accounts.set_password(it.actor, it.name, it.password()), "/users/{name}?done=password"),
             ("users/{name}/logout", pages.user,
-             lambda it: logins.end_sessions(it.actor, it.name), "/users/{name}?done=ended"),
+             lambda it: logins.end_sessions(it.actor, it.name), "/users/{name}?done=all-ended"),
             ("users/{name}/remove", pages.user,
              lambda it: accounts.remove_user(it.actor, it.name), "/users?done=removed"),
             ("keys", pages.keys, _create_key, ""),
-            ("keys/{id}/revoke", pages.key, lambda it: accounts.revoke_key(it.actor, it.id), "/keys/{id}?done=revoked"),
+            ("keys/{id}/revoke", pages.key,
+             lambda it: accounts.revoke_key(it.actor, it.id), "/keys/{id}?done=key-revoked"),
             ("clients/remove", pages.clients,
-             lambda it: logins.remove_client(it.actor, it.text("id")), "/clients?done=revoked"),
+             lambda it: logins.remove_client(it.actor, it.text("id")), "/clients?done=client-removed"),
             ("grants/{id}/revoke", pages.grant,
-             lambda it: logins.revoke_grant(it.actor, it.id), "/grants?done=revoked"),
+             lambda it: logins.revoke_grant(it.actor, it.id), "/grants?done=grant-revoked"),
             ("sessions/{id}/end", pages.session,
              lambda it: logins.end_session(it.actor, it.id), "/sessions?done=ended"),
             ("jobs/{id:int}/retry", pages.job, lambda it: server.retry_job(it.actor, it.id), "/jobs?done=retried"),
@@ -116,37 +108,23 @@ class AdministrationForms:
             ("password", account.account, _change_own_password, "?done=password"),
             ("logout", account.account, lambda it: logins.end_own_sessions(it.actor), ""),
             ("keys", account.account, _create_own_key, ""),
-            ("keys/{id}/revoke", account.key, lambda it: accounts.revoke_own_key(it.actor, it.id), "?done=revoked"),
-            ("grants/{id}/revoke", account.grant, lambda it: logins.revoke_own_grant(it.actor, it.id), "?done=revoked"),
+            ("keys/{id}/revoke", account.key, lambda it: accounts.revoke_own_key(it.actor, it.id), "?done=key-revoked"),
+            ("grants/{id}/revoke", account.grant,
+             lambda it: logins.revoke_own_grant(it.actor, it.id), "?done=grant-revoked"),
             ("sessions/{id}/end", account.session, lambda it: logins.end_own_session(it.actor, it.id), "?done=ended"),
-        ]
+        ]  # fmt: skip
         return [
             *(self._route(ADMIN, path, page, do, then) for path, page, do, then in of_admin),
             *(self._route(ACCOUNT, path, page, do, then) for path, page, do, then in of_account),
         ]
 
     def _route(self, part: str, path: str, page: Load, do: Do, then: str) -> BaseRoute:
-        async def handle(request: Request) -> Response:
-            """A form of the console."""
-            fields = await form_fields(request)
+        async def checked(request: Request, fields: Fields) -> object:
             actor: Principal = request.state.principal
-            posted = Posted(self._admin, actor, request.path_params, fields, client_of(request.scope))
-            try:
-                require(actor) if part == ADMIN else account_of(actor)  # before the fields are read
-                done = await do(posted)
-            except PentadError as error:
-                return await self._console.answer(request, part, page, below=True, error=error)
-            if not isinstance(done, Sheet):
-                named = {name: quote(str(value), safe="") for name, value in posted.path.items()}
-                return see_other(f"/console/{part}{then.format(**named)}")
-            shown = done
+            require(actor) if part == ADMIN else account_of(actor)  # before the fields are read
+            return await do(Posted(self._admin, actor, request.path_params, fields, client_of(request.scope)))
 
-            async def load(_visit: object) -> Sheet:
-                return shown
-
-            return await self._console.answer(request, part, load, below=True)
-
-        return form_route(f"/console/{part}/{path}", handle)
+        return page_form(self._console, part, path, page, checked, then)
 
 
 async def _add_user(posted: Posted) -> None:

@@ -25,6 +25,7 @@ from pentad.http.audit import audit_routes
 from pentad.http.authorize import AuthorizePages
 from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
+from pentad.http.forms import room_forms
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
 from pentad.http.login import LoginPages
@@ -95,10 +96,12 @@ def all_routes(
         *_oauth_routes(app, resources, is_resource),
     ]
     of_rooms = {opened.room.name: console.room_routes(opened) for opened in app.rooms}
+    forms = {opened.room.name: room_forms(console, opened) for opened in app.rooms}
     for room, more in mounted:
         of_rooms[room].extend(more)
     for room, served in of_rooms.items():
         check_routes(served)
+        served.extend(forms[room])
         audit_routes(served, room, app.record)
         resources.add(room, [route.path for route in served if isinstance(route, Route | Mount)])
         routes.extend(served)

@@ -314,6 +314,12 @@ class Visit:
     browser: str | None = None
     logged_in: bool = False
     """Whether a person logged in with the browser, rather than sent credentials."""
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What a form sent."""
+
+    def typed(self, name: str) -> str:
+        """A field of the form as text, stripped; empty if it is missing."""
+        return self.fields.get(name, "").strip()
 
     def asked(self, name: str = "q", most: int = 2_000) -> str:
         """A query parameter as text, stripped; empty if it is missing."""
@@ -341,13 +347,33 @@ class Page(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
+class Action(Generic[S]):
+    """What a form of a room's page does. The form is posted to `/console/<room>/<path>`; the console checks its CSRF
+    token and that the visitor may read the room, `run` checks every other right. Then the browser is sent to `then`,
+    which may use the names in `path`. After an error it gets `page`, which has the form, with the error above it.
+    """
+
+    path: str
+    page: Callable[[S, Visit], Awaitable[Sheet]]
+    run: Callable[[S, Visit], Awaitable[object]]
+    then: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pages(Generic[S]):
     """The pages of a room. `figures` summarises the room in a few numbers, for this visitor. `administration` are pages
-    for administrators, shown on their overview: path, title, and what is there."""
+    for administrators, shown on their overview: path, title, and what is there. `actions` are what the forms do."""
 
     pages: Sequence[Page[S]]
     figures: Callable[[S, Visit], Awaitable[Sequence[tuple[str, str]]]] | None = None
     administration: Sequence[tuple[str, str, str]] = ()
+    actions: Sequence[Action[S]] = ()
+
+
+def done_notes(visit: Visit, texts: Mapping[str, str]) -> list[Note]:
+    """What the form before this page has done: the text for the query parameter `done`, never text of the URL."""
+    text = texts.get(visit.query.get("done", ""))
+    return [] if text is None else [Note(text, "good")]
 
 
 def when(seconds: float) -> str:

@@ -6,8 +6,11 @@ with PREFIX. The answer has the address (`landed`) and the text of every page on
 cookies between visits.
 
 `{"browser": "ada", "steps": [{"go": URL}, {"fill": {LABEL: TEXT}, "press": NAME}]}` does one thing after the other. The
-answer has `address`, `title`, `text` and number of `scripts` of the page after each step, and all `errors`: those of
-scripts, and what the content security policy forbade.
+answer has `address`, `title`, `text`, number of `scripts` and `marked` tabs of the page after each step, and all
+`errors`: those of scripts, and what the content security policy forbade. Further steps: `{"copy": TEXT}` presses the
+copy button beside the code that contains TEXT, and adds what the button `said`, what was `shown` and the `clipboard`;
+`{"clock": true}` lets `{"pass": SECONDS}` move the page's clock; `{"see": TEXT}` waits for a line; `{"look": true}`
+does nothing. With `"stay": true` the next steps of this browser go on with the same page.
 """
 
 import json
@@ -44,17 +47,49 @@ def follow(page: Page, steps: list[dict[str, Any]]) -> dict[str, Any]:
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if _is_error(page, message) else None)
     for step in steps:
-        if "go" in step:
+        copied: dict[str, Any] = {}
+        if "clock" in step:
+            page.clock.install()
+        elif "go" in step:
             page.goto(step["go"])
-        else:
-            for label, text in step.get("fill", {}).items():
-                page.get_by_label(label, exact=True).fill(text)
-            with page.expect_navigation():
-                page.get_by_role("button", name=step["press"], exact=True).first.click()
+        elif "copy" in step:
+            copied = copy(page, step["copy"])
+        elif "pass" in step:
+            page.clock.fast_forward(1_000 * step["pass"])
+        elif "see" in step:
+            page.get_by_text(step["see"], exact=True).wait_for()
+        elif "press" in step:
+            press(page, step)
         page.wait_for_load_state()
         scripts = page.locator("script").count()
-        seen.append({"address": page.url, "title": page.title(), "text": page.inner_text("body"), "scripts": scripts})
+        marked = page.locator("[data-tab].connected").evaluate_all("tabs => tabs.map((tab) => tab.dataset.tab)")
+        shown = {"address": page.url, "title": page.title(), "text": page.inner_text("body")}
+        seen.append({**shown, "scripts": scripts, "marked": marked, **copied})
     return {"seen": seen, "errors": errors}
+
+
+def press(page: Page, step: dict[str, Any]) -> None:
+    """Fill in a form and press its button; if it is folded away, open it first."""
+    if "open" in step:
+        page.locator("summary:visible", has_text=step["open"]).click()
+    for label, text in step.get("fill", {}).items():
+        page.get_by_label(label, exact=True).fill(text)
+    with page.expect_navigation():
+        page.get_by_role("button", name=step["press"], exact=True).first.click()
+
+
+def copy(page: Page, text: str) -> dict[str, Any]:
+    """Press the copy button beside a code. The button says what it did for a moment only, so it is watched."""
+    box = page.locator(".copied:visible", has_text=text).first
+    button = box.locator("button")
+    button.evaluate(
+        "button => { window.said = new Promise((resolve) => new MutationObserver(() => resolve(button.textContent))"
+        ".observe(button, { childList: true })); }"
+    )
+    button.click()
+    said = page.evaluate("() => window.said")
+    clipboard = page.evaluate("() => navigator.clipboard.readText()")
+    return {"said": said, "shown": box.locator("pre").text_content(), "clipboard": clipboard}
 
 
 def _is_error(page: Page, message: ConsoleMessage) -> bool:
@@ -67,17 +102,22 @@ def main(program: str) -> None:
     with sync_playwright() as playwright:
         browser: Browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         contexts: dict[str, BrowserContext] = {}
+        open_pages: dict[str, Page] = {}
         for line in sys.stdin:
             order = json.loads(line)
-            if order["browser"] not in contexts:
-                contexts[order["browser"]] = browser.new_context()
-                contexts[order["browser"]].set_default_timeout(MILLISECONDS)
-            page = contexts[order["browser"]].new_page()
+            name = order["browser"]
+            if name not in contexts:
+                contexts[name] = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+                contexts[name].set_default_timeout(MILLISECONDS)
+            page = open_pages.pop(name, None) or contexts[name].new_page()
             try:
                 answer = follow(page, order["steps"]) if "steps" in order else visit(page, order)
             except Exception as error:  # noqa: BLE001  the tests judge it
                 answer = {"failed": str(error), "landed": page.url, "pages": [page.inner_text("body")]}
-            page.close()
+            if order.get("stay"):
+                open_pages[name] = page
+            else:
+                page.close()
             print(json.dumps(answer), flush=True)  # noqa: T201
         browser.close()
 

@@ -177,6 +177,10 @@ class MetricHistory:
         """Alerts that were raised or cleared, the newest first."""
         return await self._database.read(lambda rows: alert_changes(rows, since, most))
 
+    async def is_empty(self) -> bool:
+        """Whether no collector has recorded anything yet."""
+        return await self._database.read(lambda rows: rows.one("SELECT 1 FROM metric_series LIMIT 1")) is None
+
     async def scopes(self, collector: str) -> list[str]:
         """The scopes of a collector that have a history."""
         return await self._database.read(lambda rows: store.scopes(rows, collector))

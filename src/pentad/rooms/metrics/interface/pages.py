@@ -35,6 +35,7 @@ from pentad.rooms.metrics.interface.arguments import parse_time
 from pentad.rooms.metrics.interface.presentation import history_chart, label_text, plot_points, series_label
 from pentad.rooms.metrics.models import Info, Labels, Metric, Scalar
 from pentad.rooms.metrics.service import Metrics
+from pentad.rooms.metrics.verbs import FIRST_CONTENT
 
 REFRESH: Final = 5.0
 LOCAL: Final = ("host", "pentad")
@@ -54,7 +55,12 @@ async def overview(metrics: Metrics, _visit: Visit) -> Sheet:
         )
         for info in sorted(metrics.infos(), key=lambda info: not info.ready)
     ]
-    blocks: list[Block] = [Section("Alerts", [_alert_table(alerts)]), Section("Collectors", [Cards(cards)])]
+    nothing: str | Hint = (
+        Hint("Nothing is recorded yet. Record the figures of this machine with", FIRST_CONTENT)
+        if await metrics.history.is_empty()
+        else "Everything is within its thresholds."
+    )
+    blocks: list[Block] = [Section("Alerts", [_alert_table(alerts, nothing)]), Section("Collectors", [Cards(cards)])]
     return Sheet("Metrics", blocks, lead="Everything measured here, with its history.", refresh=REFRESH)
 
 
@@ -116,7 +122,7 @@ async def figures(metrics: Metrics, _visit: Visit) -> Sequence[tuple[str, str]]:
 
 
 def _nothing_recorded(collector: str) -> Hint:
-    return Hint("Nothing was recorded yet. Record now with", f"pentad metrics poll {collector}")
+    return Hint("Nothing is recorded yet. Record now with", f"pentad metrics poll {collector}")
 
 
 PAGES: Final[Pages[Metrics]] = Pages(
@@ -184,7 +190,7 @@ def _alert_count(collector: str, alerts: Sequence[Alert]) -> list[tuple[str, str
     return [("alerts" if mine > 1 else "alert", str(mine))] if mine else []
 
 
-def _alert_table(alerts: Sequence[Alert]) -> Table:
+def _alert_table(alerts: Sequence[Alert], empty: str | Hint) -> Table:
     rows = [
         (
             alert.level,
@@ -197,7 +203,7 @@ def _alert_table(alerts: Sequence[Alert]) -> Table:
         for alert in alerts
     ]
     columns = ("Level", "Metric", "Of", Column("Value", True), Column("Threshold", True), Column("Since", short=True))
-    return Table(columns, rows, "Everything is within its thresholds.")
+    return Table(columns, rows, empty)
 
 
 def _value_text(value: Scalar, unit: str | None = None) -> str:

@@ -127,6 +127,11 @@ class Organisations:
 
         return [Organisation(*row) for row in await self._database.read(read)]
 
+    async def get(self, caller: Caller, ref: str) -> Organisation:
+        """One organisation, by id or slug."""
+        require_admin(caller)
+        return await self._database.read(lambda rows: _find(rows, ref))
+
     async def create(self, caller: Caller, slug: str, title: str) -> Organisation:
         """Create an organisation without members."""
         require_admin(caller)

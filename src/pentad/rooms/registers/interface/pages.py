@@ -32,6 +32,7 @@ from pentad.kernel.pages import (
     when,
 )
 from pentad.rooms.registers.definitions.properties import Property
+from pentad.rooms.registers.interface.organisation_pages import ORGANISATION_ACTIONS, ORGANISATION_PAGES
 from pentad.rooms.registers.models import Caller, Pair, Register, Schema, StoredObject, prune
 from pentad.rooms.registers.objects.change_log import Change
 from pentad.rooms.registers.presentation import present
@@ -50,6 +51,8 @@ _MOST_CHANGES: Final = 20
 _MOST_COLUMNS: Final = 5
 _CHANGING: Final = ("update", "revert", "migrate")
 _COUNT: Final = Query(limit=0)
+_FIRST_SCHEMA: Final = """pentad call schemas action=create data='{"slug": "book", "title": "Book"}'"""
+_FIRST_VIEW: Final = "pentad registers views create TITLE -r REGISTER -s SCHEMA"
 
 
 async def all_registers(registers: Registers, visit: Visit) -> Sheet:
@@ -78,7 +81,7 @@ async def all_schemas(registers: Registers, visit: Visit) -> Sheet:
     table = Table(
         ("Schema", "What it describes", Column("Version", short=True), _CHANGED),
         rows,
-        "You have no schemas yet. Create one with the schemas tool.",
+        Hint("You have no schemas yet. Create one with", _FIRST_SCHEMA),
     )
     return Sheet("Schemas", [table, _listed(len(rows), found.total, "schema")])
 
@@ -172,19 +175,6 @@ async def figures(registers: Registers, visit: Visit) -> Sequence[tuple[str, str
     return [*known, ("objects", f"{sum(count or 0 for count in counts):,}")]
 
 
-async def all_organisations(registers: Registers, visit: Visit) -> Sheet:
-    """The organisations, and for administrators their members."""
-    caller = _caller(visit)
-    is_admin = visit.principal.may("registers", "admin")
-    rows: list[tuple[Text, ...]] = []
-    for one in await registers.organisations.list(caller, _MOST_LISTED):
-        members = await registers.organisations.members(caller, one.id) if is_admin else []
-        rows.append((one.title, one.slug, ", ".join(members), when(one.created_at)))
-    columns = ("Organisation", Column("Slug", short=True), "Members", Column("Created", short=True))
-    table = Table(columns, rows, "Everybody is in the default organisation.")
-    return Sheet("Organisations", [table, Note("`pentad registers organisations` and REST change them.")])
-
-
 async def all_views(registers: Registers, visit: Visit) -> Sheet:
     """The visitor's views and those shared with it."""
     caller = _caller(visit)
@@ -204,7 +194,7 @@ async def all_views(registers: Registers, visit: Visit) -> Sheet:
         for one in found[:_MOST_LISTED]
     ]
     columns = ("View", "What it is for", "Objects of", Column("Shared", short=True), _CHANGED)
-    empty = Hint("You have no views yet. Save one with", "pentad registers views create")
+    empty = Hint("You have no views yet. Save one with", _FIRST_VIEW)
     return Sheet("Views", [Table(columns, rows, empty), _listed(len(rows), len(found), "view")])
 
 
@@ -244,7 +234,7 @@ def _view_row(view: View, row: dict[str, Any], columns: Sequence[str], *, linked
 PAGES: Final[Pages[Registers]] = Pages(
     [
         Page("", all_registers),
-        Page("organisations", all_organisations),
+        *ORGANISATION_PAGES,
         Page("schemas", all_schemas),
         Page("schemas/{schema}", one_schema),
         Page("objects/{uuid}", object_anywhere),
@@ -256,6 +246,7 @@ PAGES: Final[Pages[Registers]] = Pages(
     ],
     figures,
     [("organisations", "Organisations", "Tenants of the registers, and who belongs to them.")],
+    ORGANISATION_ACTIONS,
 )
 _CHANGED: Final = Column("Changed", short=True)
 

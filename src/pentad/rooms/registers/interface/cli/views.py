@@ -48,7 +48,7 @@ def list_views(as_json: bool, target: "Target") -> None:
         print_table(
             (*columns, "state"),
             [[*row, state] for row, state in zip(cells, broken, strict=True)],
-            empty="There are no views; `pentad registers views create` saves one.",
+            empty="There are no views; `pentad registers views create TITLE -r REGISTER -s SCHEMA` saves one.",
         )
 
 

@@ -1,0 +1,65 @@
+"""The forms of the console's pages. Each is a POST with a CSRF token.
+
+After a change the browser is sent to a page, so that reloading repeats nothing. After an error it gets the page that
+has the form, with the error above it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from pentad.console.routes import Console, Load, check_visitor, room_page, visit_of
+from pentad.http.guards.browser import form_fields, form_route
+from pentad.http.login import see_other
+from pentad.kernel.errors import PentadError
+from pentad.kernel.pages import Action, Sheet, Visit
+from pentad.platform import OpenRoom
+
+Fields = Mapping[str, str]
+Do = Callable[[Request, Fields], Awaitable[object]]
+"""Does what the form asks for. If it returns a page, that is shown."""
+
+
+def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: str) -> BaseRoute:
+    """The route of a form at `/console/<part>/<path>`. `page` has the form; `then` is where the browser goes, below
+    `/console/<part>`, and may use the names in `path`."""
+
+    async def handle(request: Request) -> Response:
+        """A form of the console."""
+        try:
+            done = await do(request, await form_fields(request))
+        except PentadError as error:
+            return await console.answer(request, part, page, below=True, error=error)
+        if not isinstance(done, Sheet):
+            named = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
+            return see_other(f"/console/{part}{then.format(**named)}")
+        shown = done
+
+        async def load(_visit: Visit) -> Sheet:
+            return shown
+
+        return await console.answer(request, part, load, below=True)
+
+    return form_route(f"/console/{part}/{path}", handle)
+
+
+def room_forms(console: Console, opened: OpenRoom) -> list[BaseRoute]:
+    """The forms on the pages of one room."""
+    pages = console.pages.get(opened.room.name)
+    return [] if pages is None else [_room_form(console, opened, action) for action in pages.actions]
+
+
+def _room_form(console: Console, opened: OpenRoom, action: Action[Any]) -> BaseRoute:
+    room = opened.room.name
+
+    async def do(request: Request, fields: Fields) -> None:
+        visit = visit_of(request, fields)
+        check_visitor(visit.principal, room)
+        await action.run(opened.service, visit)
+
+    then = f"/{action.then}" if action.then else ""
+    return page_form(console, room, action.path, room_page(opened, action.page), do, then)
