@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -431,33 +430,3 @@ async def test_nothing_secret_is_in_logs_trail_or_referrers_after_a_whole_flow(
         assert secret not in logged
         assert secret not in trail
         assert secret not in wrong.body.decode()
-
-
-@pytest.mark.requirement("oauth:document:ssrf")
-async def test_nobody_makes_this_server_fetch_before_a_login_and_a_login_not_from_inside(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    fetch = app.fetcher.fetch
-
-    async def watched(url: str, **how: Any) -> Any:
-        asked.append(url)
-        return await fetch(url, **how)
-
-    monkeypatch.setattr(app.fetcher, "fetch", watched)
-    flow = await flow_of(app)
-    inside = [
-        f"https://{host}/client.json" for host in ("127.0.0.1", "169.254.169.254", "[::1]", "10.0.0.1", "localhost")
-    ]
-    stranger = Flow(flow.program, Browser(front_of(app)), "")
-    for url in inside:
-        page = await stranger.page(client_id=url)
-        assert page.status == 303
-        assert (await flow.program.form("/oauth/token", {"client_id": url, "grant_type": "x"})).status == 401
-        assert (await flow.program.form("/oauth/device", {"client_id": url})).status == 401
-    assert asked == []
-    pages = [await flow.page(client_id=url) for url in inside]
-    assert asked == inside
-    texts = {re.sub(r'value="[^"]*"', "", page.body) for page in pages}
-    assert [page.status for page in pages] == [400] * len(inside)
-    assert len(texts) == 1, "what is there cannot be told from the page"
