@@ -24,6 +24,9 @@ IS_LONG = os.environ.get("PENTAD_FUZZ") == "long"
 FEW = 15
 """How many examples a property has in `make test`, also one that names more; `make interop` tries them all."""
 
+TOOL_LIST_SIZES = "tool list sizes"
+"""The property of a test's report that holds a revision and the size of each endpoint's list in it."""
+
 hypothesis.settings.register_profile("short", max_examples=FEW, deadline=None, derandomize=SAME)
 hypothesis.settings.register_profile("long", max_examples=300, deadline=None, derandomize=SAME)
 hypothesis.settings.load_profile("long" if IS_LONG else "short")
@@ -48,6 +51,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     asked = getattr(tried, "_hypothesis_internal_use_settings", None)
     if not IS_LONG and asked is not None and asked.max_examples > FEW:
         tried._hypothesis_internal_use_settings = hypothesis.settings(asked, max_examples=FEW)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the sizes of the tool lists at the end of every run that measured them (`rooms/test_tool_lists.py`)."""
+    reports = [one for outcome in ("passed", "failed") for one in terminalreporter.getreports(outcome)]
+    sizes = dict(value for one in reports for name, value in one.user_properties if name == TOOL_LIST_SIZES)
+    if not sizes:
+        return
+    revisions = sorted(sizes)
+    terminalreporter.section("tools/list in tokens (bytes / 4), by endpoint and revision")
+    terminalreporter.line(f"{'':24}" + "".join(f"{revision:>12}" for revision in revisions))
+    for path in sizes[revisions[0]]:
+        terminalreporter.line(f"{path:24}" + "".join(f"{sizes[revision][path]:12,.0f}" for revision in revisions))
 
 
 @pytest.fixture(scope="session")
