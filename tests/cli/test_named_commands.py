@@ -52,7 +52,8 @@ def named_commands() -> dict[str, str]:
     found: dict[str, str] = {}
     for pattern, read in (("src/**/*.py", in_source), ("docs/**/*.md", in_document), ("*.md", in_document)):
         for path in sorted(REPOSITORY.glob(pattern)):
-            for command in read(path.read_text(encoding="utf-8")):
+            text = path.read_text(encoding="utf-8")
+            for command in read(text) if "pentad " in text else ():
                 found.setdefault(command.strip(), path.relative_to(REPOSITORY).as_posix())
     return found
 

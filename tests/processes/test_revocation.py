@@ -58,7 +58,7 @@ def token_of_a_client(server: Server) -> Credential:
 def token_whose_grant_is_revoked(server: Server) -> Credential:
     tokens = log_in(server.site, "/mcp", "lab:read", ADMINISTRATOR, password_of(ADMINISTRATOR))
     grants = administer(server, "GET", "/grants")["grants"]
-    (grant,) = [one for one in grants if one["client_id"] == tokens["client_id"]]
+    (grant,) = [one for one in grants if one["client"] == tokens["client_id"]]
     return tokens["access_token"], lambda: administer(server, "DELETE", f"/grants/{grant['id']}")
 
 
