@@ -17,6 +17,8 @@ from tests.cli.server_thread import serving
 from tests.cli.socket_browser import SocketBrowser
 from tests.rooms.directory.oasf.samples import sample
 
+pytestmark = pytest.mark.interop
+
 PASSWORD = "correct horse battery"
 ROLES = {"root": "admin", "wren": "writer"}
 REFUSED = 4

@@ -1,5 +1,6 @@
 """The Inspector's command line logs in at Pentad, keeps its tokens, and gives them back."""
 
+import base64
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.server import REPOSITORY, Served, password_of, serving
+from tests.conformance.server import CONFORMANCE_ROOM, REPOSITORY, Served, password_of, serving
 from tests.interop.client_document import NAME, Published, published
 from tests.interop.inspector import inspector_command
 from tests.interop.oauth_peers import Peer, Person, Visit, revoke
@@ -26,6 +27,7 @@ PLEASE = "Please navigate to: "
 
 TOKEN_SECONDS = 3
 READ, WRITE = "test_echo", "test_trigger_tool_change"
+CREATE = ("--tool-name", "registers", "--tool-arg", "action=create", "--tool-arg", 'data={"title": "Park"}')
 
 
 @dataclass
@@ -49,7 +51,8 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Generator[Published]:
 @pytest.fixture(scope="module")
 def guarded(document: Published) -> Generator[Served]:
     """A server where Ada may write and Bob may read."""
-    with serving(users={"ada": "writer", "bob": "reader"}, settings=document.settings) as server:
+    rooms, users = f"{CONFORMANCE_ROOM},registers", {"ada": "writer", "bob": "reader"}
+    with serving(rooms, users=users, settings=document.settings) as server:
         yield server
 
 
@@ -145,11 +148,21 @@ def test_the_inspector_refreshes_an_expired_token_without_the_person(
 
 
 @pytest.mark.requirement("oauth:interop:inspector", "oauth:interop:step-up")
-def test_a_person_who_may_only_read_is_told_why_a_writing_call_fails(inspect: Inspect) -> None:
+def test_a_reader_is_offered_no_writing_tool_and_a_writing_call_fails(inspect: Inspect) -> None:
     read = inspect("--tool-name", READ, "--tool-arg", "text=hello", method="tools/call", user="bob")
     assert "hello" in json.dumps(read.result)
-    refused = inspect("--tool-name", WRITE, method="tools/call", user="bob", fails=True)
-    assert "conformance:write" in refused.said
+    hidden = inspect("--tool-name", WRITE, method="tools/call", user="bob", fails=True)
+    assert f"Tool '{WRITE}' not found" in hidden.said
+    refused = inspect("--stored-auth-only", *CREATE, method="tools/call", user="bob", fails=True)
+    assert "auth_required" in refused.said, "the Inspector does not pass on what the server says"
+    assert (hidden.visits, refused.visits) == ([], [])
+
+
+@pytest.mark.requirement("oauth:interop:inspector")
+def test_a_reader_with_a_password_is_told_which_scope_a_writing_call_needs(inspect: Inspect) -> None:
+    login = base64.b64encode(f"bob:{password_of('bob')}".encode()).decode()
+    told = inspect("--header", f"Authorization: Basic {login}", *CREATE, method="tools/call", fails=True)
+    assert "It needs the scope registers:write" in told.said
 
 
 def stored(home: Path) -> tuple[str, str]:
