@@ -28,6 +28,9 @@ __all__ = [
     "stores",
 ]
 
+TOOL_LIST_SIZES = "tool list sizes"
+"""The property of a test's report that holds a revision and the size of each endpoint's list in it."""
+
 LOADED = [hypothesis.HealthCheck.too_slow]
 """Making examples is slow on a machine that has other things to do, too: that says nothing about a test."""
 profile = partial(hypothesis.settings.register_profile, deadline=None, derandomize=SAME, suppress_health_check=LOADED)
@@ -72,6 +75,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     called: Any = getattr(item, "callspec", None)
     if called is not None and is_left_to_interop(item.path, called.params.values()):
         item.add_marker("interop")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the sizes of the tool lists at the end of every run that measured them (`rooms/test_tool_lists.py`)."""
+    reports = [one for outcome in ("passed", "failed") for one in terminalreporter.getreports(outcome)]
+    sizes = dict(value for one in reports for name, value in one.user_properties if name == TOOL_LIST_SIZES)
+    if not sizes:
+        return
+    revisions = sorted(sizes)
+    terminalreporter.section("tools/list in tokens (bytes / 4), by endpoint and revision")
+    terminalreporter.line(f"{'':24}" + "".join(f"{revision:>12}" for revision in revisions))
+    for path in sizes[revisions[0]]:
+        terminalreporter.line(f"{path:24}" + "".join(f"{sizes[revision][path]:12,.0f}" for revision in revisions))
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ class Page:
     status: int
     text: str
     forms: list[FormOnPage]
+    html: str
     left: str | None = None
 
 
@@ -59,13 +60,17 @@ class FormBrowser:
         button = form.buttons[press]
         return self.open(urljoin(page.url, form.action), [*pairs, *([button] if button[0] else [])])
 
-    def approve(self, authorization_url: str, name: str, password: str) -> str:
-        """Log in if asked to, consent, and return the address of the client that the server then redirects to."""
-        page = self.open(authorization_url)
+    def log_in(self, url: str, name: str, password: str) -> Page:
+        """Open a page, and log in if that is asked for."""
+        page = self.open(url)
         for form in page.forms:
             if form.asks_password:
-                page = self.submit(page, form, "Log in", name=name, password=password)
-                break
+                return self.submit(page, form, "Log in", name=name, password=password)
+        return page
+
+    def approve(self, authorization_url: str, name: str, password: str) -> str:
+        """Log in if asked to, consent, and return the address of the client that the server then redirects to."""
+        page = self.log_in(authorization_url, name, password)
         consent = next((form for form in page.forms if "Allow" in form.buttons), None)
         assert consent is not None, f"{page.status} {page.url}\n{page.text}"
         page = self.submit(page, consent, "Allow")
@@ -113,6 +118,6 @@ class _Forms(HTMLParser):
 
 
 def _page(url: str, status: int, body: bytes, left: str | None = None) -> Page:
-    reader = _Forms()
-    reader.feed(body.decode("utf-8", "replace"))
-    return Page(url, status, "\n".join(reader.words), reader.forms, left)
+    reader, html = _Forms(), body.decode("utf-8", "replace")
+    reader.feed(html)
+    return Page(url, status, "\n".join(reader.words), reader.forms, html, left)

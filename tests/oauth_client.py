@@ -24,12 +24,18 @@ def register(site: str, redirect_uri: str) -> str:
 
 def access_token(site: str, path: str, scope: str, name: str, password: str) -> str:
     """A token for the endpoint at this path, after a login and a consent."""
+    return log_in(site, path, scope, name, password)["access_token"]
+
+
+def log_in(site: str, path: str, scope: str, name: str, password: str) -> dict[str, str]:
+    """The tokens for the endpoint at this path, after a login and a consent, and the `client_id` they belong to."""
     redirect_uri, verifier = "http://127.0.0.1:9/callback", secrets.token_urlsafe(48)
     shared = {"client_id": register(site, redirect_uri), "redirect_uri": redirect_uri, "resource": site + path}
     left = FormBrowser().approve(authorization_url(site, scope, verifier, **shared), name, password)
     code = parse_qs(urlsplit(left).query)["code"][0]
     form = urlencode({**shared, "grant_type": "authorization_code", "code": code, "code_verifier": verifier})
-    return _json(urllib.request.Request(f"{site}/oauth/token", form.encode()))["access_token"]
+    answer = _json(urllib.request.Request(f"{site}/oauth/token", form.encode()))
+    return {**answer, "client_id": shared["client_id"]}
 
 
 def authorization_url(site: str, scope: str, verifier: str, **asked: str) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from pentad.settings.model import Settings
 from tests.authorization.house import Caller, House, open_house
 from tests.authorization.probes import Probe
 from tests.authorization.test_every_wire import READ
+from tests.behaviour.clocks import TurnedClock
 from tests.behaviour.connecting import ROOM as LAB
 from tests.behaviour.connecting import front_of
 from tests.http.browsing import PASSWORD, Browser
@@ -27,7 +27,11 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 async def apps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[App]]:
-    """Two processes on one store, as far as the store can tell."""
+    """Two processes on one store, as far as the store can tell.
+
+    Their clock stands still, so no cached login expires: what ends it is the signal from the other process.
+    """
+    clock = TurnedClock()
     database: str | None = None
     if request.param == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres_server")
@@ -35,7 +39,7 @@ async def apps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     settings = Settings(
         data=tmp_path_factory.mktemp("attacks"), database=database, rooms=(LAB, PAGES), limits=UNHURRIED
     )
-    async with open_app(settings) as one, open_app(settings) as two:
+    async with open_app(settings, clock=clock) as one, open_app(settings, clock=clock) as two:
         await one.users.add("ada", PASSWORD, role="admin")
         await one.users.add("eve", PASSWORD, role="reader")
         yield [one, two]
@@ -362,8 +366,7 @@ async def test_a_revocation_ends_cached_trust_in_every_process(apps: list[App]) 
     assert (await there.mcp(tokens["access_token"])).status == 200
     await flow.program.form("/oauth/revoke", {"token": tokens["refresh_token"], "client_id": flow.client_id})
     assert (await flow.program.mcp(tokens["access_token"])).status == 401
-    answer = await until(lambda: there.mcp(tokens["access_token"]), lambda one: one.status == 401, 2.0)
-    assert answer.status == 401
+    await until(lambda: there.mcp(tokens["access_token"]), lambda one: one.status == 401)
 
 
 @pytest.mark.requirement("oauth:step-up")
@@ -431,33 +434,3 @@ async def test_nothing_secret_is_in_logs_trail_or_referrers_after_a_whole_flow(
         assert secret not in logged
         assert secret not in trail
         assert secret not in wrong.body.decode()
-
-
-@pytest.mark.requirement("oauth:document:ssrf")
-async def test_nobody_makes_this_server_fetch_before_a_login_and_a_login_not_from_inside(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    fetch = app.fetcher.fetch
-
-    async def watched(url: str, **how: Any) -> Any:
-        asked.append(url)
-        return await fetch(url, **how)
-
-    monkeypatch.setattr(app.fetcher, "fetch", watched)
-    flow = await flow_of(app)
-    inside = [
-        f"https://{host}/client.json" for host in ("127.0.0.1", "169.254.169.254", "[::1]", "10.0.0.1", "localhost")
-    ]
-    stranger = Flow(flow.program, Browser(front_of(app)), "")
-    for url in inside:
-        page = await stranger.page(client_id=url)
-        assert page.status == 303
-        assert (await flow.program.form("/oauth/token", {"client_id": url, "grant_type": "x"})).status == 401
-        assert (await flow.program.form("/oauth/device", {"client_id": url})).status == 401
-    assert asked == []
-    pages = [await flow.page(client_id=url) for url in inside]
-    assert asked == inside
-    texts = {re.sub(r'value="[^"]*"', "", page.body) for page in pages}
-    assert [page.status for page in pages] == [400] * len(inside)
-    assert len(texts) == 1, "what is there cannot be told from the page"

@@ -69,7 +69,7 @@ def serving(
     with tempfile.TemporaryDirectory(prefix="pentad-test-") as folder:
         log, data = Path(folder) / "server.log", Path(folder) / "data"
         for name, role in (users or {}).items():
-            add_user(data, name, role)
+            add_user(["--data", str(data)], name, role)
         command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", auth, "--rooms", rooms]
         with log.open("wb") as sink:
             process = subprocess.Popen(
@@ -93,8 +93,9 @@ def password_of(name: str) -> str:
     return f"correct horse of {name}"
 
 
-def add_user(data: Path, name: str, role: str) -> None:
-    command = [pentad(), "users", "add", name, "--role", role, "--password-stdin", "--data", str(data)]
+def add_user(store: Sequence[str], name: str, role: str) -> None:
+    """Add a user to the store that these options name."""
+    command = [pentad(), "users", "add", name, "--role", role, "--password-stdin", *store]
     subprocess.run(command, input=password_of(name).encode(), check=True, capture_output=True, env=environment())
 
 

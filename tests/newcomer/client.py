@@ -3,23 +3,27 @@ the SDK's own environment.
 
     python client.py mcp add --transport http NAME URL [--header 'Authorization: ...']
 
-Without a header a client would open a browser for the login; here the login is only found, not done.
+Without a header it logs in as Claude Code does: it opens the browser and waits to be called back.
 """
 
 import argparse
-import json
+import subprocess
 import sys
-import urllib.error
-import urllib.request
+from pathlib import Path
+from typing import Any
 
 import anyio
-import httpx2
 from mcp import Client
+from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+
+sys.path.append(str(Path(__file__).parents[1] / "interop" / "oauth_clients"))
+from conversation import Memory, Redirects
 
 
-async def call(url: str, headers: dict[str, str]) -> None:
-    http = httpx2.AsyncClient(headers=headers)
+async def call(http: Any, url: str) -> None:
     async with http, Client(streamable_http_client(url, http_client=http)) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("list_avatars", {})
@@ -28,22 +32,22 @@ async def call(url: str, headers: dict[str, str]) -> None:
         print(f"Connected: {len(tools)} tools.")  # noqa: T201
 
 
-def find_login(url: str) -> None:
-    """What a client does first: a call without credentials, then the metadata that the refusal names."""
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
-    try:
-        urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30)
-    except urllib.error.HTTPError as refused:
-        challenge = refused.headers.get_all("WWW-Authenticate", [])
-        named = [one.partition('resource_metadata="')[2].partition('"')[0] for one in challenge]
-        (metadata,) = filter(None, named)
-        with urllib.request.urlopen(metadata, timeout=30) as answer:
-            if json.load(answer)["resource"] != url:
-                sys.exit(f"{metadata} is about another resource")
-        print("The login is found.")  # noqa: T201
-    else:
-        sys.exit("It answered without a login.")
+async def with_key(url: str, headers: dict[str, str]) -> None:
+    await call(create_mcp_http_client(headers=headers), url)
+
+
+async def with_login(url: str) -> None:
+    redirects = Redirects()
+
+    async def show(address: str) -> None:
+        subprocess.Popen(["xdg-open", address])
+
+    async def come_back() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**await redirects.take())
+
+    described = OAuthClientMetadata(client_name="Claude Code", redirect_uris=[await redirects.listen()])
+    provider = OAuthClientProvider(url, described, Memory(), show, come_back)
+    await call(create_mcp_http_client(auth=provider), url)
 
 
 def main() -> None:
@@ -56,9 +60,9 @@ def main() -> None:
     given = parser.parse_args()
     headers = {name: value.strip() for name, _, value in (one.partition(":") for one in given.header)}
     if headers:
-        anyio.run(call, given.url, headers)
+        anyio.run(with_key, given.url, headers)
     else:
-        find_login(given.url)
+        anyio.run(with_login, given.url)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ home page and errors print, in the same folder. Ends with 0 only if all of them 
 is touched; pip's and uv's caches and the embedding model are shared with this clone.
 """
 
-import base64
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -16,15 +16,16 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Generator
 from pathlib import Path
 
 import click
 
+from tests.conformance.node import node, npm_folder
 from tests.conformance.server import REPOSITORY
+from tests.form_browser import FormBrowser
 from tests.interop.environments import sdk_python
-from tests.newcomer import printed
+from tests.newcomer import browser, printed
 from tests.ports import free_port
 
 SETUP_SECONDS = 900
@@ -32,11 +33,15 @@ SECONDS = 180
 ELSEWHERE = {
     "make demo": "is where this began",
     "docker": "needs a daemon; tests/docs/test_dockerfile.py runs what it starts",
-    "code": "VS Code itself",
-    "codex": "Codex itself",
-    "gemini": "Gemini CLI itself",
+    "code ": "VS Code itself",
 }
 """Commands that are not run here, by how they begin, and why."""
+CLIENTS = {"codex": ("@openai/codex", "0.166.0"), "gemini": ("@google/gemini-cli", "0.61.0")}
+"""Programs that a newcomer may have, with the npm packages they are in."""
+KEYED = {"claude-code": ["claude "], "cursor": [], "vscode": [], "codex": ["codex "], "gemini": ["gemini "]}
+"""The clients that the home page makes a key for, and the commands it then shows. The others get a configuration."""
+PERSON = ("admin", "admin")
+"""The login that the demo prints."""
 SKILL = "---\nname: summarise\ndescription: Summarises long texts.\n---\nRead the text and say what matters.\n"
 CARD = """{"name": "Weather", "description": "Tells the weather.", "url": "https://agents.example.org/weather",
 "version": "1.0.0", "protocolVersion": "0.3.0", "capabilities": {}, "defaultInputModes": ["text/plain"],
@@ -107,6 +112,8 @@ class Newcomer:
         home.mkdir()
         programs.mkdir()
         self._program("claude", f'exec "{sdk_python()}" "{Path(__file__).with_name("client.py")}" "$@"')
+        self._program("xdg-open", f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m {browser.__name__} "$@"')
+        self.absent = [name for name in CLIENTS if not self._npm_program(name, *CLIENTS[name])]
         uvx = Path(sys.executable).with_name("uvx")
         self._program("uvx", f'exec "{uvx}" "$@"')
         self._program("pipx", f'exec "{uvx}" pipx "$@"')
@@ -120,12 +127,26 @@ class Newcomer:
             "PIP_CACHE_DIR": str(caches / "pip"),
             "UV_CACHE_DIR": str(caches / "uv"),
             "PENTAD_MODELS": str(REPOSITORY / ".cache" / "models"),
+            "BROWSER": "xdg-open",
+            browser.LOGIN: ":".join(PERSON),
         }
 
     def _program(self, name: str, line: str) -> None:
         script = self.work / "bin" / name
         script.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
         script.chmod(0o755)
+
+    def _npm_program(self, name: str, package: str, version: str) -> bool:
+        """Whether a program of npm could be installed."""
+        try:
+            folder = npm_folder(f"newcomer/{name}", [f"{package}@{version}"])
+        except (OSError, SystemExit, subprocess.SubprocessError) as error:
+            _say(f"{name} is left out, because npm does not have it here: {error}")
+            return False
+        described = json.loads((folder / "node_modules" / package / "package.json").read_text(encoding="utf-8"))
+        script = folder / "node_modules" / package / described["bin"][name]
+        self._program(name, f'exec "{node(folder)}" "{script}" "$@"')
+        return True
 
     def clone_repository(self) -> None:
         _say("git clone")
@@ -169,8 +190,13 @@ class Newcomer:
     def run_all(self, commands: list[str]) -> None:
         """Run each command, except those that belong elsewhere or were run already."""
         for command in commands:
-            if command not in self.ran and not command.startswith(tuple(ELSEWHERE)):
+            if command not in self.ran and not command.startswith((*ELSEWHERE, *self.absent)):
                 self.run(command)
+
+    def expect(self, words: str, command: str) -> None:
+        """Run a command, and find these words in its output."""
+        if words not in (text := self.run(command)):
+            raise Failed(f"`{command}` does not say {words!r}:\n{text}")
 
 
 def main() -> int:
@@ -198,12 +224,23 @@ def _demo(newcomer: Newcomer) -> None:
         if len(commands) < 5 or not any(one.startswith("claude ") for one in commands):
             raise Failed(f"The demo printed no commands:\n{demo.text}")
         newcomer.run_all(commands)
-        if "admin" not in newcomer.run("./pentad users list"):
-            raise Failed("`./pentad users list` does not show the demo's user.")
+        newcomer.expect("admin", "./pentad users list")
         newcomer.run_all([one for one in _readme(newcomer) if one.startswith("./pentad") and " serve" not in one])
         _hints(newcomer)
         _home_page(newcomer, port)
-        newcomer.run("./pentad audit")
+        _trail(newcomer)
+
+
+def _trail(newcomer: Newcomer) -> None:
+    """The trail has what the client did, with the login and with the key that a person made."""
+    newcomer.expect("list_avatars", "./pentad audit --limit 500")
+    calls = json.loads(newcomer.run("./pentad audit --tool list_avatars --json"))
+    seen = {(one["principal"], one.get("credential", "").partition(":")[0], one["outcome"]) for one in calls}
+    for credential in ("grant", "key"):
+        if (f"user:{PERSON[0]}", credential, "ok") not in seen:
+            raise Failed(f"The trail does not have the client's call with a {credential}: {seen}")
+    newcomer.expect("Claude Code", "./pentad grants list")
+    newcomer.run("./pentad audit verify")
 
 
 def _hints(newcomer: Newcomer) -> None:
@@ -218,13 +255,25 @@ def _hints(newcomer: Newcomer) -> None:
 
 
 def _home_page(newcomer: Newcomer, port: int) -> None:
-    login = base64.b64encode(b"admin:admin").decode()
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Authorization": f"Basic {login}"})
-    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-        commands = printed.from_page(answer.read().decode())
+    """What the page shows to a person who has logged in, and what it shows once they have made a key for a client."""
+    person = FormBrowser()
+    home = person.log_in(f"http://127.0.0.1:{port}/login", *PERSON)
+    commands = printed.from_page(home.html)
     if not any(one.startswith("claude ") for one in commands):
         raise Failed(f"The home page has no command for Claude Code: {commands}")
     newcomer.run_all(commands)
+    making = [form for form in home.forms if "Make an API key" in form.buttons]
+    if len(making) < len(KEYED):
+        raise Failed(f"The home page makes keys for {len(making)} clients.")
+    for form in making:
+        page = person.submit(home, form, "Make an API key", rights="read")
+        client = dict(form.fields)["client"]
+        commands = printed.from_page(page.html)
+        if page.status != 200 or [one for one in KEYED[client] if not any(line.startswith(one) for line in commands)]:
+            raise Failed(f"The page with a key for {client} shows {commands}:\n{page.text}")
+        newcomer.run_all(commands)
+    if "gemini" not in newcomer.absent:
+        newcomer.expect("Connected", "gemini mcp list")
 
 
 def _empty_server(newcomer: Newcomer) -> None:

@@ -1,7 +1,6 @@
 """Two servers on one SQLite file, and two on one PostgreSQL database."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -10,11 +9,18 @@ from tests.stores import PostgresServer
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The address of an empty PostgreSQL database, or None for SQLite."""
+    if request.param == "sqlite":
+        yield None
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    with server.empty_database() as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def pair(database: str | None) -> Iterator[Pair]:
     """Both are ready; a test that kills one starts it again."""
-    with ExitStack() as stack:
-        database: str | None = None
-        if request.param == "postgres":
-            server: PostgresServer = request.getfixturevalue("postgres_server")
-            database = stack.enter_context(server.empty_database())
-        yield stack.enter_context(Pair(database))
+    with Pair(database) as pair:
+        yield pair

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 
-from tests.conformance.server import REPOSITORY, environment, pentad
+from tests.conformance.server import REPOSITORY, add_user, environment, pentad
 from tests.conformance.wire import Wire
 from tests.ports import free_port
 from tests.waiting import wait_until
@@ -19,21 +19,26 @@ _PATIENCE = 60.0
 class Server:
     """One `pentad serve` process; its port stays the same over a restart."""
 
-    def __init__(self, store: list[str], log: Path) -> None:
+    def __init__(self, store: list[str], log: Path, auth: str) -> None:
         self.port = free_port()
         self._store = store
+        self._auth = auth
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def site(self) -> str:
+        return f"http://localhost:{self.port}"
 
     @property
     def wire(self) -> Wire:
         return Wire(self.port)
 
     def start(self) -> None:
-        command = [pentad(), "serve", "--port", str(self.port), "--grpc-port", "0", "--auth", "none", "--rooms", ROOM]
+        command = [pentad(), "serve", "--port", str(self.port), "--grpc-port", "0", "--rooms", ROOM]
         with self._log.open("ab") as sink:
             self._process = subprocess.Popen(
-                [*command, *self._store],
+                [*command, "--auth", self._auth, *self._store],
                 cwd=REPOSITORY,
                 env=environment(),
                 stdin=subprocess.DEVNULL,
@@ -77,14 +82,17 @@ class Server:
 
 
 class Pair(ExitStack):
-    """Servers A and B on one store."""
+    """Servers A and B on one store. With an administrator (see `password_of`) both need a login."""
 
-    def __init__(self, database: str | None) -> None:
+    def __init__(self, database: str | None, administrator: str | None = None) -> None:
         super().__init__()
         folder = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="pentad-pair-")))
         store = ["--data", str(folder / "data"), *(["--database", database] if database else [])]
-        self.a = Server(store, folder / "a.log")
-        self.b = Server(store, folder / "b.log")
+        if administrator:
+            add_user(store, administrator, "admin")
+        auth = "required" if administrator else "none"
+        self.a = Server(store, folder / "a.log", auth)
+        self.b = Server(store, folder / "b.log", auth)
         for server in (self.a, self.b):
             self.callback(server.stop)
             server.start()

@@ -11,10 +11,12 @@ from pentad.app import App, open_app
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import LOCAL
 from pentad.mcp.declarations import Tool
+from pentad.mcp.profiles import Profile
 from pentad.mcp.tool_search import SEARCH_TOOLS, call_tool
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from tests.behaviour.directory.door import record
+from tests.rooms.directory.translate.sources import SERVER, SKILL
 
 ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 TOOLS = [tool for room in find_rooms(ROOMS) for tool in room.tools]
@@ -34,6 +36,41 @@ READING_ACTIONS = {
     "list", "get", "read", "describe", "preflight", "history", "diff", "verify", "changes", "can_delete", "uses",
     "used", "status", "export", "cancel", "run",
 }  # fmt: skip
+WRITING: dict[str, tuple[bool, bool, bool]] = {
+    # destructive, idempotent, open world
+    "agents_send_task": (False, False, True),
+    "agents_cancel_task": (True, False, True),
+    "agents_operate": (True, False, False),
+    "agents_register_card": (False, False, True),
+    "agntcy_dir_push_record": (False, True, False),
+    "agntcy_oasf_import_record": (False, True, False),
+    "directory_import": (False, True, False),
+    "directory_sign": (False, True, False),
+    "directory_delete": (True, False, False),  # by name, a second call deletes the next version
+    "loadMetrics": (False, False, True),
+    "registers": (True, False, False),
+    "schemas": (True, False, False),
+    "objects": (True, False, False),
+    "attachments": (True, False, False),
+    "views": (True, False, False),
+    "transfer": (True, False, False),
+    "call_tool": (True, False, True),
+}
+"""The hints of every tool that may change something."""
+TYPED: dict[str, tuple[bool, bool, bool] | None] = {
+    "create_tree": (False, False, False),
+    "find_trees": None,
+    "get_tree": None,
+    "update_tree": (True, False, False),
+}
+"""The same for tools made from a schema; None for those that read."""
+REPEATED: dict[str, dict[str, Any]] = {
+    "agntcy_dir_push_record": {"record_json": json.dumps(record("1.0.0", name="example.org/pushed-twice"))},
+    "agntcy_oasf_import_record": {"source_data": json.dumps(SERVER), "source_format": "mcp", "push": True},
+    "directory_import": {"sources": [{"content": SKILL}, {"content": json.dumps({**SERVER, "version": "7.0.0"})}]},
+    "directory_sign": {"reference": "CID"},
+}
+"""A call of each tool that promises that a second one changes nothing."""
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
 OWN_BOOKS = re.compile(r"^(audit|call_totals|job|search_|signals|sqlite_)")
 """Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed."""
@@ -64,6 +101,18 @@ def test_a_tool_that_deletes_says_so(tool: Tool) -> None:
     if DELETING.search(tool.name) or any(DELETING.search(action) for action in actions):
         assert tool.hints["destructiveHint"] is True
         assert tool.hints["readOnlyHint"] is False
+
+
+def hints(destructive: bool, idempotent: bool, open_world: bool) -> dict[str, bool]:
+    return {
+        "readOnlyHint": False, "openWorldHint": open_world, "destructiveHint": destructive, "idempotentHint": idempotent
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("tools:hints")
+def test_the_hints_of_every_writing_tool_are_as_decided() -> None:
+    found = {tool.name: dict(tool.hints) for tool in (*TOOLS, *SEARCH_TOOLS) if not tool.hints["readOnlyHint"]}
+    assert found == {name: hints(*decided) for name, decided in WRITING.items()}
 
 
 @pytest.mark.requirement("tools:hints")
@@ -149,7 +198,8 @@ RECORD = record("1.0.0", name="example.org/reader")
 @pytest.fixture(scope="module")
 async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[App, dict[str, str]]]:
     """Every room with something in it, and the names that the calls above use."""
-    settings = Settings(data=tmp_path_factory.mktemp("hints"), auth="none")
+    typed = {"typed": Profile(typed=("registers:city/tree",))}
+    settings = Settings(data=tmp_path_factory.mktemp("hints"), auth="none", profiles=typed)
     async with open_app(settings) as app:
         async with app.client() as client:
 
@@ -196,3 +246,82 @@ async def test_a_tool_that_says_it_reads_changes_nothing(filled: tuple[App, dict
                 after = await app.database.read(contents)
                 assert [name for name in after if after[name] != before[name]] == [], f"{tool} {arguments}"
     assert LOCAL.read_only is False
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("tools:hints", "tools:hints:reading-changes-nothing")
+async def test_tools_made_from_a_schema_carry_hints_that_hold(filled: tuple[App, dict[str, str]]) -> None:
+    app, names = filled
+    async with app.client(app.profile("typed")) as client:
+        found = {tool["name"]: tool["annotations"] for tool in await client.list_all("tools/list", "tools")}
+        reading = {"readOnlyHint": True, "openWorldHint": False}
+        assert found == {name: hints(*decided) if decided else reading for name, decided in TYPED.items()}
+        before = await app.database.read(contents)
+        for name, arguments in (("find_trees", {"name": "oak"}), ("get_tree", {"id": names["OBJECT"]})):
+            result = await client.request("tools/call", {"name": name, "arguments": arguments})
+            assert not result["isError"], result
+        assert await app.database.read(contents) == before
+
+
+def cids(answer: Any) -> list[str]:
+    """Every record that an answer names."""
+    if isinstance(answer, dict):
+        inner = [cid for name, value in answer.items() if name != "cid" for cid in cids(value)]
+        return [answer["cid"], *inner] if "cid" in answer else inner
+    return [cid for one in answer for cid in cids(one)] if isinstance(answer, list) else []
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("tools:hints:idempotent")
+@pytest.mark.parametrize("tool", sorted(REPEATED))
+async def test_a_tool_that_says_so_can_be_called_again_and_nothing_changes(
+    filled: tuple[App, dict[str, str]], tool: str
+) -> None:
+    app, names = filled
+    arguments = {key: names.get(value, value) if isinstance(value, str) else value
+                 for key, value in REPEATED[tool].items()}  # fmt: skip
+    states: list[dict[str, list[Any]]] = []
+    answers: list[dict[str, Any]] = []
+    async with app.client() as client:
+        states.append(await app.database.read(contents))
+        for _ in range(3):
+            result = await client.request("tools/call", {"name": tool, "arguments": arguments})
+            assert not result["isError"], result
+            answers.append(result["structuredContent"])
+            states.append(await app.database.read(contents))
+    assert states[1] != states[0], "the first call does something"
+    for later in states[2:]:
+        assert [name for name in later if later[name] != states[1][name]] == []
+    assert cids(answers[0])
+    for again in answers[1:]:
+        assert cids(again) == cids(answers[0])
+        assert not again.get("error_message")
+        assert not again.get("failed")
+
+
+@pytest.mark.requirement("tools:hints:idempotent")
+def test_every_tool_that_says_it_can_be_repeated_is_tried() -> None:
+    assert {tool.name for tool in (*TOOLS, *SEARCH_TOOLS) if tool.hints.get("idempotentHint")} == REPEATED.keys()
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("tools:hints:idempotent")
+async def test_deleting_by_name_twice_deletes_two_versions_so_it_does_not_say_so(
+    filled: tuple[App, dict[str, str]],
+) -> None:
+    app, _ = filled
+    name = "example.org/deleted-twice"
+    async with app.client() as client:
+
+        async def call(tool: str, **arguments: Any) -> dict[str, Any]:
+            return await client.request("tools/call", {"name": tool, "arguments": arguments})
+
+        pushed = {
+            (await call("agntcy_dir_push_record", record_json=json.dumps(record("1.0.0", name=name, version=version))))[
+                "structuredContent"
+            ]["cid"]
+            for version in ("v1.0.0", "v2.0.0")
+        }
+        deleted = {(await call("directory_delete", reference=name))["structuredContent"]["cid"] for _ in range(2)}
+        assert deleted == pushed
+        assert (await call("directory_delete", reference=name))["isError"]

@@ -1,7 +1,12 @@
-"""What `tools/list` costs a client: every endpoint, profile and revision, with all rooms open. `-s` shows the sizes."""
+"""What `tools/list` costs a client: every endpoint, profile and revision, with all rooms open.
+
+The sizes are printed at the end of the run (`pytest_terminal_summary` in `tests/conftest.py`).
+"""
 
 import json
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +19,14 @@ from pentad.mcp.tool_search import SEARCH_TOOLS
 from pentad.settings.model import Settings
 from tests.behaviour.clients import EVERY_REVISION, HTTP_MODERN, WITHOUT_STRUCTURE, Wire, wire_name
 from tests.behaviour.connecting import connect_http, front_of
+from tests.conftest import TOOL_LIST_SIZES
 
 pytestmark = pytest.mark.anyio
+
+REPOSITORY = Path(__file__).parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PROFILES = (REPOSITORY / "docs/profiles.md").read_text(encoding="utf-8")
+DECISION = (REPOSITORY / "docs/decisions/019-tool-lists.md").read_text(encoding="utf-8")
 
 TOKENS = {
     "/mcp": (6_000, 6_000),
@@ -84,14 +95,55 @@ def all_tools(app: App) -> list[Tool]:
 
 @pytest.mark.parametrize("wire", EVERY_REVISION, ids=wire_name)
 @pytest.mark.requirement("tools:list:size")
-async def test_every_list_keeps_its_budget(house: App, wire: Wire) -> None:
+async def test_every_list_keeps_its_budget(
+    house: App, wire: Wire, record_property: Callable[[str, object], None]
+) -> None:
     paths = [path for path, endpoint in front_of(house).mounts.endpoints.items() if isinstance(endpoint, McpEndpoint)]
     assert set(paths) == set(TOKENS), "a new endpoint needs a budget"
     sizes = {path: (await listed(house, wire, path))[1] / 4 for path in paths}
-    for path, size in sizes.items():
-        print(f"tools/list {wire.revision} {path:24} {size:8.0f} tokens")  # noqa: T201  the point of this test
+    record_property(TOOL_LIST_SIZES, [wire.revision, sizes])
     most = {path: budget[wire.revision not in WITHOUT_STRUCTURE] for path, budget in TOKENS.items()}
     assert {path: size for path, size in sizes.items() if size > most[path]} == {}
+
+
+def is_about(written: str, measured: float) -> bool:
+    """Whether a figure in a document is right to three percent, so that a changed word does not make it wrong."""
+    return abs(int(written.replace(",", "")) - measured) <= max(0.03 * measured, 20)
+
+
+@pytest.mark.requirement("tools:list:size-documented")
+async def test_the_documents_tell_the_sizes_there_are(house: App) -> None:
+    newest, oldest = HTTP_MODERN, EVERY_REVISION[0]
+    table = re.findall(r"^\| `(/\S+)` \| (\d+) \|[\d, ]*\| ([\d,]+) \| ([\d,]+) \|$", DECISION, re.MULTILINE)
+    assert [path for path, *_ in table] == [path for path in TOKENS if path != "/mcp/support"]
+    wrong: list[str] = []
+    for path, count, with_schemas, without in table:
+        tools, size = await listed(house, newest, path)
+        _, small = await listed(house, oldest, path)
+        if int(count) != len(tools) or not is_about(with_schemas, size / 4) or not is_about(without, small / 4):
+            wrong.append(f"`{path}`: {len(tools)} tools, {size / 4:,.0f} and {small / 4:,.0f} tokens")
+    assert not wrong, "write into the table:\n" + "\n".join(wrong)
+
+
+@pytest.mark.requirement("tools:list:size-documented")
+async def test_the_pages_count_the_tools_of_mcp_and_the_tokens_of_core(house: App) -> None:
+    tools, _ = await listed(house, HTTP_MODERN, "/mcp")
+    (written,) = re.findall(r"`/mcp` lists (\d+)\s+tools in under 6,000 tokens", PROFILES)
+    assert int(written) == len(tools)
+    _, size = await listed(house, HTTP_MODERN, "/mcp/core")
+    assert re.findall(r"`/mcp/core` \| four search tools, about (\d+) tokens", PROFILES) == ["500"]
+    assert "`/mcp/core` in 500" in README
+    assert is_about("500", size / 4)
+
+
+@pytest.mark.requirement("tools:list:size-documented")
+def test_the_registers_endpoint_is_as_large_as_its_actions(house: App) -> None:
+    """The document explains its size by them."""
+    (room,) = (opened.room for opened in house.rooms if opened.room.name == "registers")
+    actions = sum(len(tool.input_schema["properties"]["action"]["enum"]) for tool in room.tools)
+    (written,) = re.findall(r"(\w+) tools with (\d+) actions", DECISION)
+    assert written == ("six", str(actions))
+    assert len(room.tools) == 6
 
 
 @pytest.mark.parametrize("wire", EVERY_REVISION, ids=wire_name)

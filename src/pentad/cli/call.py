@@ -61,7 +61,8 @@ async def _call(target: "Target", tool: str, words: Sequence[str], given: Mappin
         if "describe_tool" in tools:  # the list is not complete
             found = await client.call_tool("describe_tool", {"name": tool})
         elif (found := tools.get(tool)) is None:
-            meant = did_you_mean(tool, tools) or "`pentad list tools` shows all of them."
+            there = "" if target.server is None else f" --url {target.server.url}"
+            meant = did_you_mean(tool, tools) or f"`pentad list tools{there}` shows all of them."
             raise NotFound(f"There is no tool {tool!r}.", hint=meant)
         arguments = {**given, **arguments_from_words(words, found["inputSchema"])}
         return await client.request("tools/call", {"name": tool, "arguments": arguments})

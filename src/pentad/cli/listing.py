@@ -3,18 +3,21 @@
 import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import click
 
 from pentad.kernel.errors import NotFound
 from pentad.kernel.names import did_you_mean
+from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher
-from pentad.terminal.options import json_option, profile_option, settings_options
+from pentad.terminal.options import json_option, profile_option
 from pentad.terminal.output import print_json, print_table
 
 if TYPE_CHECKING:
     from pentad.app import App
     from pentad.settings.model import Settings
+    from pentad.terminal.client import Server, Session, Target
 
 _LISTS: Final = {
     "tools": (("tools/list", "tools"),),
@@ -28,16 +31,19 @@ _LISTS: Final = {
 @click.option("--room", metavar="R", help="Of one room only.")
 @profile_option
 @json_option
-@settings_options("rooms", "data", "database")
-def listing(what: str, room: str | None, profile: str | None, as_json: bool, settings: "Settings") -> None:
+@server_options("rooms")
+def listing(what: str, room: str | None, profile: str | None, as_json: bool, target: "Target") -> None:
     """List tools, resources or prompts.
 
-    All of them, or with --profile what a client of that profile sees. --json shows each with everything a client
-    receives, including its schema.
+    All of them, or with --profile what a client of that profile sees, or with --url what you see at that address.
+    --json shows each with everything a client receives, including its schema.
     """
-    if room is not None:
-        settings = dataclasses.replace(settings, rooms=(_room_of(settings, room),))
-    entries = asyncio.run(_entries(settings, what, profile or "full"))
+    if target.server is not None:
+        if room is not None and profile is not None:
+            raise click.UsageError("With --url, use --room or --profile.")
+        entries = asyncio.run(_entries_there(target, target.server, what, room, profile))
+    else:
+        entries = asyncio.run(_entries_here(target.settings, what, room, profile or "full"))
     if as_json:
         print_json(entries)
         return
@@ -58,11 +64,28 @@ def _room_of(settings: "Settings", name: str) -> str:
     return places[name]
 
 
-async def _entries(settings: "Settings", what: str, profile: str) -> list[dict[str, Any]]:
+async def _entries_here(settings: "Settings", what: str, room: str | None, profile: str) -> list[dict[str, Any]]:
+    if room is not None:
+        settings = dataclasses.replace(settings, rooms=(_room_of(settings, room),))
     async with launcher().open_app(settings) as app, app.client(app.profile(profile)) as client:
         rooms = _room_by_name(app, what)
-        found = [entry for method, key in _LISTS[what] for entry in await client.list_all(method, key)]
-        return [{"room": rooms.get(_name(entry)), **entry} for entry in found]
+        return [{"room": rooms.get(_name(entry)), **entry} for entry in await _listed(client, what)]
+
+
+async def _entries_there(
+    target: "Target", server: "Server", what: str, room: str | None, profile: str | None
+) -> list[dict[str, Any]]:
+    """A server does not say which room a tool is of, unless only one room is listed."""
+    if room is not None:
+        server = dataclasses.replace(server, url=target.site(f"/rooms/{quote(room, safe='')}/mcp"))
+    elif profile is not None:
+        server = dataclasses.replace(server, url=target.site(f"/mcp/{quote(profile, safe='')}"))
+    async with dataclasses.replace(target, server=server).open() as client:
+        return [{"room": room, **entry} for entry in await _listed(client, what)]
+
+
+async def _listed(client: "Session", what: str) -> list[dict[str, Any]]:
+    return [entry for method, key in _LISTS[what] for entry in await client.list_all(method, key)]
 
 
 def _room_by_name(app: "App", what: str) -> dict[str, str]:

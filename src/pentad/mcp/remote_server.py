@@ -89,12 +89,23 @@ class RemoteServer:
         if answer.status == 401:
             raise Unauthenticated("The server wants a login.", hint=self._login_hint)
         if answer.status == 403:
-            raise Forbidden("The server does not allow that.", hint="Use a login with more rights.")
+            raise _refusal(answer, self._last_id)
         if answer.status == 404 and "Mcp-Session-Id" not in self._headers:
             raise NotFound("There is no MCP server at that address.", hint="Pentad's is at /mcp.")
         if answer.status >= 500:
             raise Unavailable(f"The server answered {answer.status}.", hint="Try again in a moment.")
         return answer
+
+
+def _refusal(answer: Fetched, request_id: int) -> Forbidden:
+    """A 403, in the server's own words if it has any."""
+    try:
+        _result(_message(answer, request_id))
+    except Forbidden as error:
+        return error
+    except PentadError:
+        pass
+    return Forbidden("The server does not allow that.", hint="Use a login with more rights.")
 
 
 def _message(answer: Fetched, request_id: int) -> dict[str, Any]:

@@ -344,4 +344,5 @@ async def _remote_routes(server: Server) -> AsyncGenerator[_RemoteRoutes]:
 def _site(url: str) -> str:
     """The URL that the paths of a server begin with."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{parts.path.partition('/rooms/')[0].rstrip('/').removesuffix('/mcp')}"
+    path = parts.path.partition("/rooms/")[0].partition("/mcp/")[0].rstrip("/").removesuffix("/mcp")
+    return f"{parts.scheme}://{parts.netloc}{path}"

@@ -49,6 +49,26 @@ def credentials(client: Any, tokens: Any) -> dict[str, Any]:
     }
 
 
+class Memory:
+    """Where a client of the official SDK keeps its registration and its tokens."""
+
+    def __init__(self) -> None:
+        self.tokens: Any = None
+        self.client: Any = None
+
+    async def get_tokens(self) -> Any:
+        return self.tokens
+
+    async def set_tokens(self, tokens: Any) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> Any:
+        return self.client
+
+    async def set_client_info(self, client_info: Any) -> None:
+        self.client = client_info
+
+
 class Redirects:
     """Listens where the browser comes back."""
 

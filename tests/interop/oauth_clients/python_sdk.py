@@ -6,34 +6,14 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import mcp
-from conversation import Redirects, credentials, obey, say
+from conversation import Memory, Redirects, credentials, obey, say
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared import auth
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import OAuthClientMetadata
 
 IS_FIRST = not hasattr(mcp, "Client")
-
-
-class Memory:
-    """Where the client keeps its tokens."""
-
-    def __init__(self) -> None:
-        self.tokens: OAuthToken | None = None
-        self.client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 async def main(url: str, metadata_url: str | None = None) -> None:

@@ -168,7 +168,7 @@ async def sign(arguments: ReferenceArguments, call: Call[Directory]) -> Signed:
     )
 
 
-@tool("directory_delete", title="Delete a record", destructive=True, idempotent=True, listed="room")
+@tool("directory_delete", title="Delete a record", destructive=True, listed="room")
 async def delete(arguments: ReferenceArguments, call: Call[Directory]) -> Deleted:
     """Permanently delete one record and its signatures. Other versions of the name stay."""
     found = await call.service.resolve(arguments.reference)

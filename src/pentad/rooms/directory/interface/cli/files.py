@@ -18,7 +18,7 @@ from pentad.rooms.directory.interface.cli.records import (
 from pentad.terminal.client import server_options
 from pentad.terminal.files import indented, out_option, read, write
 from pentad.terminal.options import json_option, store_options
-from pentad.terminal.output import ExitCode, print_error, print_json, print_text, progress_bar, say, warn
+from pentad.terminal.output import ExitCode, exit_code, print_error, print_json, print_text, progress_bar, say, warn
 
 if TYPE_CHECKING:
     from pentad.kernel.principal import Principal
@@ -85,10 +85,11 @@ async def _validate_file(schemas: "SchemaSource", file: str) -> dict[str, Any]:
 def push(files: tuple[str, ...], as_json: bool, target: "Target") -> int:
     """Validate the records in FILEs (- is stdin), store them, and print their CIDs."""
 
-    async def work(client: "Client") -> list[dict[str, Any]]:
+    async def work(client: "Client") -> "list[tuple[ExitCode, dict[str, Any]]]":
         return [await _push_file(client, file) for file in files]
 
-    done = target.run(work, "directory")
+    pushed = target.run(work, "directory")
+    done = [one for _, one in pushed]
     good = [one for one in done if "cid" in one]
     print_result(
         done, as_json, lambda: [one["cid"] if len(files) == 1 else f"{one['cid']}  {one['file']}" for one in good]
@@ -96,18 +97,18 @@ def push(files: tuple[str, ...], as_json: bool, target: "Target") -> int:
     for one in done:
         if "error" in one and not as_json:
             print_error(f"{one['file']}: {one['error']}")
-    return ExitCode.OK if len(good) == len(done) else ExitCode.FAILED
+    return max(code for code, _ in pushed)
 
 
-async def _push_file(client: "Client", file: str) -> dict[str, Any]:
+async def _push_file(client: "Client", file: str) -> "tuple[ExitCode, dict[str, Any]]":
     from pentad.rooms.directory.oasf.parsing import parse_record
 
     try:
         answer = await _store(client, parse_record(read(file)))
     except PentadError as error:
-        return {"file": file, "error": error.sentence()}
+        return exit_code(error), {"file": file, "error": error.sentence()}
     known = {"cid": answer["cid"], "new": answer.get("new"), "server_address": answer.get("server_address")}
-    return {"file": file, **known}
+    return ExitCode.OK, {"file": file, **known}
 
 
 async def _store(client: "Client", record: dict[str, Any]) -> dict[str, Any]:
