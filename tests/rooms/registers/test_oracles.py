@@ -69,7 +69,7 @@ REST: list[tuple[str, str, str, Any]] = [
     ("object", "GET", f"{ITEM}/diff?from=1", None),
     ("object", "POST", "/bulk/cases/case", {"operations": [ROW], "atomic": False}),
     ("object", "POST", "/bulk/cases/case", {"operations": [ROW, {"action": "delete", "id": "{}"}]}),
-    ("object", "POST", "/bulk/cases/case/save", {"objects": [{**WRITTEN, "id": "{}"}], "atomic": False}),
+    ("object", "POST", "/bulk/cases/case/save", {"objects": [{**WRITTEN, "link": "{}"}], "atomic": False}),
     ("object", "POST", "/bulk/cases/case/delete", {"uuids": ["{}"], "atomic": False}),
     ("object", "POST", "/bulk/cases/case/validate", {"objects": [{**WRITTEN, "link": "{}"}]}),
     ("object", "POST", "/plans", PLANNED),

@@ -141,10 +141,26 @@ def test_a_file_of_an_unknown_kind_is_refused(home: Path) -> None:
 
 @pytest.mark.requirement("registers:errors:hints")
 def test_what_is_missing_is_looked_for_by_the_command(home: Path) -> None:
-    refused = run("registers", "export", "-r", "none-such", "-s", "tree", home=home)
-    assert refused.returncode == 3
-    assert "pentad registers list" in refused.stderr
-    assert "action=list" not in refused.stderr
+    for verb in (
+        ("export", "-r", "none-such", "-s", "tree"),
+        ("describe", "none-such"),
+        ("schema", "history", "none-such"),
+        ("purge", "-r", "city", "-s", "none-such"),
+    ):
+        refused = run("registers", *verb, home=home)
+        assert refused.returncode == 3
+        assert "pentad registers list" in refused.stderr
+        assert "action=list" not in refused.stderr
+
+
+@pytest.mark.requirement("registers:errors:hints")
+def test_the_token_for_a_loss_is_named_as_the_option_that_takes_it(home: Path) -> None:
+    bring(home, "number,note\nT-1,tall\n")
+    patch = ("patch", "tree", '[{"op": "drop", "property": "note"}]')
+    asked = of_schema(home, *patch)
+    token = re.findall(r"hint: To go ahead, repeat the command with --confirm (\w+)\.", asked.stderr)[0]
+    assert (asked.returncode, 'confirm "' in asked.stderr) == (1, False)
+    assert of_schema(home, *patch, "--confirm", token).returncode == 0
 
 
 def of_schema(home: Path, *arguments: str) -> Any:
@@ -195,7 +211,17 @@ def test_an_import_is_taken_back_by_the_id_it_printed(home: Path) -> None:
     assert f"The import {transfer} is undone." in again.stderr
 
 
-@pytest.mark.requirement("registers:deleted:purge")
+@pytest.mark.requirement("registers:writes:repeated-keys")
+def test_a_batch_with_one_key_twice_is_refused_with_both_rows(home: Path) -> None:
+    rows = [{"action": "upsert", "data": {"number": "T-1", "height": height}} for height in (1, 2)]
+    arguments = json.dumps({"action": "bulk", "register": "city", "schema": "tree", "operations": rows})
+    refused = run("call", "objects", "--args", "-", home=home, stdin=arguments)
+    assert refused.returncode == 1
+    assert "Rows 0 and 1 are both for the object with number 'T-1'." in refused.stderr
+    assert take(home, "--format", "jsonl").stdout == ""
+
+
+@pytest.mark.requirement("registers:errors:hints", "registers:deleted:purge")
 def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) -> None:
     bring(home, "number,height\nT-1,4\nT-2,5\nT-3,6\n")
     place = {"register": "city", "schema": "tree"}
@@ -205,7 +231,8 @@ def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) 
 
     def token_in(refused: Any) -> str:
         assert refused.returncode != 0
-        return re.findall(r'confirm "(\w+)"', refused.stderr)[0]
+        assert 'confirm "' not in refused.stderr
+        return re.findall(r"hint: To go ahead, repeat the command with --confirm (\w+)\.", refused.stderr)[0]
 
     few = ("registers", "purge", "-r", "city", "-s", "tree", "--filter", '{"height": 4}')
     asked = run(*few, home=home)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pentad.kernel.counts import counted
-from pentad.rooms.registers.interface.cli.options import parse_filter, register_option, schema_option
+from pentad.rooms.registers.interface.cli.options import call_tool, parse_filter, register_option, schema_option
 from pentad.rooms.registers.interface.cli.organisations import organisations
 from pentad.rooms.registers.interface.cli.schemas import schemas
 from pentad.rooms.registers.interface.cli.transfer import export_file, import_file, undo_import
@@ -75,8 +75,7 @@ async def _all_registers(client: "Client") -> AsyncGenerator[dict[str, Any]]:
 @server_options()
 def describe(register: str, max_tokens: int | None, as_json: bool, target: "Target") -> None:
     """Describe a register: its schemas, their properties, relations and counts."""
-    arguments = {"action": "describe", "id": register, **({} if max_tokens is None else {"max_tokens": max_tokens})}
-    found = target.call_tool("registers", arguments, "registers")
+    found = call_tool(target, "registers", {"action": "describe", "id": register, "max_tokens": max_tokens})
     if as_json:
         print_json(found)
         return
@@ -118,10 +117,8 @@ def purge_objects(
 ) -> None:  # fmt: skip
     """Erase deleted objects for good. The first run says how many there are and gives the token for --confirm."""
     chosen = parse_filter(filters)
-    given = {"filter": chosen, "confirm": confirm}
-    arguments = {"action": "purge", "register": register, "schema": schema}
-    arguments |= {name: value for name, value in given.items() if value is not None}
-    answer = target.run(lambda client: client.call_tool("objects", arguments), "registers")
+    arguments = {"action": "purge", "register": register, "schema": schema, "filter": chosen, "confirm": confirm}
+    answer = call_tool(target, "objects", arguments)
     if as_json:
         print_json(answer)
     else:
@@ -134,6 +131,5 @@ def purge_objects(
 @server_options()
 def delete_register(register: str, confirm: str | None, target: "Target") -> None:
     """Delete the register REF (id, uuid or slug) if it has no objects; deleted ones are purged with it."""
-    arguments = {"action": "delete", "id": register} | ({} if confirm is None else {"confirm": confirm})
-    target.run(lambda client: client.call_tool("registers", arguments), "registers")
+    call_tool(target, "registers", {"action": "delete", "id": register, "confirm": confirm})
     say(f"The register {register} is deleted.")

@@ -14,6 +14,7 @@ from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
 from pentad.rooms.registers.presentation import operation_of, present_outcomes
 from pentad.rooms.registers.query.models import Query
+from pentad.rooms.registers.store import as_uuid
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
@@ -38,7 +39,7 @@ class BulkData(BaseModel):
 
 
 class ObjectsData(BaseModel):
-    """Objects to save: those that name an existing `id` (or match by `key`) are updated, the others created."""
+    """Objects to save. One with an existing `id` is replaced, one found by `key` merged, any other created."""
 
     objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
     key: list[str] = Field(default_factory=list[str])
@@ -152,18 +153,18 @@ async def bulk(request: RestRequest) -> Response:
 
 
 async def save(request: RestRequest) -> Response:
-    """Save objects: those with an id (or found by key) are updated, the others created."""
+    """Save objects: replace those with an existing id, merge into those found by key, create the others."""
     pair = await request.pair("update")
     given = body_as(ObjectsData, await request.object())
     return await _run(request, pair, [_saving(pair, one, given.key) for one in given.objects], given.atomic)
 
 
 def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
-    data = business(pair, given)
-    if key:
-        return Operation("upsert", data, None, tuple(key))
-    named = named_uuid(pair, given)
-    return Operation("create" if named is None else "update", data, named)
+    data, named = business(pair, given), named_uuid(pair, given)
+    if named is not None and not key and as_uuid(named) is None:
+        return Operation("update", data, named)  # a slug or a unique value; a new object cannot get it as its id
+    action = "upsert" if key else "create" if named is None else "save"
+    return Operation(action, data, key=tuple(key), uuid=named, named=named)
 
 
 async def delete(request: RestRequest) -> Response:
