@@ -184,7 +184,8 @@ class ObjectWriter(UpdatePreparer):
             return
         if existing is not None and existing.stored.is_deleted and operation.may_create:
             raise Conflict(
-                f"Object {existing.stored.uuid} is deleted.", hint="Restore it first, or leave the id out for a new one."
+                f"Object {existing.stored.uuid} is deleted.",
+                hint="Restore it first, or leave the id out for a new one.",
             )
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
         check_same_id(operation.named, existing.stored.uuid)
