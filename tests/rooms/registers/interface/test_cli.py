@@ -211,6 +211,54 @@ def test_an_import_is_taken_back_by_the_id_it_printed(home: Path) -> None:
     assert f"The import {transfer} is undone." in again.stderr
 
 
+def delete_trees(home: Path) -> list[str]:
+    """Delete all trees; returns their ids."""
+    ids = [json.loads(line)["@self"]["id"] for line in take(home, "--format", "jsonl").stdout.splitlines()]
+    arguments = {"action": "bulk", "register": "city", "schema": "tree"}
+    arguments["operations"] = [{"action": "delete", "id": one} for one in ids]
+    assert run("call", "objects", "--args", "-", home=home, stdin=json.dumps(arguments)).returncode == 0
+    return ids
+
+
+@pytest.mark.requirement("registers:deleted:command")
+def test_deleted_objects_are_listed_and_restored(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\nT-3,6\n")
+    ids = delete_trees(home)
+    place = ("-r", "city", "-s", "tree")
+    lines = run("registers", "deleted", *place, home=home).stdout.splitlines()
+    assert lines[0].split() == ["id", "name", "deleted", "by"]
+    assert {line.split()[0] for line in lines[1:]} == set(ids)
+    page = run("registers", "deleted", *place, "--limit", "2", home=home)
+    cursor = re.findall(r"2 of 3\. There is more: --cursor (\S+)", page.stderr)[0]
+    rest = run("registers", "deleted", *place, "--limit", "2", "--cursor", cursor, "--json", home=home)
+    assert len(json.loads(rest.stdout)["results"]) == 1
+    few = json.loads(run("registers", "deleted", *place, "--filter", '{"height": 4}', "--json", home=home).stdout)
+    assert [row["number"] for row in few["results"]] == ["T-1"]
+
+    unclear = run("registers", "restore", *place, home=home)
+    assert (unclear.returncode, "--filter '{}' restores all" in unclear.stderr) == (2, True)
+    one = run("registers", "restore", ids[0], *place, home=home)
+    assert (one.returncode, one.stderr) == (0, "1 object was restored.\n")
+    assert run("registers", "restore", ids[0][:-1], *place, home=home).returncode == 3
+    two = run("registers", "restore", "T-2", "T-3", *place, home=home)
+    assert (two.returncode, two.stderr) == (0, "2 objects were restored.\n")
+    delete_trees(home)
+    assert run("registers", "restore", "--filter", "{}", *place, home=home).stderr == "3 objects were restored.\n"
+    assert run("registers", "deleted", *place, home=home).stderr == "There are no deleted objects.\n"
+
+
+@pytest.mark.requirement("registers:deleted:command")
+def test_an_object_that_cannot_be_restored_is_named(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\n")
+    [first, _] = delete_trees(home)
+    bring(home, "number,height\nT-1,9\n")
+    done = run("registers", "restore", "--filter", "{}", "-r", "city", "-s", "tree", home=home)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1].startswith(first)
+    assert "must be unique" in done.stdout
+    assert done.stderr == "1 object was restored.\n"
+
+
 @pytest.mark.requirement("registers:writes:repeated-keys")
 def test_a_batch_with_one_key_twice_is_refused_with_both_rows(home: Path) -> None:
     rows = [{"action": "upsert", "data": {"number": "T-1", "height": height}} for height in (1, 2)]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pentad.kernel.counts import counted
-from pentad.rooms.registers.interface.cli.options import call_tool, parse_filter, register_option, schema_option
+from pentad.rooms.registers.interface.cli.deleted_objects import list_deleted, purge_objects, restore_objects
+from pentad.rooms.registers.interface.cli.options import call_tool
 from pentad.rooms.registers.interface.cli.organisations import organisations
 from pentad.rooms.registers.interface.cli.schemas import schemas
 from pentad.rooms.registers.interface.cli.transfer import export_file, import_file, undo_import
@@ -25,7 +26,9 @@ def registers() -> None:
     """List registers; change schemas; import and export objects; save and run views."""
 
 
-for verb in (import_file, undo_import, export_file, schemas, views, organisations):
+for verb in (
+    import_file, undo_import, export_file, list_deleted, restore_objects, purge_objects, schemas, views, organisations,
+):  # fmt: skip
     registers.add_command(verb)
 
 
@@ -103,26 +106,6 @@ def _details(properties: Any, name: str) -> str:
     if "enum" in one:
         words.append("one of " + ", ".join(map(str, one["enum"])))
     return ", ".join(words)
-
-
-@registers.command("purge")
-@register_option
-@schema_option
-@click.option("--filter", "filters", metavar="JSON", help='Which deleted objects: {"status": "old"}.  [default: all]')
-@click.option("--confirm", metavar="TOKEN", help="The token that the first run shows.")
-@json_option
-@server_options()
-def purge_objects(
-    register: str, schema: str, filters: str | None, confirm: str | None, as_json: bool, target: "Target"
-) -> None:  # fmt: skip
-    """Erase deleted objects for good. The first run says how many there are and gives the token for --confirm."""
-    chosen = parse_filter(filters)
-    arguments = {"action": "purge", "register": register, "schema": schema, "filter": chosen, "confirm": confirm}
-    answer = call_tool(target, "objects", arguments)
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"{counted(answer['purged'], 'deleted object was', 'deleted objects were')} purged.")
 
 
 @registers.command("delete")

@@ -54,14 +54,15 @@ class UuidsData(BaseModel):
 
 
 class RestoreData(BaseModel):
-    """Deleted objects by a filter; all of them without one."""
+    """Deleted objects to restore."""
 
-    filter: dict[str, Any] | None = None
+    filter: dict[str, Any] = Field(description="Which of them; an empty filter means all.")
 
 
-class PurgeData(RestoreData):
+class PurgeData(BaseModel):
     """Deleted objects to purge, and the token that agrees to it."""
 
+    filter: dict[str, Any] | None = Field(default=None, description="Which of them; all without one.")
     confirm: str | None = Field(default=None, max_length=100)
 
 
@@ -178,22 +179,22 @@ async def purge(request: RestRequest) -> Response:
     """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
     pair = await request.pair("delete")
     given = body_as(PurgeData, await request.object(optional=True))
-    query = await _deleted(request, pair, given)
+    query = await _deleted(request, pair, given.filter)
     return json_response(
         {"purged": await request.registers.objects.purge_all(request.caller, pair, query, given.confirm)}
     )
 
 
 async def restore(request: RestRequest) -> Response:
-    """Restore deleted objects by a filter, or all of them."""
+    """Restore the deleted objects that a filter finds; an empty filter finds all."""
     pair = await request.pair("delete")
-    query = await _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
+    query = await _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)).filter)
     outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
     return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
-async def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
-    return await request.registers.objects.query_of(request.caller, pair, {"filter": given.filter, "deleted": "only"})
+async def _deleted(request: RestRequest, pair: Pair, chosen: dict[str, Any] | None) -> Query:
+    return await request.registers.objects.query_of(request.caller, pair, {"filter": chosen, "deleted": "only"})
 
 
 async def validate(request: RestRequest) -> Response:
@@ -243,16 +244,7 @@ ROUTES: Final = (
     RestRoute(
         "POST", _PATH + "/purge", "bulk", purge, body=PurgeData, body_required=False, answer=PurgedAnswer, own=True
     ),
-    RestRoute(
-        "POST",
-        _PATH + "/restore",
-        "bulk",
-        restore,
-        body=RestoreData,
-        body_required=False,
-        answer=OutcomesAnswer,
-        own=True,
-    ),
+    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
     RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
     RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),
