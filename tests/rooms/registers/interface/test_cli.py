@@ -211,6 +211,22 @@ def test_an_import_is_taken_back_by_the_id_it_printed(home: Path) -> None:
     assert f"The import {transfer} is undone." in again.stderr
 
 
+@pytest.mark.requirement("registers:evolution:index-limit", "registers:evolution:index-limit-together")
+def test_too_many_indexes_are_refused_in_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def patch(names: list[str]) -> Any:
+        steps = [{"op": "add", "property": name, "definition": {"type": "string", "unique": True}} for name in names]
+        return of_schema(home, "patch", "tree", json.dumps(steps))
+
+    many = patch([f"p{number}" for number in range(64)])
+    assert (many.returncode, "asks for 65 indexes, and 64 is the most" in many.stderr) == (1, True)
+    monkeypatch.setattr("pentad.rooms.registers.objects.indexes.MOST_INDEXES_TOGETHER", 1)
+    one = patch(["code"])
+    assert (one.returncode, "all schemas of the store together may have 1" in one.stderr) == (1, True)
+    assert "version 0.0.1" not in one.stderr
+    monkeypatch.undo()
+    assert patch(["code"]).returncode == 0
+
+
 def delete_trees(home: Path) -> list[str]:
     """Delete all trees; returns their ids."""
     ids = [json.loads(line)["@self"]["id"] for line in take(home, "--format", "jsonl").stdout.splitlines()]

@@ -64,7 +64,7 @@ class SchemaEvolution:
 
         definition = self._definitions.try_out(tx, schema)
         check_before_saving(definition)
-        check_index_count(definition)
+        check_index_count(tx, self._dialect, schema.id, definition)
         schema_history.record(tx, caller, None, schema, "create", {})
         begin_indexing(tx, [schema.id])
         return replace(schema, warnings=tuple(schema_warnings(definition)))
@@ -107,6 +107,7 @@ class SchemaEvolution:
 
         current, proposed = change.current, change.proposed
         old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        check_index_count(rows, self._dialect, current.id, new, old)
         allow(current, old, proposed, new, change.touched)
         report = self._preflight.preflight(rows, change, (old, new), hidden, Skipped(), with_indexes=True)
         made, dropped = index_labels(index_plan(new)), index_labels(index_plan(old))
@@ -147,7 +148,7 @@ class SchemaEvolution:
         current, proposed = change.current, change.proposed
         old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
         check_before_saving(new)
-        check_index_count(new, old)
+        check_index_count(rows, self._dialect, current.id, new, old)
         allow(current, old, proposed, new, change.touched)
         since, skipped = store.present_moment(rows, self._dialect), Skipped()
         report = self._preflight.refuse_misfits(rows, change, (old, new), hidden, skipped)
@@ -229,7 +230,7 @@ class SchemaEvolution:
     ) -> "EvolutionReport":
         """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
         compiled = self._definitions.try_out(tx, user)
-        check_index_count(compiled, old)
+        check_index_count(tx, self._dialect, user.id, compiled, old)
         if old is not None:
             allow(user, old, user, compiled, ())
         kept = user.past_rules if old is None else past_rules(user, old, compiled)
