@@ -58,6 +58,7 @@ REST: list[tuple[str, str, str, Any]] = [
     ("object", "GET", f"{ITEM}/uses", None),
     ("object", "GET", f"{ITEM}/used", None),
     ("object", "POST", f"{ITEM}/revert", {"version": 1}),
+    ("object", "POST", f"{ITEM}/undo", None),
     ("object", "GET", f"{ITEM}/files", None),
     ("object", "POST", f"{ITEM}/files", {"name": "a.txt", "content": "YQ=="}),
     ("object", "GET", f"{ITEM}/files/a.txt", None),

@@ -322,12 +322,12 @@ class History:
                 check_version(current, if_version)
                 last = change_log.last_edit(tx, current.uuid)
                 if last is None or last[1] == 1:
-                    raise Conflict(f"Object {current.uuid} has only one version.", hint="action=delete takes it away.")
+                    raise Conflict(f"Object {current.uuid} has only one version.", hint="Delete it to take it away.")
                 number, version = last
                 before = change_log.state_at_version(tx, current, version - 1)
                 if before is not None and before[1]:
                     raise Conflict(
-                        f"The last change of {current.uuid} brought it back.", hint="action=delete deletes it again."
+                        f"The last change of {current.uuid} brought it back.", hint="Delete it again if it should go."
                     )
                 past = self._state_at_version(tx, caller, pair, current, version - 1)
                 context = self._objects.write_context(caller, pair, f"undo:{number}")

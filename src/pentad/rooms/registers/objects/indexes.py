@@ -138,7 +138,7 @@ def check_index_count(
         raise LimitExceeded(
             f"The schema asks for {counted(asked, 'index', 'indexes')}, and all schemas of the store together may have"
             f" {MOST_INDEXES_TOGETHER:,}: each of them slows down every write.",
-            hint="Take unique, x-index or facetable from properties, here or in other schemas, that filters seldom use.",
+            hint="Take unique, x-index or facetable from properties that filters seldom use, here or in other schemas.",
             details={"rule": "indexes", "asked": asked, "most": MOST_INDEXES_TOGETHER},
         )
 

@@ -227,6 +227,26 @@ async def test_a_plan_is_looked_at_committed_and_undone(site: Site) -> None:
     assert (await site.send("GET", f"/api/plans/{plan['id']}")).json["state"] == "undone"
 
 
+@pytest.mark.requirement("registers:rest:undo")
+async def test_the_last_change_of_an_object_is_taken_back(site: Site) -> None:
+    path = "/api" + await site.pair(NAME)
+    uuid = (await site.send("POST", path, {"name": "one"})).json["id"]
+    alone = await site.send("POST", f"{path}/{uuid}/undo")
+    assert (alone.status, "has only one version" in alone.json["detail"]) == (409, True)
+    assert "action=" not in alone.body.decode()
+    await site.send("PUT", f"{path}/{uuid}", {"name": "two"})
+    late = await site.send("POST", f"{path}/{uuid}/undo", headers={"if-match": '"1"'})
+    assert late.status == 412
+    assert (await site.send("POST", f"{path}/{uuid}/undo", who="reader")).status == 403
+    back = await site.send("POST", f"{path}/{uuid}/undo", headers={"if-match": '"2"', "x-reason": "oops"})
+    assert (back.status, back.json["name"], back.headers["etag"]) == (200, "one", '"3"')
+    last = (await site.send("GET", f"{path}/{uuid}/history")).json["results"][0]
+    assert (last["action"], last["reason"]) == ("revert", "oops")
+    assert (await site.send("DELETE", f"{path}/{uuid}")).status == 204
+    assert (await site.send("POST", f"{path}/{uuid}/undo")).json["name"] == "one"
+    assert (await site.send("GET", f"{path}/{uuid}")).status == 200, "the deletion was the last change"
+
+
 async def test_search_finds_words_in_every_pair(site: Site) -> None:
     place = await site.pair(NAME)
     await site.made(place, {"name": "a quetzalcoatlus skeleton"})

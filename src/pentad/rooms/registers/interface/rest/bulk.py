@@ -12,6 +12,8 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
+from pentad.rooms.registers.objects.plans import MOST_OPERATIONS as MOST_PLANNED
+from pentad.rooms.registers.objects.service import MOST_OPERATIONS
 from pentad.rooms.registers.presentation import operation_of, present_outcomes
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.store import as_uuid
@@ -34,14 +36,14 @@ class OperationData(BaseModel):
 class BulkData(BaseModel):
     """Rows to write, all or nothing or row by row."""
 
-    operations: list[OperationData] = Field(min_length=1, max_length=10_000)
+    operations: list[OperationData] = Field(min_length=1, max_length=MOST_OPERATIONS)
     atomic: StrictBool = True
 
 
 class ObjectsData(BaseModel):
     """Objects to save. One with an existing `id` is replaced, one found by `key` merged, any other created."""
 
-    objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
+    objects: list[AsGiven] = Field(min_length=1, max_length=MOST_OPERATIONS)
     key: list[str] = Field(default_factory=list[str])
     atomic: StrictBool = True
 
@@ -49,7 +51,7 @@ class ObjectsData(BaseModel):
 class UuidsData(BaseModel):
     """Objects by uuid."""
 
-    uuids: list[str] = Field(min_length=1, max_length=10_000)
+    uuids: list[str] = Field(min_length=1, max_length=MOST_OPERATIONS)
     atomic: StrictBool = True
 
 
@@ -93,6 +95,9 @@ class OutcomesAnswer(BaseModel):
     deleted: int = 0
     restored: int = 0
     failed: int = 0
+    warnings: list[dict[str, Any]] | None = Field(
+        None, description="What was stored although it is not declared or does not fit, with the number of rows."
+    )
 
 
 class ValidityAnswer(BaseModel):
@@ -128,7 +133,7 @@ class PlanData(BaseModel):
 
     register_: Name = Field(alias="register")
     schema_: Name = Field(alias="schema")
-    operations: list[OperationData] = Field(min_length=1, max_length=10_000)
+    operations: list[OperationData] = Field(min_length=1, json_schema_extra={"maxItems": MOST_PLANNED})
 
     model_config = ConfigDict(populate_by_name=True)
 

@@ -292,6 +292,15 @@ async def revert_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+async def undo_object(request: RestRequest) -> Response:
+    """Take back the last change of an object; a deletion too."""
+    pair = await request.pair()
+    stored = await request.registers.history.undo_last(
+        request.caller, pair, request.path("id"), if_version=await request.if_match_object(pair)
+    )
+    return respond(request, pair, stored, written=True)
+
+
 async def list_deleted(request: RestRequest) -> Response:
     """List deleted objects that can still be restored."""
     limit, offset = request.window()
@@ -356,6 +365,7 @@ ROUTES: Final = (
     RestRoute(
         "POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True
     ),
+    RestRoute("POST", ITEM + "/undo", "objects", undo_object, [IF_MATCH], answer=ObjectAnswer, etag=True, own=True),
     RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
     RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer, etag=True),
     RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
