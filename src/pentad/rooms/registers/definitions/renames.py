@@ -1,6 +1,6 @@
 """Renamed properties: what became of a path, and everything in a schema that names a property. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.rooms.registers.definitions.expressions import (
@@ -33,7 +33,9 @@ def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[st
 
 
 def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
-    """Let computed values, default templates, headings and what is unique together follow renamed properties."""
+    """Let computed values, default templates, access rules, headings and what is unique together follow renamed
+    properties.
+    """
     _rename_in_node(body, renames)
     configuration = body.get("configuration")
     if not isinstance(configuration, dict):
@@ -46,6 +48,32 @@ def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
         settings["unique"] = _renamed(settings["unique"], renames)
 
 
+def rename_required(body: dict[str, Any], renames: Renames) -> None:
+    """Let the names of required properties follow, where they are not next to the renamed properties."""
+    if isinstance(names := body.get("required"), list):
+        body["required"] = [_renamed(name, renames) for name in cast("list[Any]", names)]
+
+
+def rename_in_authorization(block: Any, renames: Renames) -> Any:
+    """Access rules whose conditions follow renamed properties."""
+    if not isinstance(block, dict):
+        return block
+    rights = cast("dict[str, Any]", block)
+    return {right: _renamed_grants(grants, renames) for right, grants in rights.items()}
+
+
+def _renamed_grants(grants: Any, renames: Renames) -> Any:
+    if not isinstance(grants, list):
+        return grants
+    found = [as_mapping(grant) if isinstance(grant, dict) else grant for grant in cast("list[Any]", grants)]
+    return [
+        {**grant, "match": {_renamed(name, renames): how for name, how in as_mapping(grant["match"]).items()}}
+        if isinstance(grant, Mapping) and isinstance(grant.get("match"), dict)
+        else grant
+        for grant in found
+    ]
+
+
 def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
     if isinstance(node.get("default"), str):
         node["default"] = rename_in_template(node["default"], renames)
@@ -54,6 +82,8 @@ def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
         node["computed"] = _renamed_rule(computed, renames)
     elif isinstance(expression := as_mapping(computed).get("expression"), str):
         node["computed"] = {**as_mapping(computed), "expression": _renamed_rule(expression, renames)}
+    if "authorization" in node:
+        node["authorization"] = rename_in_authorization(node["authorization"], renames)
     for inner in (*as_mapping(node.get("properties")).values(), node.get("items")):
         if isinstance(inner, dict):
             _rename_in_node(cast("dict[str, Any]", inner), renames)

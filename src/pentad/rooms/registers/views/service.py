@@ -27,7 +27,7 @@ from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
 from pentad.rooms.registers.models import Audience, Caller, Pair, Schema
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.views.definition import View, ViewProblem, parse_view
-from pentad.rooms.registers.views.renames import renamed_query
+from pentad.rooms.registers.views.renames import SchemaNames, renamed_query
 from pentad.rooms.registers.views.results import ViewPage, ViewRunner, owns, problems_for
 from pentad.rooms.registers.views.store import SELECT, chosen_slug, insert_view, stored_query, update_view, view_of
 
@@ -285,13 +285,13 @@ class Views:
 
     def following(self, rows: Rows, caller: Caller, change: "SchemaChange") -> Iterator[dict[str, Any]]:
         """The views that the caller may see and that would follow renamed properties."""
-        for view, pair in self._reading(rows, change.current, caller) if change.renames else ():
+        for view, pair in self._reading(rows, change.current, caller) if change.is_rename else ():
             if self._renamed_query(rows, view, pair, change) != view.query:
                 yield {"kind": "view", "id": view.id, "title": view.title}
 
-    def follow_renames(self, transaction: Transaction, change: "SchemaChange") -> None:
+    def follow_renames(self, transaction: Transaction, _caller: Caller, change: "SchemaChange") -> None:
         """Let the views of everybody follow renamed properties, before the schema is changed."""
-        for view, pair in self._reading(transaction, change.current) if change.renames else ():
+        for view, pair in self._reading(transaction, change.current) if change.is_rename else ():
             query = self._renamed_query(transaction, view, pair, change)
             if query != view.query:
                 changed = replace(view, query=query, digest=b"", updated_at=self._clock.now())
@@ -314,10 +314,11 @@ class Views:
 
     def _renamed_query(self, rows: Rows, view: View, pair: Pair, change: "SchemaChange") -> dict[str, Any]:
         """The query of a view after the renames of a change. It says the same, so nobody's rights matter."""
-        if not change.renames:
+        if not change.is_rename:
             return view.query
         schema = SchemaReader(rows, self._catalogue.definitions, self._access, _ADMINISTRATOR).with_relations(pair)
-        return renamed_query(schema, pair.schema.id, view.query, change.current.id, change.renames)
+        slugs = (change.current.slug, change.proposed.slug)
+        return renamed_query(schema, pair.schema.id, view.query, SchemaNames(change.current.id, change.renames, slugs))
 
     def _problems_with(
         self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: Schema, definition: "CompiledSchema"
