@@ -63,9 +63,10 @@ class SchemaRenames:
             if not self._access.sees(caller, register):
                 raise Conflict("The access rules of a register prevent the rename.", hint="Ask an administrator.")
             names = ", ".join(repr(one.slug) for one in clashing if self._access.sees(caller, one))
+            others = f"other schemas of it ({names})" if names else "other schemas of it"
             raise Conflict(
-                f"The access rules of register {register.slug!r} ask about the renamed property, and other schemas there"
-                f"{f' ({names})' if names else ''} have a property of the old or the new name.",
+                f"The access rules of register {register.slug!r} ask about the renamed property, and {others} have a"
+                " property of the old or the new name.",
                 hint="Change the rules of the register first, or choose another name.",
                 details={"rule": "rename", "register": register.id},
             )
