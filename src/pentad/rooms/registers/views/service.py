@@ -175,10 +175,11 @@ class Views:
             def write(
                 transaction: Transaction, view: View = view, save: SaveView = save, old: dict[int, int] = versions
             ) -> View | None:
-                schemas = {view.schema, *view.uses}
-                keep_schemas(transaction, self._database.dialect, schemas)
-                new = _schema_versions(transaction)
-                return None if any(old.get(key) != new.get(key) for key in schemas) else save(transaction, view)
+                new, schemas = _schema_versions(transaction), {view.schema, *view.uses}
+                if any(old.get(key) != new.get(key) for key in schemas):
+                    return None
+                keep_schemas(transaction, self._database.dialect, schemas & new.keys())
+                return save(transaction, view)
 
             if (saved := await self._catalogue.locks.write(write)) is not None:
                 return saved
