@@ -244,4 +244,4 @@ def test_the_command_says_what_follows(tmp_path: Path) -> None:
     assert "schema Author would follow the new names." in planned.stderr
     assert run("registers", "schema", "patch", "book", steps, home=tmp_path).returncode == 0
     found = json.loads(run("call", "schemas", "action=get", "id=author", "--json", home=tmp_path).stdout)
-    assert found["properties"]["books"]["inversedBy"] == "writer"
+    assert found["structuredContent"]["properties"]["books"]["inversedBy"] == "writer"

@@ -230,8 +230,8 @@ def test_too_many_indexes_are_refused_in_words(home: Path, monkeypatch: pytest.M
 def delete_trees(home: Path) -> list[str]:
     """Delete all trees; returns their ids."""
     ids = [json.loads(line)["@self"]["id"] for line in take(home, "--format", "jsonl").stdout.splitlines()]
-    arguments = {"action": "bulk", "register": "city", "schema": "tree"}
-    arguments["operations"] = [{"action": "delete", "id": one} for one in ids]
+    operations = [{"action": "delete", "id": one} for one in ids]
+    arguments = {"action": "bulk", "register": "city", "schema": "tree", "operations": operations}
     assert run("call", "objects", "--args", "-", home=home, stdin=json.dumps(arguments)).returncode == 0
     return ids
 

@@ -1,6 +1,6 @@
 """Renamed properties: what became of a path, and everything in a schema that names a property. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from pentad.rooms.registers.definitions.expressions import (
@@ -65,13 +65,15 @@ def rename_in_authorization(block: Any, renames: Renames) -> Any:
 def _renamed_grants(grants: Any, renames: Renames) -> Any:
     if not isinstance(grants, list):
         return grants
-    found = [as_mapping(grant) if isinstance(grant, dict) else grant for grant in cast("list[Any]", grants)]
-    return [
-        {**grant, "match": {_renamed(name, renames): how for name, how in as_mapping(grant["match"]).items()}}
-        if isinstance(grant, Mapping) and isinstance(grant.get("match"), dict)
-        else grant
-        for grant in found
-    ]
+    return [_renamed_grant(grant, renames) for grant in cast("list[Any]", grants)]
+
+
+def _renamed_grant(grant: Any, renames: Renames) -> Any:
+    match = as_mapping(grant).get("match")
+    if not isinstance(match, dict):
+        return grant
+    conditions = cast("dict[str, Any]", match)
+    return {**as_mapping(grant), "match": {_renamed(name, renames): how for name, how in conditions.items()}}
 
 
 def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:

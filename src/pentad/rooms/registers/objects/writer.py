@@ -75,13 +75,15 @@ class ObjectWriter(UpdatePreparer):
         context: WriteContext,
         steps: Sequence[WriteStep],
         notifications: "ChangeNotifications | None" = None,
+        repeats: "RepeatedUpserts | None" = None,
     ) -> None:
         """Inside the transaction: write what passes the checks and record errors on the steps.
 
-        A caller that writes several times in one transaction passes `notifications` and sends them at the end.
+        A caller that writes several times in one transaction passes `notifications` and sends them at the end; with
+        the same `repeats`, all those rows are one batch.
         """
         check_current(tx, self._dialect, context.pair)
-        repeats = _Repeats()
+        repeats = repeats or RepeatedUpserts()
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
             if part == "new":
@@ -149,7 +151,7 @@ class ObjectWriter(UpdatePreparer):
     # changes
 
     def _update_all(
-        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], repeats: "_Repeats"
+        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], repeats: "RepeatedUpserts"
     ) -> None:  # fmt: skip
         """Update different objects together; a second update of the same object waits for the first.
 
@@ -371,7 +373,7 @@ class ChangeNotifications:
             resource_updated(tx, uri, PairChange(register, schema, *span).text())
 
 
-class _Repeats:
+class RepeatedUpserts:
     """The objects that upserts of one write were about. A second one for the same object would overwrite the first."""
 
     def __init__(self) -> None:

@@ -87,7 +87,8 @@ class Views:
         self.page = self._runner.page
         catalogue.schemas.users.breaks.append(self.broken_by)
         catalogue.schemas.users.follows.append(self.following)
-        catalogue.schemas.users.follow.append(self.follow_renames)
+        # first, as long as all schemas still use the old names
+        catalogue.schemas.users.follow.insert(0, self.follow_renames)
 
     # saving
 

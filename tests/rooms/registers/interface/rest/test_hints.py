@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rooms.registers.site import Site
+from tests.rooms.registers.site import Object, Site
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +69,7 @@ async def test_a_plan_over_rest_names_the_request_that_carries_it_out(site: Site
     key = place.split("/")[-1]
     here = f"/api/schemas/{key}"
 
-    async def next_of(path: str, body: dict[str, object]) -> str:
+    async def next_of(path: str, body: Object) -> str:
         return (await site.send("POST", f"{here}/{path}", body)).json["next"]
 
     added = {"properties": {"city": {"type": "string"}}}

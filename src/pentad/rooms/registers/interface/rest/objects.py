@@ -18,6 +18,7 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.history import NothingToUndo
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
@@ -295,9 +296,12 @@ async def revert_object(request: RestRequest) -> Response:
 async def undo_object(request: RestRequest) -> Response:
     """Take back the last change of an object; a deletion too."""
     pair = await request.pair()
-    stored = await request.registers.history.undo_last(
-        request.caller, pair, request.path("id"), if_version=await request.if_match_object(pair)
-    )
+    version = await request.if_match_object(pair)
+    try:
+        stored = await request.registers.history.undo_last(request.caller, pair, request.path("id"), if_version=version)
+    except NothingToUndo as error:
+        error.hint = "DELETE deletes it."
+        raise
     return respond(request, pair, stored, written=True)
 
 
