@@ -496,7 +496,7 @@ SCHEMAS: dict[str, Step] = {
             ),
             (
                 [{"op": "rename", "property": "decided", "to": "decided_on"}],
-                "`property`, `to`; takes `required`, headings, `unique`, expressions and views along",
+                "`property`, `to`; takes required, headings, unique, expressions, rules, views and other schemas along",
             ),
             ([{"op": "drop", "property": "decided"}], "`property`; removes the values too"),
             (

@@ -11,6 +11,11 @@ Document = dict[str, Any]
 _PARAMETER = re.compile(r"\\\{[^}]+\\\}")
 
 
+def _closed(schema: Document) -> Document:
+    """A model that takes no members but its own, unless it says that it takes others."""
+    return {"additionalProperties": False, **schema} if "properties" in schema else schema
+
+
 class Answers:
     """The answers a document describes."""
 
@@ -20,6 +25,7 @@ class Answers:
         fixed_first = sorted(patterns.items(), key=lambda one: one[0].count("{"))
         self._patterns = [(re.compile(pattern), path) for path, pattern in fixed_first]
         self._validators: dict[str, Any] = {}
+        self._closed = {"schemas": {name: _closed(one) for name, one in document["components"]["schemas"].items()}}
         self.seen: set[tuple[str, str, int]] = set()
         """The operations and statuses that were called."""
 
@@ -65,6 +71,6 @@ class Answers:
     def _validator(self, schema: Mapping[str, Any]) -> Any:
         key = json.dumps(schema)
         if key not in self._validators:
-            whole = {**schema, "components": self.document["components"]}
+            whole = {**schema, "components": self._closed}
             self._validators[key] = jsonschema_rs.Draft202012Validator(whole)
         return self._validators[key]

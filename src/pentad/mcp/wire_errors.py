@@ -143,9 +143,12 @@ def error_from_json(body: Mapping[str, Any]) -> PentadError | None:
 def error_from_result(result: Mapping[str, Any]) -> PentadError:
     """The error behind a tool result with `isError`."""
     meta = cast("Mapping[str, Any]", result.get("_meta") or {})
-    body = meta.get(ERROR_KEY)
-    if isinstance(body, dict) and (error := error_from_json(cast("dict[str, Any]", body))) is not None:
-        return error
+    if isinstance(given := meta.get(ERROR_KEY), dict):
+        body = cast("dict[str, Any]", given)
+        if (error := error_from_json(body)) is not None:
+            return error
+        if body.get("message"):  # a code that only its room knows
+            return PentadError(str(body["message"]), hint=body.get("hint"), details=body.get("details"))
     blocks = cast("list[dict[str, Any]]", result.get("content") or [])
     return PentadError("\n".join(str(block.get("text", "")) for block in blocks) or "The tool failed.")
 

@@ -343,3 +343,41 @@ async def test_a_register_with_deleted_objects_is_deleted_once_the_caller_confir
     done = await endpoint.result("tools/call", {"name": "registers", "arguments": given})
     assert (done["isError"], len(done["content"])) == (False, 1), "no note that confirm was ignored"
     assert "not found" in await endpoint.failure("registers", action="get", id=register["id"])
+
+
+@pytest.mark.requirement("openregister:warnings")
+async def test_misspelt_properties_and_keywords_are_warned_of_beside_the_bare_result(endpoint: OpenRegister) -> None:
+    schema = await endpoint.result(
+        "tools/call",
+        {
+            "name": "schemas",
+            "arguments": {
+                "action": "create",
+                "data": {"title": "Tree", "properties": {"species": {"type": "string", "minLenght": 2}}},
+            },
+        },
+    )
+    kind = json.loads(schema["content"][0]["text"])
+    assert "warnings" not in kind
+    assert "/properties/species/minLenght" in schema["content"][1]["text"]
+    assert "Did you mean 'minLength'?" in schema["content"][1]["text"]
+    register = await endpoint.call("registers", action="create", data={"title": "City", "schemas": [kind["id"]]})
+    place = {"register": register["id"], "schema": kind["id"]}
+
+    async def write(**arguments: Any) -> dict[str, Any]:
+        return await endpoint.result("tools/call", {"name": "objects", "arguments": {**arguments, **place}})
+
+    made = await write(action="create", data={"speceis": "oak"})
+    tree = json.loads(made["content"][0]["text"])
+    assert (tree["speceis"], "warnings" in tree["@self"]) == ("oak", False)
+    said = "Warning: /speceis is not a property of the schema; it was stored, but cannot be filtered or sorted by."
+    assert made["content"][1]["text"] == f"{said} Did you mean 'species'?"
+    assert [one["path"] for one in made["_meta"]["pentad/warnings"]] == ["/speceis"]
+    changed = await write(action="update", id=tree["id"], data={"speceis": "elm"}, colour="green")
+    assert changed["content"][1]["text"].startswith(said)
+    assert "Ignored: colour." in changed["content"][1]["text"]
+    for clean in (
+        await write(action="update", id=tree["id"], data={"species": "elm"}),
+        await write(action="get", id=tree["id"]),
+    ):
+        assert (len(clean["content"]), "_meta" in clean) == (1, False)

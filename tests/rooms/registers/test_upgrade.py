@@ -11,7 +11,9 @@ from pentad.storage.sql_text import split_statements
 
 def statements(title: str) -> list[str]:
     """The statements of a migration for SQLite."""
-    found = files("pentad.rooms.registers.schema").joinpath(f"{title}.sqlite.sql")
+    folder = files("pentad.rooms.registers.schema")
+    own = folder.joinpath(f"{title}.sqlite.sql")
+    found = own if own.is_file() else folder.joinpath(f"{title}.sql")
     return [one for one in split_statements(found.read_text(encoding="utf-8"), "sqlite") if "object_text" not in one]
 
 
@@ -47,14 +49,14 @@ def test_saved_queries_become_views_with_their_ids_and_owners() -> None:
     text = '{"query": {"filter": {"a": 1}, "fields": ["a"]}, "scopes": ["*:*"], "user": "ada"}'
     insert = "INSERT INTO saved_queries (id, principal, title, register, schema, query, digest, created_at)"
     store.execute(f"{insert} VALUES ('Ab_1-', 'user:ada', 'Mine', 3, 5, ?, x'00ff', 12.5)", (text,))
-    for statement in statements("0010_views"):
+    for statement in (*statements("0010_views"), *statements("0013_view_versions")):
         store.execute(statement)
     rows = store.execute(
         "SELECT id, slug, principal, organisation, title, description, register, schema, query, uses, digest,"
-        " created_at, updated_at FROM views"
+        " created_at, updated_at, version FROM views"
     ).fetchall()
     assert rows == [
-        ("Ab_1-", "Ab_1-", "user:ada", None, "Mine", "", 3, 5, text, "[]", b"\x00\xff", 12.5, 12.5)
+        ("Ab_1-", "Ab_1-", "user:ada", None, "Mine", "", 3, 5, text, "[]", b"\x00\xff", 12.5, 12.5, 1)
     ]  # fmt: skip
     assert view_of(rows[0]).query == {"filter": {"a": 1}, "fields": ["a"]}
     store.close()

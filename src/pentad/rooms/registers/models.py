@@ -375,14 +375,15 @@ def _is_empty(value: Any) -> bool:
     return value is None or value in ([], "")
 
 
-Action = Literal["create", "update", "patch", "json_patch", "upsert", "delete"]
+Action = Literal["create", "update", "patch", "json_patch", "upsert", "save", "delete"]
 
 
 class Operation(msgspec.Struct, frozen=True):
     """One row of a bulk write or of a plan; one request may have thousands.
 
-    `ref` names the object, except for create and upsert; an upsert looks it up by the properties in `key`, or else by
-    `named`. A new object gets the `uuid`. `patch` holds the operations of a JSON Patch.
+    `ref` names the object, except for create, upsert and save. An upsert looks it up by the properties in `key`, or
+    else by `named`, and merges; a save looks it up by `named` and replaces. Both create the object if there is none. A
+    new object gets the `uuid`. `patch` holds the operations of a JSON Patch.
     """
 
     action: Action
@@ -394,6 +395,11 @@ class Operation(msgspec.Struct, frozen=True):
     patch: tuple[dict[str, Any], ...] = ()
     named: str | None = None
     """The `id` in the data: an existing object must have it."""
+
+    @property
+    def may_create(self) -> bool:
+        """Whether it changes an object, or creates it if there is none."""
+        return self.action in ("upsert", "save")
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):

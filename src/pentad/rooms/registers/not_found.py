@@ -26,10 +26,6 @@ class Missing(NotFound):
         register, schema = self.place or ("{register}", "{schema}")
         return f"GET /api/objects/{register}/{schema} lists those you have access to."
 
-    @property
-    def hint_on_the_command_line(self) -> str:
-        return "`pentad registers list` shows the registers and their schemas."
-
 
 def missing_object(pair: Pair, ref: int | str) -> Missing:
     """An object of a pair, named as the caller named it: the same text whether it is absent or hidden."""

@@ -56,16 +56,22 @@ def present_raw(access: AccessRules, caller: Caller, pair: Pair, objects: Iterab
 def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
-    """The answer to a write: `@self.warnings` has what was stored although it is not declared or does not fit, and what
-    an old state lost; `@self.unchanged` says that the object had the data already.
+    """The answer to a write, with `@self.warnings` if there are any; `@self.unchanged` says that the object had the
+    data already.
     """
+    warnings = write_warnings(access, caller, pair, stored)
+    more = {**({"unchanged": True} if stored.unchanged else {}), **({"warnings": warnings} if warnings else {})}
+    return {**wire, _METADATA: {**wire.get(_METADATA, {}), **more}} if more else wire
+
+
+def write_warnings(access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject) -> list[dict[str, Any]]:
+    """What a write stored although it is not declared or does not fit, and what an old state lost."""
     warnings = [*readable_warnings(access, caller, pair, stored)]
     warnings += undeclared_in(access, caller, pair, pair.definition.undeclared(stored.data))
     if tolerated := pair.definition.tolerated(stored.data):
         hidden = access.hidden(caller, pair, stored.data, stored.owner)
         warnings += [one.as_json() for one in redacted(tolerated[:MOST_PROBLEMS], hidden)]
-    more = {**({"unchanged": True} if stored.unchanged else {}), **({"warnings": warnings} if warnings else {})}
-    return {**wire, _METADATA: {**wire.get(_METADATA, {}), **more}} if more else wire
+    return warnings
 
 
 def readable_warnings(

@@ -12,6 +12,7 @@ from pentad.rooms.registers.service import Registers
 from tests.rooms.registers.objects.making import pair_of
 from tests.rooms.registers.objects.test_evolution import indexes
 from tests.rooms.registers.opening import ADMIN, WRITER, opened
+from tests.rooms.registers.site import Site
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,66 @@ async def test_too_many_indexes_are_refused_with_their_names(registers: Register
     with pytest.raises(LimitExceeded):
         await registers.catalogue.schemas.update(ADMIN, "wide", change, merge=True)
     assert len(await indexes(registers, pair.schema.id)) == 2
+
+
+TOGETHER = "pentad.rooms.registers.objects.indexes.MOST_INDEXES_TOGETHER"
+
+
+@pytest.mark.requirement("registers:evolution:index-limit-together")
+async def test_all_schemas_share_one_limit(registers: Registers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TOGETHER, 5)
+    await pair_of(registers, "first", columns(3, unique=True))
+    pair = await pair_of(registers, "second", {**columns(2, facetable=True), "plain": {"type": "string"}})
+    for add in (
+        pair_of(registers, "third", columns(1, unique=True)),
+        change(registers, "second", {"plain": {"unique": True}}),
+        registers.catalogue.schemas.preflight(ADMIN, "second", {"properties": columns(1, 2, unique=True)}, merge=True),
+    ):
+        with pytest.raises(LimitExceeded, match="all schemas of the store together may have 5") as refused:
+            await add
+        assert refused.value.details["most"] == 5
+    assert len(await indexes(registers, pair.schema.id)) == 2
+    await pair_of(registers, "fourth", columns(5))
+    await change(registers, "second", {"p0": {"facetable": False}, "plain": {"facetable": True}})
+    await change(registers, "first", {"p0": {"unique": False}})
+    await pair_of(registers, "third", columns(1, unique=True))
+
+
+@pytest.mark.requirement("registers:evolution:index-limit-together")
+async def test_a_store_with_more_than_the_limit_still_changes_its_schemas(
+    registers: Registers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pair_of(registers, "wide", columns(4, unique=True))
+    monkeypatch.setattr(TOGETHER, 2)
+    changed = await registers.catalogue.schemas.update(ADMIN, "wide", {"description": "four"}, merge=True)
+    assert changed.version == "0.0.2"
+    await change(registers, "wide", {"p0": {"unique": False}})
+    with pytest.raises(LimitExceeded):
+        await change(registers, "wide", {"p0": {"unique": True}})
+
+
+@pytest.mark.requirement("registers:evolution:index-limit", "registers:evolution:index-limit-together")
+async def test_both_limits_are_told_over_mcp_and_rest(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = {"title": "Wide", "properties": columns(MOST_INDEXES + 1, unique=True)}
+    narrow = {"title": "Narrow", "properties": columns(1, unique=True)}
+    monkeypatch.setattr(TOGETHER, 0)
+    async with site.app.client() as client:
+        for data, said, most in (
+            (wide, f"asks for {MOST_INDEXES + 1} indexes, and {MOST_INDEXES} is the most", MOST_INDEXES),
+            (narrow, "asks for 1 index, and all schemas of the store together may have 0", 0),
+        ):
+            refused = await site.send("POST", "/api/schemas", data)
+            assert (refused.status, refused.json["error"]) == (413, "limit_exceeded"), refused.body
+            assert said in refused.json["message"]
+            assert refused.json["details"]["most"] == most
+            told = await client.call_tool("schemas", {"action": "create", "data": data})
+            assert (told["isError"], said in told["content"][0]["text"]) == (True, True)
+            assert told["_meta"]["pentad/error"]["code"] == "limit_exceeded"
+
+
+async def change(registers: Registers, schema: str, properties: dict[str, Any]) -> None:
+    """Merge properties; nothing is stored, so nothing is lost."""
+    await registers.catalogue.schemas.update(ADMIN, schema, {"properties": properties}, merge=True)
 
 
 @pytest.mark.requirement("registers:evolution:index-limit")

@@ -141,10 +141,26 @@ def test_a_file_of_an_unknown_kind_is_refused(home: Path) -> None:
 
 @pytest.mark.requirement("registers:errors:hints")
 def test_what_is_missing_is_looked_for_by_the_command(home: Path) -> None:
-    refused = run("registers", "export", "-r", "none-such", "-s", "tree", home=home)
-    assert refused.returncode == 3
-    assert "pentad registers list" in refused.stderr
-    assert "action=list" not in refused.stderr
+    for verb in (
+        ("export", "-r", "none-such", "-s", "tree"),
+        ("describe", "none-such"),
+        ("schema", "history", "none-such"),
+        ("purge", "-r", "city", "-s", "none-such"),
+    ):
+        refused = run("registers", *verb, home=home)
+        assert refused.returncode == 3
+        assert "pentad registers list" in refused.stderr
+        assert "action=list" not in refused.stderr
+
+
+@pytest.mark.requirement("registers:errors:hints")
+def test_the_token_for_a_loss_is_named_as_the_option_that_takes_it(home: Path) -> None:
+    bring(home, "number,note\nT-1,tall\n")
+    patch = ("patch", "tree", '[{"op": "drop", "property": "note"}]')
+    asked = of_schema(home, *patch)
+    token = re.findall(r"hint: To go ahead, repeat the command with --confirm (\w+)\.", asked.stderr)[0]
+    assert (asked.returncode, 'confirm "' in asked.stderr) == (1, False)
+    assert of_schema(home, *patch, "--confirm", token).returncode == 0
 
 
 def of_schema(home: Path, *arguments: str) -> Any:
@@ -195,7 +211,81 @@ def test_an_import_is_taken_back_by_the_id_it_printed(home: Path) -> None:
     assert f"The import {transfer} is undone." in again.stderr
 
 
-@pytest.mark.requirement("registers:deleted:purge")
+@pytest.mark.requirement("registers:evolution:index-limit", "registers:evolution:index-limit-together")
+def test_too_many_indexes_are_refused_in_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def patch(names: list[str]) -> Any:
+        steps = [{"op": "add", "property": name, "definition": {"type": "string", "unique": True}} for name in names]
+        return of_schema(home, "patch", "tree", json.dumps(steps))
+
+    many = patch([f"p{number}" for number in range(64)])
+    assert (many.returncode, "asks for 65 indexes, and 64 is the most" in many.stderr) == (1, True)
+    monkeypatch.setattr("pentad.rooms.registers.objects.indexes.MOST_INDEXES_TOGETHER", 1)
+    one = patch(["code"])
+    assert (one.returncode, "all schemas of the store together may have 1" in one.stderr) == (1, True)
+    assert "version 0.0.1" not in one.stderr
+    monkeypatch.undo()
+    assert patch(["code"]).returncode == 0
+
+
+def delete_trees(home: Path) -> list[str]:
+    """Delete all trees; returns their ids."""
+    ids = [json.loads(line)["@self"]["id"] for line in take(home, "--format", "jsonl").stdout.splitlines()]
+    operations = [{"action": "delete", "id": one} for one in ids]
+    arguments = {"action": "bulk", "register": "city", "schema": "tree", "operations": operations}
+    assert run("call", "objects", "--args", "-", home=home, stdin=json.dumps(arguments)).returncode == 0
+    return ids
+
+
+@pytest.mark.requirement("registers:deleted:command")
+def test_deleted_objects_are_listed_and_restored(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\nT-3,6\n")
+    ids = delete_trees(home)
+    place = ("-r", "city", "-s", "tree")
+    lines = run("registers", "deleted", *place, home=home).stdout.splitlines()
+    assert lines[0].split() == ["id", "name", "deleted", "by"]
+    assert {line.split()[0] for line in lines[1:]} == set(ids)
+    page = run("registers", "deleted", *place, "--limit", "2", home=home)
+    cursor = re.findall(r"2 of 3\. There is more: --cursor (\S+)", page.stderr)[0]
+    rest = run("registers", "deleted", *place, "--limit", "2", "--cursor", cursor, "--json", home=home)
+    assert len(json.loads(rest.stdout)["results"]) == 1
+    few = json.loads(run("registers", "deleted", *place, "--filter", '{"height": 4}', "--json", home=home).stdout)
+    assert [row["number"] for row in few["results"]] == ["T-1"]
+
+    unclear = run("registers", "restore", *place, home=home)
+    assert (unclear.returncode, "--filter '{}' restores all" in unclear.stderr) == (2, True)
+    one = run("registers", "restore", ids[0], *place, home=home)
+    assert (one.returncode, one.stderr) == (0, "1 object was restored.\n")
+    assert run("registers", "restore", ids[0][:-1], *place, home=home).returncode == 3
+    two = run("registers", "restore", "T-2", "T-3", *place, home=home)
+    assert (two.returncode, two.stderr) == (0, "2 objects were restored.\n")
+    delete_trees(home)
+    assert run("registers", "restore", "--filter", "{}", *place, home=home).stderr == "3 objects were restored.\n"
+    assert run("registers", "deleted", *place, home=home).stderr == "There are no deleted objects.\n"
+
+
+@pytest.mark.requirement("registers:deleted:command")
+def test_an_object_that_cannot_be_restored_is_named(home: Path) -> None:
+    bring(home, "number,height\nT-1,4\nT-2,5\n")
+    [first, _] = delete_trees(home)
+    bring(home, "number,height\nT-1,9\n")
+    done = run("registers", "restore", "--filter", "{}", "-r", "city", "-s", "tree", home=home)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1].startswith(first)
+    assert "must be unique" in done.stdout
+    assert done.stderr == "1 object was restored.\n"
+
+
+@pytest.mark.requirement("registers:writes:repeated-keys")
+def test_a_batch_with_one_key_twice_is_refused_with_both_rows(home: Path) -> None:
+    rows = [{"action": "upsert", "data": {"number": "T-1", "height": height}} for height in (1, 2)]
+    arguments = json.dumps({"action": "bulk", "register": "city", "schema": "tree", "operations": rows})
+    refused = run("call", "objects", "--args", "-", home=home, stdin=arguments)
+    assert refused.returncode == 1
+    assert "Rows 0 and 1 are both for the object with number 'T-1'." in refused.stderr
+    assert take(home, "--format", "jsonl").stdout == ""
+
+
+@pytest.mark.requirement("registers:errors:hints", "registers:deleted:purge")
 def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) -> None:
     bring(home, "number,height\nT-1,4\nT-2,5\nT-3,6\n")
     place = {"register": "city", "schema": "tree"}
@@ -205,7 +295,8 @@ def test_deleted_objects_and_their_register_are_purged_with_a_token(home: Path) 
 
     def token_in(refused: Any) -> str:
         assert refused.returncode != 0
-        return re.findall(r'confirm "(\w+)"', refused.stderr)[0]
+        assert 'confirm "' not in refused.stderr
+        return re.findall(r"hint: To go ahead, repeat the command with --confirm (\w+)\.", refused.stderr)[0]
 
     few = ("registers", "purge", "-r", "city", "-s", "tree", "--filter", '{"height": 4}')
     asked = run(*few, home=home)

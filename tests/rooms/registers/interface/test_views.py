@@ -135,6 +135,38 @@ async def test_a_view_over_rest(site: Site) -> None:
     assert (await site.send("GET", f"{path}/results", who="reader")).status == 404
 
 
+@pytest.mark.requirement("registers:views:versions")
+async def test_the_version_of_a_view_is_checked_over_rest(site: Site) -> None:
+    view = await rest_view(site)
+    path = f"/api/views/{view['id']}"
+    read = await site.send("GET", path, who="writer")
+    assert (read.json["version"], read.headers["etag"]) == (1, '"1"')
+    changed = await site.send("PATCH", path, {"title": "A"}, who="writer", headers={"if-match": '"1"'})
+    assert (changed.status, changed.json["version"], changed.headers["etag"]) == (200, 2, '"2"')
+    for verb, body in (("PATCH", {"title": "B"}), ("PUT", {"title": "B"}), ("DELETE", None)):
+        late = await site.send(verb, path, body, who="writer", headers={"if-match": '"1"'})
+        assert late.status == 412, (verb, late.body)
+        odd = await site.send(verb, path, body, who="writer", headers={"if-match": '"x"'})
+        assert odd.status == 412
+    assert (await site.send("GET", path, who="writer")).json["title"] == "A"
+    assert (await site.send("PUT", path, {"title": "C"}, who="writer")).json["version"] == 3
+    assert (await site.send("DELETE", path, who="writer", headers={"if-match": '"3"'})).status == 204
+
+
+@pytest.mark.requirement("registers:views:versions")
+async def test_the_version_of_a_view_is_checked_over_mcp(shelf: Shelf) -> None:
+    view = await made(shelf, columns=COLUMNS)
+    assert view["version"] == 1
+    changed = await views(shelf, "update", id=view["id"], data={"title": "A"}, if_version=1)
+    assert changed["version"] == 2
+    for action, data in (("update", {"data": {"title": "B"}}), ("delete", {})):
+        late = await shelf.raw("views", action=action, id=view["id"], if_version=1, **data)
+        error = late["_meta"]["pentad/error"]
+        assert (error["code"], error["details"]["current"]) == ("version_mismatch", 2)
+    assert (await views(shelf, "get", id=view["id"]))["title"] == "A"
+    await views(shelf, "delete", id=view["id"], if_version=2)
+
+
 @pytest.mark.requirement("registers:views:export")
 async def test_an_export_has_exactly_the_columns(site: Site) -> None:
     path = f"/api/views/{(await rest_view(site))['id']}/export"

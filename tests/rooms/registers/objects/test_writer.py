@@ -190,14 +190,66 @@ async def test_rows_of_a_batch_happen_one_after_the_other(registers: Registers, 
 
 @pytest.mark.requirement("registers:writes:upsert")
 async def test_an_upsert_changes_what_has_the_key_and_makes_what_has_not(registers: Registers, trees: Pair):
-    rows = [Operation("upsert", {"number": f"T-{n}", "height": n}, key=("number",)) for n in (1, 2, 1)]
+    rows = [Operation("upsert", {"number": f"T-{n}", "height": n}, key=("number",)) for n in (1, 2)]
     first = await registers.objects.bulk(ADMIN, trees, rows, atomic=True)
-    assert [outcome.status for outcome in first] == ["created", "created", "unchanged"]
-    assert first[0].uuid == first[2].uuid
+    assert [outcome.status for outcome in first] == ["created", "created"]
     again = await registers.objects.bulk(
         ADMIN, trees, [Operation("upsert", {"number": "T-2", "height": 9}, key=("number",))], atomic=True
     )
     assert (again[0].status, again[0].uuid, again[0].version) == ("updated", first[1].uuid, 2)
+
+
+def _upsert(number: str, height: int) -> Operation:
+    return Operation("upsert", {"number": number, "height": height}, key=("number",))
+
+
+@pytest.mark.requirement("registers:writes:repeated-keys")
+@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
+async def test_two_upserts_of_one_object_are_refused_by_the_rows_they_are_in(
+    registers: Registers, trees: Pair, *, known: bool
+):
+    if known:
+        await registers.objects.create(ADMIN, trees, {"number": "T-1", "height": 1})
+    rows = [_upsert("T-1", 1), Operation("create", {"number": "T-2"}), _upsert("T-1", 2)]
+    with pytest.raises(InvalidInput) as refused:
+        await registers.objects.bulk(ADMIN, trees, rows, atomic=True)
+    assert "Rows 0 and 2 are both for the object with number 'T-1'." in refused.value.message
+    assert (await registers.objects.find(ADMIN, trees, Query())).total == (1 if known else 0)
+    partly = await registers.objects.bulk(ADMIN, trees, rows, atomic=False)
+    first = "unchanged" if known else "created"
+    assert [outcome.status for outcome in partly] == [first, "created", "failed"]
+    assert partly[2].error is not None
+    assert partly[2].error["details"] == {"rule": "repeated", "repeats": 0}
+    assert partly[0].uuid is not None
+    assert (await registers.objects.get(ADMIN, trees, partly[0].uuid)).data["height"] == 1
+
+
+@pytest.mark.requirement("registers:writes:repeated-keys")
+async def test_an_object_named_once_by_its_key_and_once_by_its_id_is_one_object(registers: Registers, trees: Pair):
+    uuid = (await registers.objects.create(ADMIN, trees, {"number": "T-1"})).uuid
+    by_id = Operation("upsert", {"height": 9}, uuid=uuid, named=uuid)
+    partly = await registers.objects.bulk(ADMIN, trees, [_upsert("T-1", 3), by_id], atomic=False)
+    assert [outcome.status for outcome in partly] == ["updated", "failed"]
+    assert partly[1].error is not None
+    assert partly[1].error["message"] == f"Rows 0 and 1 are both for the object with the id '{uuid}'."
+
+
+async def test_rows_that_name_one_object_for_different_changes_still_come_one_after_the_other(
+    registers: Registers, trees: Pair
+):
+    uuid = (await registers.objects.create(ADMIN, trees, {"number": "T-1"})).uuid
+    rows = [Operation("patch", {"height": 2}, uuid), _upsert("T-1", 3), Operation("patch", {"height": 4}, uuid)]
+    done = await registers.objects.bulk(ADMIN, trees, rows, atomic=True)
+    assert [outcome.status for outcome in done] == ["updated"] * 3
+    assert (await registers.objects.get(ADMIN, trees, uuid)).data["height"] == 4
+
+
+@pytest.mark.requirement("registers:writes:upsert")
+async def test_an_upsert_of_a_deleted_object_says_so(registers: Registers, trees: Pair):
+    uuid = (await registers.objects.create(ADMIN, trees, {"number": "T-1"})).uuid
+    await registers.objects.delete(ADMIN, trees, uuid)
+    with pytest.raises(Conflict, match=f"Object {uuid} is deleted"):
+        await registers.objects.write(ADMIN, trees, Operation("upsert", {"number": "T-1"}, uuid=uuid, named=uuid))
 
 
 @pytest.mark.parametrize(

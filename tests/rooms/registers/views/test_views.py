@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pentad.access.scopes import role_scopes
-from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound, VersionMismatch
 from pentad.kernel.principal import Principal
 from pentad.rooms.registers.catalogue.schema_change import SchemaChange
 from pentad.rooms.registers.models import Caller, Pair
@@ -201,6 +201,64 @@ async def test_a_view_is_changed_member_by_member(registers: Registers, trees: P
         with pytest.raises(InvalidInput):
             await registers.views.update(WRITER, view.id, changes, merge=True)
     assert (await registers.views.get(WRITER, view.id)).query == {"sort": ["height"]}
+
+
+@pytest.mark.requirement("registers:views:versions")
+async def test_a_view_that_changed_since_it_was_read_is_not_overwritten(registers: Registers, trees: Pair) -> None:
+    view = await registers.views.create(WRITER, trees, "Tall", {"columns": ["number"]})
+    assert view.version == 1
+    changed = await registers.views.update(WRITER, view.id, {"title": "Taller"}, if_version=1)
+    assert changed.version == 2
+    with pytest.raises(VersionMismatch, match="is at version 2, not 1") as refused:
+        await registers.views.update(WRITER, view.id, {"title": "Tallest"}, if_version=1)
+    assert refused.value.details == {"current": 2, "expected": 1}
+    with pytest.raises(VersionMismatch):
+        await registers.views.delete(WRITER, view.id, if_version=1)
+    found = await registers.views.get(WRITER, view.id)
+    assert (found.title, found.version) == ("Taller", 2)
+    await registers.views.delete(WRITER, view.id, if_version=2)
+
+
+RENAME = [{"op": "rename", "property": "height", "to": "metres"}]
+
+
+def renaming_once(registers: Registers, monkeypatch: pytest.MonkeyPatch, step: str) -> list[str]:
+    """Rename a property at the moment when a view is prepared and not yet saved; returns what happened."""
+    prepare, done = getattr(registers.views, step), list[str]()
+
+    async def then_rename(*arguments: Any, **options: Any) -> Any:
+        prepared = await prepare(*arguments, **options)
+        if not done:
+            done.append("renamed")
+            await registers.catalogue.schemas.patch(ADMIN, "tree", RENAME)
+        return prepared
+
+    monkeypatch.setattr(registers.views, step, then_rename)
+    return done
+
+
+@pytest.mark.requirement("registers:views:versions")
+async def test_a_save_during_a_rename_keeps_what_the_rename_rewrote(
+    registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = await registers.views.create(WRITER, trees, "Tall", {"columns": ["number"], "sort": ["-height"]})
+    done = renaming_once(registers, monkeypatch, "_with_changes")
+    changed = await registers.views.update(WRITER, view.id, {"title": "Taller"})
+    assert done == ["renamed"]
+    stored = await registers.views.get(WRITER, view.id)
+    assert stored.query == changed.query == {"columns": ["number"], "sort": ["-metres"]}
+    assert (stored.title, stored.version) == ("Taller", 3)
+
+
+@pytest.mark.requirement("registers:views:versions")
+async def test_a_view_with_the_old_name_is_not_saved_after_the_rename(
+    registers: Registers, trees: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = renaming_once(registers, monkeypatch, "_checked_page")
+    with pytest.raises(InvalidInput, match="height"):
+        await registers.views.create(WRITER, trees, "Tall", {"columns": ["height"]})
+    assert done == ["renamed"]
+    assert await registers.views.visible(WRITER) == []
 
 
 @pytest.mark.requirement("registers:views:changed")

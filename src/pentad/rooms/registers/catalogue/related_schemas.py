@@ -41,14 +41,12 @@ class SchemaReader:
         return [self._present(schema) for schema in store.all_schemas(self.rows)]
 
     def target(self, ref: int | str, organisation: str) -> Schema | None:
-        """The schema that a `$ref` names."""
+        """The schema that a `$ref` names. References follow a slug, so the old one means the assumed schema too."""
         found = target(self.rows, ref, organisation)
-        if self.assumed is None:
+        if self.assumed is None or (found is not None and found.id != self.assumed.id):
             return found
         named = ref.rstrip("/").rpartition("/")[2].lower() if isinstance(ref, str) else ""
-        if found is not None and found.id == self.assumed.id:
-            return None if named == found.slug.lower() != self.assumed.slug.lower() else self.assumed
-        return self.assumed if found is None and named == self.assumed.slug.lower() else found
+        return self.assumed if found is not None or named == self.assumed.slug.lower() else None
 
     def _present(self, schema: Schema) -> Schema:
         return self.assumed if self.assumed is not None and schema.id == self.assumed.id else schema

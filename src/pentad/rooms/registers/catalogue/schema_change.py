@@ -23,7 +23,7 @@ Breaks = Callable[[Rows, Caller, "SchemaChange", "CompiledSchema", "CompiledSche
 """What depends on a schema and would no longer work with the new definition, as far as the caller may know of it."""
 Follows = Callable[[Rows, Caller, "SchemaChange"], Iterable[Mapping[str, Any]]]
 """What names renamed properties and would follow their new names, as far as the caller may know of it."""
-Follow = Callable[[Transaction, "SchemaChange"], None]
+Follow = Callable[[Transaction, Caller, "SchemaChange"], None]
 """Lets what names renamed properties follow their new names, within the transaction that changes the schema."""
 
 
@@ -58,9 +58,16 @@ class SchemaChange:
     @property
     def renames(self) -> "Renames":
         """The new paths of renamed properties by those they had before the change."""
+        if not self.steps:
+            return {}
         from pentad.rooms.registers.definitions.renames import renames_of
 
         return renames_of(self.steps)
+
+    @property
+    def is_rename(self) -> bool:
+        """Whether names that others may use change: of properties, or the schema's slug."""
+        return bool(self.current.slug != self.proposed.slug or self.renames)
 
     @property
     def touched(self) -> "list[MigrationStep]":

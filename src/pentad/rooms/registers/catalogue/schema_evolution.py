@@ -27,6 +27,7 @@ from pentad.rooms.registers.catalogue.schema_change import (
 )
 from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
 from pentad.rooms.registers.catalogue.schema_preflight import SchemaPreflight, index_labels, next_step
+from pentad.rooms.registers.catalogue.schema_renames import dependent_change
 from pentad.rooms.registers.models import Caller, Schema
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.indexes import (
@@ -64,7 +65,7 @@ class SchemaEvolution:
 
         definition = self._definitions.try_out(tx, schema)
         check_before_saving(definition)
-        check_index_count(definition)
+        check_index_count(tx, self._dialect, schema.id, definition)
         schema_history.record(tx, caller, None, schema, "create", {})
         begin_indexing(tx, [schema.id])
         return replace(schema, warnings=tuple(schema_warnings(definition)))
@@ -107,6 +108,7 @@ class SchemaEvolution:
 
         current, proposed = change.current, change.proposed
         old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
+        check_index_count(rows, self._dialect, current.id, new, old)
         allow(current, old, proposed, new, change.touched)
         report = self._preflight.preflight(rows, change, (old, new), hidden, Skipped(), with_indexes=True)
         made, dropped = index_labels(index_plan(new)), index_labels(index_plan(old))
@@ -147,7 +149,7 @@ class SchemaEvolution:
         current, proposed = change.current, change.proposed
         old, new = self._definitions.of(rows, current), self._definitions.try_out(rows, proposed)
         check_before_saving(new)
-        check_index_count(new, old)
+        check_index_count(rows, self._dialect, current.id, new, old)
         allow(current, old, proposed, new, change.touched)
         since, skipped = store.present_moment(rows, self._dialect), Skipped()
         report = self._preflight.refuse_misfits(rows, change, (old, new), hidden, skipped)
@@ -187,7 +189,7 @@ class SchemaEvolution:
         allow(current, old, proposed, new, change.touched)
         old_dependents = {user.id: self._definitions.of(tx, user) for user in users}
         for follow in self.users.follow:  # while every name still means what it meant
-            follow(tx, change)
+            follow(tx, caller, change)
         proposed = replace(proposed, past_rules=past_rules(current, old, new))
         catalogue_store.update_schema(tx, proposed)
         report = self._preflight.refuse_misfits(tx, change, (old, new), hidden, checked.skipped, since=checked.since)
@@ -196,7 +198,9 @@ class SchemaEvolution:
         lock_schemas(tx, self._dialect, [user.id for user in users])
         for user in users:
             try:
-                found = self._update_dependent(tx, caller, user, old_dependents.get(user.id), now, hidden, allow)
+                was = old_dependents.get(user.id)
+                meant = SchemaChange(user, user, action="parent") if was is None else dependent_change(tx, user, change)
+                found = self._update_dependent(tx, caller, meant, was, now, hidden, allow)
                 if seen(user):
                     of_users[user.slug] = found
             except PentadError:
@@ -221,20 +225,23 @@ class SchemaEvolution:
         self,
         tx: Transaction,
         caller: Caller,
-        user: Schema,
+        change: SchemaChange,
         old: "CompiledSchema | None",
         now: float,
         hidden: Hidden,
         allow: Allow,
     ) -> "EvolutionReport":
         """Apply a change to a schema that is composed of the changed one; returns what it means for its objects."""
-        compiled = self._definitions.try_out(tx, user)
-        check_index_count(compiled, old)
+        user = change.current
+        compiled = self._definitions.try_out(tx, change.proposed)
+        check_index_count(tx, self._dialect, user.id, compiled, old)
         if old is not None:
-            allow(user, old, user, compiled, ())
+            allow(user, old, change.proposed, compiled, change.touched)
         kept = user.past_rules if old is None else past_rules(user, old, compiled)
-        changed = replace(user, changes=user.changes + 1, updated_at=max(now, user.updated_at), past_rules=kept)
-        change = SchemaChange(user, changed, action="parent")
+        changed = replace(
+            change.proposed, changes=user.changes + 1, updated_at=max(now, user.updated_at), past_rules=kept
+        )
+        change = replace(change, proposed=changed)
         report = self._preflight.refuse_misfits(tx, change, (old or compiled, compiled), hidden, Skipped())
         catalogue_store.update_schema(tx, changed)
         if old is not None:

@@ -30,7 +30,7 @@ from pentad.rooms.registers.models import Caller, Page, Schema, StoredObject
 from pentad.rooms.registers.objects.change_log import ERASED
 
 Action = Literal["create", "update", "patch", "undo", "parent"]
-"""`parent`: a schema that this one is composed of changed."""
+"""`parent`: a schema that this one is composed of changed, or one that it refers to was renamed."""
 
 _COLUMNS: Final = "version, action, at, since, before, change, principal, agent, session, call, reason"
 _INSERT: Final = (

@@ -16,6 +16,7 @@ from pentad.kernel.ports import Dialect, Rows
 from pentad.rooms.registers import store as catalogue_store
 from pentad.rooms.registers.catalogue.compiled_schemas import Definitions, dependents_of
 from pentad.rooms.registers.catalogue.schema_change import Hidden, SchemaChange, Skipped
+from pentad.rooms.registers.catalogue.schema_renames import dependent_change
 from pentad.rooms.registers.confirmation import require_confirm
 from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Schema
@@ -89,8 +90,12 @@ class SchemaPreflight:
         """What a change means for the objects of schemas composed of this one, as far as the caller may see those."""
         found: dict[str, EvolutionReport] = {}
         for user in filter(seen, dependents_of(rows, change.current)):
-            old, new = self._definitions.of(rows, user), self._definitions.try_out(rows, user, change.proposed)
-            found[user.slug] = self.preflight(rows, SchemaChange(user, user), (old, new), hidden, Skipped())
+            meant = dependent_change(rows, user, change)
+            old, new = (
+                self._definitions.of(rows, user),
+                self._definitions.try_out(rows, meant.proposed, change.proposed),
+            )
+            found[user.slug] = self.preflight(rows, meant, (old, new), hidden, Skipped())
         return found
 
     def confirm(

@@ -25,6 +25,7 @@ from pentad.rooms.registers.catalogue.pairs import Pairs
 from pentad.rooms.registers.catalogue.schema_change import CheckedChange, SchemaChange
 from pentad.rooms.registers.catalogue.schema_evolution import SchemaEvolution
 from pentad.rooms.registers.catalogue.schema_indexes import SchemaIndexes, begin_indexing
+from pentad.rooms.registers.catalogue.schema_renames import SchemaRenames
 from pentad.rooms.registers.models import Caller, Page, Schema
 from pentad.rooms.registers.objects.indexes import indexes_are_missing
 from pentad.rooms.registers.objects.pending_changes import current_time
@@ -61,7 +62,10 @@ class SchemaEntries(CatalogueEntries):
         self._evolution = SchemaEvolution(database.dialect, pairs.definitions, vectors)
         self._indexes = SchemaIndexes(database, pairs.definitions)
         self.users = self._evolution.users
+        self._renames = SchemaRenames(database, access, pairs, changes)
         self.users.breaks.append(self._broken_references)
+        self.users.follows.append(self._renames.follows)
+        self.users.follow.append(self._renames.follow)
 
     async def open(self) -> None:
         """Create what the schemas need in the store, if it is missing."""
@@ -190,7 +194,8 @@ class SchemaEntries(CatalogueEntries):
     ) -> Iterator[dict[str, Any]]:
         """References of other schemas to properties that are gone (`inversedBy`), and schemas composed of this one."""
         schema = change.current
-        gone = old.properties.keys() - new.properties.keys()
+        followed = {path[0] for path in change.renames if len(path) == 1}
+        gone = old.properties.keys() - new.properties.keys() - followed
         for other in store.all_schemas(rows) if gone else ():
             if other.id == schema.id or not self._access.sees(caller, other):
                 continue
@@ -210,7 +215,8 @@ class SchemaEntries(CatalogueEntries):
             current = self._pairs.schema_in(rows, caller, ref)
             self._access.check_define(caller, current)
             entries.check_version(current, if_version)
-            wanted = change_of(rows, current)
+            wanted = self._renames.with_own_references(rows, change_of(rows, current))
+            self._renames.refuse_ambiguous(rows, caller, wanted)
             proposed = wanted.proposed
             if proposed == current and not wanted.migrates and not schema_history.reordered(current, proposed):
                 return wanted
@@ -262,7 +268,8 @@ class SchemaEntries(CatalogueEntries):
         def look(rows: Rows) -> "EvolutionReport":
             current = self._pairs.schema_in(rows, caller, ref)
             self._access.check_define(caller, current)
-            change = change_of(rows, current)
+            change = self._renames.with_own_references(rows, change_of(rows, current))
+            self._renames.refuse_ambiguous(rows, caller, change)
             self._checks.refuse_unseen(rows, caller, change.proposed, composed(current))
             hidden = hidden_in(self._access, caller, self._pairs.pairs_in(rows))
             allow, seen = self._checks.guard(rows, caller), partial(self._access.sees, caller)

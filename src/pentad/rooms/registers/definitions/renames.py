@@ -33,7 +33,9 @@ def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[st
 
 
 def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
-    """Let computed values, default templates, headings and what is unique together follow renamed properties."""
+    """Let computed values, default templates, access rules, headings and what is unique together follow renamed
+    properties.
+    """
     _rename_in_node(body, renames)
     configuration = body.get("configuration")
     if not isinstance(configuration, dict):
@@ -46,6 +48,34 @@ def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
         settings["unique"] = _renamed(settings["unique"], renames)
 
 
+def rename_required(body: dict[str, Any], renames: Renames) -> None:
+    """Let the names of required properties follow, where they are not next to the renamed properties."""
+    if isinstance(names := body.get("required"), list):
+        body["required"] = [_renamed(name, renames) for name in cast("list[Any]", names)]
+
+
+def rename_in_authorization(block: Any, renames: Renames) -> Any:
+    """Access rules whose conditions follow renamed properties."""
+    if not isinstance(block, dict):
+        return block
+    rights = cast("dict[str, Any]", block)
+    return {right: _renamed_grants(grants, renames) for right, grants in rights.items()}
+
+
+def _renamed_grants(grants: Any, renames: Renames) -> Any:
+    if not isinstance(grants, list):
+        return grants
+    return [_renamed_grant(grant, renames) for grant in cast("list[Any]", grants)]
+
+
+def _renamed_grant(grant: Any, renames: Renames) -> Any:
+    match = as_mapping(grant).get("match")
+    if not isinstance(match, dict):
+        return grant
+    conditions = cast("dict[str, Any]", match)
+    return {**as_mapping(grant), "match": {_renamed(name, renames): how for name, how in conditions.items()}}
+
+
 def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
     if isinstance(node.get("default"), str):
         node["default"] = rename_in_template(node["default"], renames)
@@ -54,6 +84,8 @@ def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
         node["computed"] = _renamed_rule(computed, renames)
     elif isinstance(expression := as_mapping(computed).get("expression"), str):
         node["computed"] = {**as_mapping(computed), "expression": _renamed_rule(expression, renames)}
+    if "authorization" in node:
+        node["authorization"] = rename_in_authorization(node["authorization"], renames)
     for inner in (*as_mapping(node.get("properties")).values(), node.get("items")):
         if isinstance(inner, dict):
             _rename_in_node(cast("dict[str, Any]", inner), renames)

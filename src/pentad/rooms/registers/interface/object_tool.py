@@ -474,6 +474,11 @@ class ObjectActions:
             outcomes = await self._registers.objects.restore_all(self._caller, pair, await self._deleted(pair))
             body = present_outcomes(self._registers.access, self._caller, pair, outcomes)
             return fit_lists(body, ("results",), self._given.max_tokens)
+        if self._given.id is None:
+            raise InvalidInput(
+                "Missing required parameter: id or filter",
+                hint="Give the object's uuid, slug or unique value as id, or a filter; filter {} restores all.",
+            )
         stored = await self._registers.objects.restore(self._caller, pair, self._given.ref())
         return await self._one(pair, stored, written=True)
 

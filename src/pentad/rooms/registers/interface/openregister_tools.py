@@ -1,11 +1,11 @@
-"""The three tools in OpenRegister's format: bare JSON in a text block. Unknown arguments are ignored, and named in a
-second block.
+"""The three tools in OpenRegister's format: bare JSON in a text block. A second block has what its format has no place
+for: the rest of a list, warnings about what was stored, and the arguments that were ignored.
 
 `register`, `schema` and `id` are declared as in OpenRegister, but integers, uuids and slugs all work. A value of the
 wrong type is a protocol error; any other failure is a result with `isError`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -15,8 +15,8 @@ from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.mcp.wire_errors import INVALID_PARAMS, ProtocolError
 from pentad.rooms.registers.catalogue.catalogue import Entities
 from pentad.rooms.registers.interface.response_budget import more_to_read
-from pentad.rooms.registers.models import Caller, StoredObject
-from pentad.rooms.registers.presentation import present, split_id
+from pentad.rooms.registers.models import Caller, Pair, Schema, StoredObject
+from pentad.rooms.registers.presentation import present, split_id, write_warnings
 from pentad.rooms.registers.query.models import LARGEST_LIMIT, Query
 
 if TYPE_CHECKING:
@@ -93,12 +93,13 @@ async def call_tool(registers: "Registers", caller: Caller, params: Mapping[str,
     except Exception as error:  # noqa: BLE001  a failure inside a tool is a result that names only an incident number
         return _failure(internal_error(error, f"tool {name!r}"))
     notes: list[str] = []
-    if meta:
-        shown = more_to_read(len(result), meta["pentad/total"], f"offset={meta['pentad/next_offset']}")
+    if _NEXT_OFFSET in meta:
+        shown = more_to_read(len(result), meta["pentad/total"], f"offset={meta[_NEXT_OFFSET]}")
         notes.append(shown["note"])
+    notes += [f"Warning: {one['path']} {one['message']}" for one in meta.get(_WARNINGS, ())]
     if ignored := [one[:80] for one in arguments if one not in _KINDS][:_MOST_IGNORED]:
         notes.append(_ignored_note(name, ignored))
-        meta = {**(meta or {}), "pentad/ignored": ignored}
+        meta = {**meta, "pentad/ignored": ignored}
     answer: dict[str, Any] = {"content": [_text(result)], "isError": False}
     if notes:  # a second block, so that clients of OpenRegister still find the bare result in the first
         answer["content"].append({"type": "text", "text": " ".join(notes)})
@@ -123,6 +124,8 @@ def _failure(error: PentadError) -> dict[str, Any]:
     return {"content": [_text(body)], "isError": True}
 
 
+_NEXT_OFFSET: Final = "pentad/next_offset"
+_WARNINGS: Final = "pentad/warnings"
 _MOST_IGNORED: Final = 20
 _LARGEST_OFFSET: Final = 2**62
 """Beyond the end of every list, and still a number that each store accepts."""
@@ -148,8 +151,8 @@ def _check_types(arguments: Mapping[str, Any]) -> None:
             raise ProtocolError(INVALID_PARAMS, f"Invalid parameter: {name} must not be negative")
 
 
-Answered = tuple[Any, dict[str, Any] | None]
-"""The JSON of a result, and its `_meta`."""
+Answered = tuple[Any, dict[str, Any]]
+"""The JSON of a result, and its `_meta`, which may be empty."""
 
 
 class _Tools:
@@ -199,8 +202,8 @@ class _Tools:
             case _:
                 ref = self._required("id")
                 await entities.delete(self._caller, ref, confirm=self._arguments.get("confirm"))
-                return {"deleted": True, "id": ref}, None
-        return found.wire(), None
+                return {"deleted": True, "id": ref}, {}
+        return found.wire(), _warnings(found.warnings if isinstance(found, Schema) else ())
 
     async def _objects(self, action: str) -> Answered:
         caller, objects = self._caller, self._registers.objects
@@ -210,26 +213,34 @@ class _Tools:
         if action == "create":
             data, named = split_id(pair, self._required("data"))
             stored = await objects.create(caller, pair, data, uuid=None if named is None else str(named))
-            return present(self._registers.access, caller, pair, stored), None
+            return self._written(pair, stored)
         ref = self._required("id")
         if action == "delete":
             await objects.delete(caller, pair, ref)
-            return {"deleted": True, "id": ref}, None
+            return {"deleted": True, "id": ref}, {}
         if action == "get":
-            stored = await objects.get(caller, pair, ref)
-        else:
-            stored = await objects.replace(caller, pair, ref, split_id(pair, self._required("data"))[0])
-        return present(self._registers.access, caller, pair, stored), None
+            return present(self._registers.access, caller, pair, await objects.get(caller, pair, ref)), {}
+        stored = await objects.replace(caller, pair, ref, split_id(pair, self._required("data"))[0])
+        return self._written(pair, stored)
 
-    async def _list_objects(self, pair: Any) -> Answered:
+    def _written(self, pair: Pair, stored: StoredObject) -> Answered:
+        access, caller = self._registers.access, self._caller
+        return present(access, caller, pair, stored), _warnings(write_warnings(access, caller, pair, stored))
+
+    async def _list_objects(self, pair: Pair) -> Answered:
         limit, offset = self._window()
         found = await self._registers.objects.find(self._caller, pair, Query(limit=limit, offset=offset))
         rows = [present(self._registers.access, self._caller, pair, StoredObject(*row)) for row in found.rows]
         return rows, _truncation(len(rows), offset, found.total or 0)
 
 
-def _truncation(count: int, offset: int, total: int) -> dict[str, Any] | None:
+def _truncation(count: int, offset: int, total: int) -> dict[str, Any]:
     """The `_meta` of an incomplete list."""
     if offset + count >= total or not count:
-        return None
-    return {"pentad/truncated": True, "pentad/total": total, "pentad/next_offset": offset + count}
+        return {}
+    return {"pentad/truncated": True, "pentad/total": total, _NEXT_OFFSET: offset + count}
+
+
+def _warnings(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The `_meta` of a write that stored something doubtful."""
+    return {_WARNINGS: list(found)} if found else {}

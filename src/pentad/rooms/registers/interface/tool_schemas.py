@@ -169,6 +169,7 @@ VIEWS: Final = _schema(
     filter=_about(_OBJECT, "with run: one more filter"),
     cursor=_about(_TEXT, "from the last answer"),
     limit=_INT,
+    if_version=_about(_INT, "fail if changed since"),
     max_tokens=_PAGING["max_tokens"],
 )
 

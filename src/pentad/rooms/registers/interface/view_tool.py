@@ -28,8 +28,8 @@ _READS: Final = ActionTable.of(
     list="cursor limit",
     get="id",
     create="data",
-    update="id data",
-    delete="id",
+    update="id data if_version",
+    delete="id if_version",
     run="id filter cursor limit",
 )
 
@@ -63,6 +63,7 @@ class ViewsArguments(Arguments):
     filter: dict[str, Any] | None = None
     cursor: Annotated[str | None, Field(max_length=4000)] = None
     limit: Annotated[int | None, Field(ge=0, le=LARGEST_LIMIT)] = None
+    if_version: int | None = None
     max_tokens: int | None = None
 
     def ref(self) -> str:
@@ -105,11 +106,13 @@ async def _act(registers: Registers, caller: Caller, arguments: ViewsArguments) 
         case "list":
             return await _list(registers, caller, arguments)
         case "delete":
-            return {"deleted": True, "id": (await service.delete(caller, arguments.ref())).id}
+            gone = await service.delete(caller, arguments.ref(), if_version=arguments.if_version)
+            return {"deleted": True, "id": gone.id}
         case "get":
             view = await service.get(caller, arguments.ref())
         case "update":
-            view = await service.update(caller, arguments.ref(), arguments.content(), merge=True)
+            version = arguments.if_version
+            view = await service.update(caller, arguments.ref(), arguments.content(), merge=True, if_version=version)
         case "create":
             try:
                 given = ViewData.model_validate(arguments.content())

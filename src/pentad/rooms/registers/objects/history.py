@@ -46,6 +46,10 @@ _MOST_PROBLEMS: Final = 20
 _HIDDEN: Final = "a change you may not read"
 
 
+class NothingToUndo(Conflict):
+    """No earlier state of the object can come back by an undo. Its hint is for callers of the tools."""
+
+
 @dataclass(slots=True)
 class Verification:
     """The verdict on one object's history."""
@@ -322,11 +326,13 @@ class History:
                 check_version(current, if_version)
                 last = change_log.last_edit(tx, current.uuid)
                 if last is None or last[1] == 1:
-                    raise Conflict(f"Object {current.uuid} has only one version.", hint="action=delete takes it away.")
+                    raise NothingToUndo(
+                        f"Object {current.uuid} has only one version.", hint="action=delete takes it away."
+                    )
                 number, version = last
                 before = change_log.state_at_version(tx, current, version - 1)
                 if before is not None and before[1]:
-                    raise Conflict(
+                    raise NothingToUndo(
                         f"The last change of {current.uuid} brought it back.", hint="action=delete deletes it again."
                     )
                 past = self._state_at_version(tx, caller, pair, current, version - 1)

@@ -4,7 +4,7 @@ SQLite uses a partial index only if the schema's id is a literal in the statemen
 simultaneous writers one loses, in whichever process they run.
 
 All indexes are on one table, so each of them costs every write a little, also writes to other schemas. Their number is
-therefore limited.
+therefore limited, for each schema and for all of them together.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pentad.kernel.counts import counted
 from pentad.kernel.errors import Conflict, LimitExceeded
 from pentad.kernel.ports import Dialect, Rows
 from pentad.rooms.registers.query.json_sql import LONGEST_INDEXED_TEXT, index_columns, typed_value
@@ -25,6 +26,8 @@ MOST_INDEXES: Final = 64
 """How many indexes one schema may ask for."""
 MANY_INDEXES: Final = 500
 """How many indexes of all schemas together make writes about twice as slow."""
+MOST_INDEXES_TOGETHER: Final = 1_000
+"""How many indexes all schemas together may ask for."""
 _MOST_NAMED: Final = 10
 _SAMPLES: Final = 5
 _QUIETLY: Final[dict[Dialect, str]] = {"sqlite": "IF NOT EXISTS ", "postgres": "CONCURRENTLY IF NOT EXISTS "}
@@ -113,20 +116,31 @@ def obsolete_indexes(rows: Rows, dialect: Dialect, schema: int, plan: IndexPlan 
     ]
 
 
-def check_index_count(definition: "CompiledSchema", before: "CompiledSchema | None" = None) -> None:
+def check_index_count(
+    rows: Rows, dialect: Dialect, schema: int, definition: "CompiledSchema", before: "CompiledSchema | None" = None
+) -> None:
     """LimitExceeded if a definition asks for too many indexes, unless it asked for as many `before`."""
     asked = index_plan(definition).asked
-    if asked <= MOST_INDEXES or (before is not None and asked <= index_plan(before).asked):
+    if asked <= (0 if before is None else index_plan(before).asked):
         return
-    unique = [" + ".join(".".join(path) for path in one.paths) for one in definition.unique]
-    indexed = [".".join(one.path) for one in definition.indexed if not one.unique]
-    named = ", ".join([*unique, *indexed][:_MOST_NAMED])
-    raise LimitExceeded(
-        f"The schema asks for {asked} indexes, and {MOST_INDEXES} is the most: {len(unique)} for unique properties,"
-        f" {len(indexed)} for properties with x-index, facetable or a reference ({named}, ...).",
-        hint="Take unique, x-index or facetable from properties that are seldom used in filters and sorting.",
-        details={"rule": "indexes", "asked": asked, "most": MOST_INDEXES, "unique": unique, "indexed": indexed},
-    )
+    if asked > MOST_INDEXES:
+        unique = [" + ".join(".".join(path) for path in one.paths) for one in definition.unique]
+        indexed = [".".join(one.path) for one in definition.indexed if not one.unique]
+        named = ", ".join([*unique, *indexed][:_MOST_NAMED])
+        raise LimitExceeded(
+            f"The schema asks for {asked} indexes, and {MOST_INDEXES} is the most: {len(unique)} for unique properties,"
+            f" {len(indexed)} for properties with x-index, facetable or a reference ({named}, ...).",
+            hint="Take unique, x-index or facetable from properties that are seldom used in filters and sorting.",
+            details={"rule": "indexes", "asked": asked, "most": MOST_INDEXES, "unique": unique, "indexed": indexed},
+        )
+    others = sum(count for key, count in count_indexes(rows, dialect).items() if key != schema)
+    if others + asked > MOST_INDEXES_TOGETHER:
+        raise LimitExceeded(
+            f"The schema asks for {counted(asked, 'index', 'indexes')}, and all schemas of the store together may have"
+            f" {MOST_INDEXES_TOGETHER:,}: each of them slows down every write.",
+            hint="Take unique, x-index or facetable from properties that filters seldom use, here or in other schemas.",
+            details={"rule": "indexes", "asked": asked, "most": MOST_INDEXES_TOGETHER},
+        )
 
 
 def indexes_are_missing(rows: Rows, dialect: Dialect) -> bool:

@@ -158,7 +158,7 @@ def find_targets(
     by_key: dict[tuple[str, ...], list[int]] = {}
     for place, step in enumerate(steps):
         operation = step.operation
-        if operation.action == "upsert":
+        if operation.may_create:
             if not operation.key and operation.named is not None:
                 uuids[place] = as_uuid(operation.named)
             elif _has_key(pair, step, hidden):
@@ -202,7 +202,7 @@ def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | 
         mark: str | tuple[str, ...] | None = None
         if existing is not None:
             mark = existing.stored.uuid
-        elif step.operation.action == "upsert":
+        elif step.operation.may_create:
             data = step.operation.data or {}
             mark = tuple(repr(data.get(name)) for name in step.operation.key) or step.operation.named
         if mark is not None:

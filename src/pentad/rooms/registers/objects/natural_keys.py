@@ -170,7 +170,7 @@ def _look_along(
             if text not in missing or (operation.action == "upsert" and set(operation.key) != set(names)):
                 continue
             uuid = operation.uuid or (None if operation.ref is None else as_uuid(str(operation.ref)))
-            if uuid is None and operation.action in ("create", "upsert"):
+            if uuid is None and (operation.may_create or operation.action == "create"):
                 uuid = str(uuid7())
                 step.operation = msgspec.structs.replace(operation, uuid=uuid)
             if uuid is not None:

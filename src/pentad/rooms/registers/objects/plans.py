@@ -32,7 +32,7 @@ from pentad.rooms.registers.objects.pending_changes import (
 )
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.objects.undo import Undo
-from pentad.rooms.registers.objects.writer import ChangeNotifications
+from pentad.rooms.registers.objects.writer import ChangeNotifications, RepeatedUpserts
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Plans:
     ) -> list[WriteStep]:  # fmt: skip
         """Write every operation in order; errors are recorded on the steps."""
         steps: list[WriteStep] = []
-        notifications = ChangeNotifications()
+        notifications, repeats = ChangeNotifications(), RepeatedUpserts()
         for index, one in enumerate(planned):
             step = WriteStep(index, one.operation)
             steps.append(step)
@@ -340,7 +340,7 @@ class Plans:
                 context = self._objects.write_context(caller, pair, plan)
                 self._objects.writer.natural_keys.resolve(tx, caller, pair, [step])
                 self._objects.writer.prepare_creates(context, [step])
-                self._objects.writer.write(tx, context, [step], notifications)
+                self._objects.writer.write(tx, context, [step], notifications, repeats)
             except PentadError as error:
                 step.fail(error)
         self._objects.writer.send(tx, notifications)

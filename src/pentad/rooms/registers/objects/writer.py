@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from pentad.kernel.errors import InvalidInput, PentadError
+from pentad.kernel.errors import Conflict, InvalidInput, PentadError
 from pentad.kernel.json_patch import json_patch, merge_patch, same_json
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.mcp.changes import resource_updated
@@ -75,18 +75,21 @@ class ObjectWriter(UpdatePreparer):
         context: WriteContext,
         steps: Sequence[WriteStep],
         notifications: "ChangeNotifications | None" = None,
+        repeats: "RepeatedUpserts | None" = None,
     ) -> None:
         """Inside the transaction: write what passes the checks and record errors on the steps.
 
-        A caller that writes several times in one transaction passes `notifications` and sends them at the end.
+        A caller that writes several times in one transaction passes `notifications` and sends them at the end; with
+        the same `repeats`, all those rows are one batch.
         """
         check_current(tx, self._dialect, context.pair)
+        repeats = repeats or RepeatedUpserts()
         for part, group in groupby(steps, key=lambda step: _PARTS.get(step.operation.action, "change")):
             members = list(group)
             if part == "new":
                 self._check_and_write(tx, context, [step for step in members if step.error is None])
             elif part == "change":
-                self._update_all(tx, context, members)
+                self._update_all(tx, context, members, repeats)
             else:
                 self.deletion.delete_all(tx, context, members)
         self._attach(tx, context, steps)
@@ -147,7 +150,9 @@ class ObjectWriter(UpdatePreparer):
 
     # changes
 
-    def _update_all(self, tx: Transaction, context: WriteContext, steps: list[WriteStep]) -> None:
+    def _update_all(
+        self, tx: Transaction, context: WriteContext, steps: list[WriteStep], repeats: "RepeatedUpserts"
+    ) -> None:  # fmt: skip
         """Update different objects together; a second update of the same object waits for the first.
 
         A write-back may change any object, so with write-backs each update waits for the one before.
@@ -161,28 +166,35 @@ class ObjectWriter(UpdatePreparer):
                 if step.error is not None:
                     continue
                 try:
+                    repeats.refuse(step, existing)
                     self._update(tx, context, step, existing)
                 except PentadError as error:
                     step.fail(error)
             self._check_and_write(
                 tx, context, [step for step in steps[:count] if step.pending is not None and step.error is None]
             )
+            repeats.add(steps[:count])
             steps = steps[count:]
 
     def _update(self, rows: Rows, context: WriteContext, step: WriteStep, existing: ExistingObject | None) -> None:
         operation = step.operation
-        if existing is None and operation.action == "upsert":
+        if existing is None and operation.may_create:
             try:
                 step.pending = self._create_preparer(context).prepare(operation, next(new_uuids(context.now, 1)))
             except InvalidInput as error:
                 raise _upsert_error(error, "No object was found, so one has to be created") from None
             return
+        if existing is not None and existing.stored.is_deleted and operation.may_create:
+            raise Conflict(
+                f"Object {existing.stored.uuid} is deleted.",
+                hint="Restore it first, or leave the id out for a new one.",
+            )
         existing = self.editable_object(context, existing, operation.ref, operation.if_version)
         check_same_id(operation.named, existing.stored.uuid)
         try:
             self._prepare_update(rows, context, step, existing)
         except InvalidInput as error:
-            if operation.action != "upsert":
+            if not operation.may_create:
                 raise
             raise _upsert_error(error, f"Object {existing.stored.uuid} was found, to be changed") from None
 
@@ -359,6 +371,32 @@ class ChangeNotifications:
         span = store.written_span(tx, dialect, self._count)
         for (register, schema), uri in sorted(self._pairs.items()):
             resource_updated(tx, uri, PairChange(register, schema, *span).text())
+
+
+class RepeatedUpserts:
+    """The objects that upserts of one write were about. A second one for the same object would overwrite the first."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+
+    def add(self, steps: Iterable[WriteStep]) -> None:
+        for step in steps:
+            if step.stored is not None and step.operation.may_create:
+                self._rows[step.stored.uuid] = step.index
+
+    def refuse(self, step: WriteStep, existing: ExistingObject | None) -> None:
+        """InvalidInput if an earlier row was about the object."""
+        operation = step.operation
+        first = None if existing is None or not operation.may_create else self._rows.get(existing.stored.uuid)
+        if first is None or existing is None:
+            return
+        values = [f"{name} {(operation.data or {}).get(name)!r}"[:80] for name in operation.key]
+        raise InvalidInput(
+            f"Rows {first} and {step.index} are both for the object with"
+            f" {' and '.join(values) or f'the id {existing.stored.uuid!r}'}.",
+            hint="Leave one of them out, or merge them into one row.",
+            details={"rule": "repeated", "repeats": first},
+        )
 
 
 def notify_changes(tx: Transaction, dialect: Dialect, pending_changes: Iterable[PendingChange]) -> None:

@@ -208,11 +208,15 @@ def resolve_field(schema: QuerySchema, name: str, *, before: str = "", passed: i
 
 @dataclass(frozen=True, slots=True)
 class NamePart:
-    """The part of a name that belongs to one schema; `path` is that of the property, None for anything else."""
+    """The part of a name that belongs to one schema; `path` is that of the property, None for anything else.
+
+    A name that leads back to a schema that refers here has that schema and the path of its reference in `back`.
+    """
 
     schema: int
     text: str
     path: tuple[str, ...] | None
+    back: tuple[int, Path] | None = None
 
 
 def name_parts(schema: QuerySchema, here: int, name: str) -> list[NamePart]:
@@ -226,7 +230,8 @@ def name_parts(schema: QuerySchema, here: int, name: str) -> list[NamePart]:
     hop, far, rest = next(way for way in _ways_out(schema, name, "", found) if way[0] == at.hops[0])
     own = name.removesuffix(rest).removesuffix(".")
     path = None if found is None else _declared_path(schema.properties, own.split("."))
-    return [NamePart(here, own, path), *(name_parts(far.schema, hop.schema, rest) if rest else ())]
+    back = (hop.schema, hop.path) if found is None else None
+    return [NamePart(here, own, path, back), *(name_parts(far.schema, hop.schema, rest) if rest else ())]
 
 
 def _declared_path(declared: Mapping[str, QueryProperty], steps: Sequence[str]) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ class View:
     digest: bytes
     created_at: float
     updated_at: float
+    version: int = 1
 
     @property
     def uri(self) -> str:
@@ -83,7 +84,7 @@ class View:
             "id": self.id, "slug": self.slug, "title": self.title, "description": self.description,
             "register": self.register, "schema": self.schema, "query": self.query, "uri": self.uri,
             "owner": self.principal, "shared": self.organisation is not None, "created": iso(self.created_at),
-            "updated": iso(self.updated_at),
+            "updated": iso(self.updated_at), "version": self.version,
         }  # fmt: skip
 
 

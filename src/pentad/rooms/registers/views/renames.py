@@ -1,32 +1,46 @@
-"""Lets the query of a view follow renamed properties of a schema: its own, or one that it reads through relations.
+"""Lets the query of a view follow renames in a schema: its own, or one that it reads through relations. A name that
+leads back (`permits`, `permit_applicant`) is made from the slug of the other schema and the property that refers.
 
 Every name is resolved as a query would, with the definitions from before the change, so that only names that mean a
 renamed property change. What does not resolve stays as it is: it was broken before.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.rooms.registers.definitions.expressions import Renames, rename_in_expression
+from pentad.rooms.registers.definitions.expressions import Renames, rename_in_expression, renamed_path
 from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.query.filters import read_operator
 from pentad.rooms.registers.query.metadata import SELF
+from pentad.rooms.registers.query.models import Path
 from pentad.rooms.registers.query.query_fields import NamePart, QuerySchema, name_parts, resolve_field, resolve_related
 
 _LOGIC: Final = ("and", "or", "not")
 _SOURCES: Final = ("path", "count", "sum", "avg", "min", "max", "latest")
 
 
-def renamed_query(schema: QuerySchema, here: int, query: Mapping[str, Any], changed: int, renames: Renames) -> Any:
-    """The query of a view on the schema `here` after properties of the schema `changed` were renamed."""
-    return _Renamer(changed, renames).query(schema, here, query)
+@dataclass(frozen=True, slots=True)
+class SchemaNames:
+    """What a change renames: properties of a schema, and its slug, before and after."""
+
+    schema: int
+    properties: Renames
+    slugs: tuple[str, str]
+
+
+def renamed_query(schema: QuerySchema, here: int, query: Mapping[str, Any], names: SchemaNames) -> Any:
+    """The query of a view on the schema `here` after the renames."""
+    return _Renamer(names).query(schema, here, query)
 
 
 class _Renamer:
-    def __init__(self, changed: int, renames: Renames) -> None:
-        self._changed = changed
-        self._renames = renames
+    def __init__(self, names: SchemaNames) -> None:
+        self._changed = names.schema
+        self._renames = names.properties
+        self._slugs = names.slugs
 
     def query(self, schema: QuerySchema, here: int, query: Mapping[str, Any]) -> dict[str, Any]:
         result = dict(query)
@@ -53,6 +67,8 @@ class _Renamer:
         return sign + ".".join(self._part(part) for part in parts)
 
     def _part(self, part: NamePart) -> str:
+        if part.back is not None and part.back[0] == self._changed:
+            return self._back(part.text, part.back[1])
         if part.schema != self._changed or part.path is None:
             return part.text
         for length in range(len(part.path), 0, -1):
@@ -60,6 +76,17 @@ class _Renamer:
                 old = ".".join(part.path[:length])
                 return ".".join(new) + part.text[len(old) :]
         return part.text
+
+    def _back(self, text: str, path: Path) -> str:
+        """A name that leads back, by the property at a path of the changed schema."""
+        old, new = self._slugs
+        bare = tuple(str(step) for step in path if step != EACH)
+        renamed = {
+            "_".join((old, *bare)).lower(): "_".join((new, *renamed_path(bare, self._renames))),
+            f"{old}s".lower(): f"{new}s",
+            old.lower(): new,
+        }
+        return renamed.get(text.lower(), text)
 
     def _names(self, schema: QuerySchema, here: int, given: Any, kept: frozenset[str] = frozenset()) -> Any:
         """Names in one of the ways a query takes them: `a,-b`, a list, or an object whose keys are names.

@@ -7,14 +7,22 @@ change it.
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from pentad.kernel.clock import Clock
-from pentad.kernel.errors import Forbidden, InvalidInput, LimitExceeded, NotFound, PentadError
+from pentad.kernel.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    LimitExceeded,
+    NotFound,
+    PentadError,
+    VersionMismatch,
+)
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -26,8 +34,9 @@ from pentad.rooms.registers.catalogue.compiled_schemas import Definitions
 from pentad.rooms.registers.catalogue.related_schemas import SchemaReader
 from pentad.rooms.registers.models import Audience, Caller, Pair, Schema
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
+from pentad.rooms.registers.schema_locks import keep_schemas
 from pentad.rooms.registers.views.definition import View, ViewProblem, parse_view
-from pentad.rooms.registers.views.renames import renamed_query
+from pentad.rooms.registers.views.renames import SchemaNames, renamed_query
 from pentad.rooms.registers.views.results import ViewPage, ViewRunner, owns, problems_for
 from pentad.rooms.registers.views.store import SELECT, chosen_slug, insert_view, stored_query, update_view, view_of
 
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
 MOST_VIEWS: Final = 100
 SAVED: Final = "registers.views"
 """The channel on which a new or changed view is announced, with the ids of its register and schema."""
+_TRIES: Final = 10
 _LONGEST_TITLE: Final = 200
 _LONGEST_DESCRIPTION: Final = 2_000
 _MOST_BYTES: Final = 64 * 1024
@@ -50,6 +60,10 @@ _REF: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _CHANGEABLE: Final = ("title", "slug", "description", "query", "shared")
 _ADMINISTRATOR: Final = Caller(Principal("views", "views", frozenset({"*:*"})))
 _EXPORTED: Final = ("filter", "search", "sort", "fields", "as_of")
+
+
+SaveView = Callable[[Transaction, View], View | None]
+"""Stores a view; None if it is not as it was when it was prepared."""
 
 
 class Views:
@@ -73,7 +87,8 @@ class Views:
         self.page = self._runner.page
         catalogue.schemas.users.breaks.append(self.broken_by)
         catalogue.schemas.users.follows.append(self.following)
-        catalogue.schemas.users.follow.append(self.follow_renames)
+        # first, as long as all schemas still use the old names
+        catalogue.schemas.users.follow.insert(0, self.follow_renames)
 
     # saving
 
@@ -96,24 +111,36 @@ class Views:
             _checked_description(description), pair.register.id, pair.schema.id, dict(query), principal.scopes,
             principal.user, frozenset(), b"", now, now,
         )  # fmt: skip
-        page = await self._checked_page(caller, made)
-        made = replace(made, digest=digest_of(page.answer()), uses=page.uses)
 
-        def work(transaction: Transaction) -> View:
-            count = transaction.value("SELECT count(*) FROM views WHERE principal = ?", made.principal)
+        async def prepare() -> tuple[View, SaveView]:
+            page = await self._checked_page(caller, made)
+            return replace(made, digest=digest_of(page.answer()), uses=page.uses), save
+
+        def save(transaction: Transaction, view: View) -> View:
+            count = transaction.value("SELECT count(*) FROM views WHERE principal = ?", view.principal)
             if int(count) >= MOST_VIEWS:
                 raise LimitExceeded(f"You have {MOST_VIEWS} views already.", hint="Delete one first.")
-            stored = replace(made, slug=chosen_slug(transaction, made, slug))
+            stored = replace(view, slug=chosen_slug(transaction, view, slug))
             insert_view(transaction, stored)
             self._announce(transaction, stored)
             transaction.signal(SAVED, f"{stored.register} {stored.schema}")
             return stored
 
-        return await self._database.write(work)
+        return await self._save(title, prepare)
 
-    async def update(self, caller: Caller, ref: str, changes: Mapping[str, Any], *, merge: bool = False) -> View:
-        """Set the given members; the others stay. With `merge`, so do the members of the query; null removes one."""
-        known = await self._own(caller, ref)
+    async def update(
+        self,
+        caller: Caller,
+        ref: str,
+        changes: Mapping[str, Any],
+        *,
+        merge: bool = False,
+        if_version: int | None = None,
+    ) -> View:
+        """Set the given members; the others stay. With `merge`, so do the members of the query; null removes one.
+
+        If the view changes meanwhile, such as by a rename in its schema, the members are set in what it is then.
+        """
         for name in changes:
             if name not in _CHANGEABLE:
                 guess = did_you_mean(name, _CHANGEABLE)
@@ -121,6 +148,47 @@ class Views:
                     f"{name[:60]!r} of a view cannot be changed.{' ' + guess if guess else ''}",
                     hint=f"Change {', '.join(_CHANGEABLE)}, or save another view.",
                 )
+
+        async def prepare() -> tuple[View, SaveView]:
+            known = await self._own(caller, ref)
+            _check_version(known, if_version)
+
+            def save(transaction: Transaction, view: View) -> View | None:
+                if _stored_version(transaction, known, ref) != known.version:
+                    return None
+                slug = changes.get("slug")
+                stored = view if slug is None else replace(view, slug=chosen_slug(transaction, view, slug))
+                stored = update_view(transaction, stored)
+                self._announce(transaction, known, stored)
+                transaction.signal(SAVED, f"{stored.register} {stored.schema}")
+                return stored
+
+            return await self._with_changes(caller, known, changes, merge=merge), save
+
+        return await self._save(ref, prepare)
+
+    async def _save(self, name: str, prepare: Callable[[], Awaitable[tuple[View, SaveView]]]) -> View:
+        """Save a view that fits its schemas; prepare it again if they, or the view, change meanwhile."""
+        for _ in range(_TRIES):
+            versions = await self._database.read(_schema_versions)
+            view, save = await prepare()
+
+            def write(
+                transaction: Transaction, view: View = view, save: SaveView = save, old: dict[int, int] = versions
+            ) -> View | None:
+                new, schemas = _schema_versions(transaction), {view.schema, *view.uses}
+                if any(old.get(key) != new.get(key) for key in schemas):
+                    return None
+                keep_schemas(transaction, self._database.dialect, schemas & new.keys())
+                return save(transaction, view)
+
+            if (saved := await self._catalogue.locks.write(write)) is not None:
+                return saved
+            self._catalogue.forget()
+        raise Conflict(f"The view {name[:60]!r} or its schema keeps changing.", hint="Try again.")
+
+    async def _with_changes(self, caller: Caller, known: View, changes: Mapping[str, Any], *, merge: bool) -> View:
+        """A view with other members, checked."""
         changed = replace(known, updated_at=self._clock.now())
         if "title" in changes:
             changed = replace(changed, title=_checked_title(changes["title"]))
@@ -137,25 +205,16 @@ class Views:
             changed = replace(changed, uses=(await self._checked_page(caller, changed)).uses)
         if caller.principal.id == known.principal:
             changed = replace(changed, scopes=caller.principal.scopes, user=caller.principal.user)
-        changed = replace(changed, digest=b"")  # the watcher compares it with the owner's rights
+        return replace(changed, digest=b"")  # the watcher compares it with the owner's rights
 
-        def work(transaction: Transaction) -> View:
-            if transaction.value("SELECT 1 FROM views WHERE id = ?", known.id) is None:
-                raise _not_found(ref)
-            slug = changes.get("slug")
-            stored = changed if slug is None else replace(changed, slug=chosen_slug(transaction, changed, slug))
-            update_view(transaction, stored)
-            self._announce(transaction, known, stored)
-            transaction.signal(SAVED, f"{stored.register} {stored.schema}")
-            return stored
-
-        return await self._database.write(work)
-
-    async def delete(self, caller: Caller, ref: str) -> View:
+    async def delete(self, caller: Caller, ref: str, *, if_version: int | None = None) -> View:
         """Delete a view; its followers get a last notification."""
         known = await self._own(caller, ref)
+        _check_version(known, if_version)
 
         def work(transaction: Transaction) -> View:
+            if if_version is not None:
+                _check_version(replace(known, version=_stored_version(transaction, known, ref)), if_version)
             if transaction.value("DELETE FROM views WHERE id = ? RETURNING 1", known.id) is None:
                 raise _not_found(ref)
             self._announce(transaction, known)
@@ -285,17 +344,17 @@ class Views:
 
     def following(self, rows: Rows, caller: Caller, change: "SchemaChange") -> Iterator[dict[str, Any]]:
         """The views that the caller may see and that would follow renamed properties."""
-        for view, pair in self._reading(rows, change.current, caller) if change.renames else ():
+        for view, pair in self._reading(rows, change.current, caller) if change.is_rename else ():
             if self._renamed_query(rows, view, pair, change) != view.query:
                 yield {"kind": "view", "id": view.id, "title": view.title}
 
-    def follow_renames(self, transaction: Transaction, change: "SchemaChange") -> None:
+    def follow_renames(self, transaction: Transaction, _caller: Caller, change: "SchemaChange") -> None:
         """Let the views of everybody follow renamed properties, before the schema is changed."""
-        for view, pair in self._reading(transaction, change.current) if change.renames else ():
+        for view, pair in self._reading(transaction, change.current) if change.is_rename else ():
             query = self._renamed_query(transaction, view, pair, change)
             if query != view.query:
                 changed = replace(view, query=query, digest=b"", updated_at=self._clock.now())
-                update_view(transaction, changed)
+                changed = update_view(transaction, changed)
                 self._announce(transaction, changed)
                 transaction.signal(SAVED, f"{view.register} {view.schema}")
 
@@ -314,10 +373,11 @@ class Views:
 
     def _renamed_query(self, rows: Rows, view: View, pair: Pair, change: "SchemaChange") -> dict[str, Any]:
         """The query of a view after the renames of a change. It says the same, so nobody's rights matter."""
-        if not change.renames:
+        if not change.is_rename:
             return view.query
         schema = SchemaReader(rows, self._catalogue.definitions, self._access, _ADMINISTRATOR).with_relations(pair)
-        return renamed_query(schema, pair.schema.id, view.query, change.current.id, change.renames)
+        slugs = (change.current.slug, change.proposed.slug)
+        return renamed_query(schema, pair.schema.id, view.query, SchemaNames(change.current.id, change.renames, slugs))
 
     def _problems_with(
         self, rows: Rows, caller: Caller, view: View, pair: Pair, schema: Schema, definition: "CompiledSchema"
@@ -446,6 +506,27 @@ def _checked_description(raw: Any) -> str:
     if not isinstance(raw, str) or len(raw) > _LONGEST_DESCRIPTION:
         raise InvalidInput(f"The description of a view is a text of at most {_LONGEST_DESCRIPTION:,} characters.")
     return raw
+
+
+def _schema_versions(rows: Rows) -> dict[int, int]:
+    return {int(key): int(changes) for key, changes in rows.all("SELECT id, changes FROM schemas")}
+
+
+def _stored_version(rows: Rows, view: View, ref: str) -> int:
+    """The version of a view in the store; NotFound if it was deleted."""
+    version = rows.value("SELECT version FROM views WHERE id = ?", view.id)
+    if version is None:
+        raise _not_found(ref)
+    return int(version)
+
+
+def _check_version(view: View, if_version: int | None) -> None:
+    if if_version is not None and if_version != view.version:
+        raise VersionMismatch(
+            f"The view {view.slug!r} is at version {view.version}, not {if_version}.",
+            hint="Read it again and repeat the change on what you find.",
+            details={"current": view.version, "expected": if_version},
+        )
 
 
 def _not_found(ref: str) -> NotFound:

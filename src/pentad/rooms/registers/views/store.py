@@ -1,5 +1,6 @@
 """The SQL of views: their rows, and slugs that are free."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ from pentad.rooms.registers.views.definition import View
 
 _COLUMNS: Final = (
     *("id", "slug", "principal", "organisation", "title", "description", "register", "schema", "query", "uses"),
-    *("digest", "created_at", "updated_at"),
+    *("digest", "created_at", "updated_at", "version"),
 )
 SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM views"  # noqa: S608  own names
 
@@ -21,21 +22,25 @@ def insert_view(tx: Transaction, view: View) -> None:
     tx.run(f"INSERT INTO views ({', '.join(_COLUMNS)}) VALUES ({marks})", *_row(view))  # noqa: S608  own names
 
 
-def update_view(tx: Transaction, view: View) -> None:
+def update_view(tx: Transaction, view: View) -> View:
+    """Store a changed view as its next version."""
+    view = replace(view, version=view.version + 1)
     changes = ", ".join(f"{name} = ?" for name in _COLUMNS)
     tx.run(f"UPDATE views SET {changes} WHERE id = ?", *_row(view), view.id)  # noqa: S608  own names
+    return view
 
 
 def view_of(row: Row) -> View:
     """A view from its row."""
     (
         key, slug, principal, organisation, title, description, register, schema, text, uses, digest, created, updated,
+        version,
     ) = row  # fmt: skip
     stored: dict[str, Any] = msgspec.json.decode(text)
     return View(
         key, slug, principal, organisation, title, description, register, schema, stored["query"],
         frozenset(stored["scopes"]), stored.get("user"), frozenset(msgspec.json.decode(uses)), bytes(digest), created,
-        updated,
+        updated, version,
     )  # fmt: skip
 
 
@@ -43,7 +48,7 @@ def _row(view: View) -> tuple[Any, ...]:
     uses = msgspec.json.encode(sorted(view.uses)).decode()
     return (
         view.id, view.slug, view.principal, view.organisation, view.title, view.description, view.register, view.schema,
-        stored_query(view), uses, view.digest, view.created_at, view.updated_at,
+        stored_query(view), uses, view.digest, view.created_at, view.updated_at, view.version,
     )  # fmt: skip
 
 

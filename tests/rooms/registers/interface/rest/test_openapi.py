@@ -132,6 +132,33 @@ async def test_the_limits_of_parameters_are_those_the_server_enforces(site: Site
             assert (await site.send("GET", f"{base}{bad}")).status in (400, 413, 422), (base, bad)
 
 
+@pytest.mark.requirement("registers:openapi:limits")
+async def test_a_plan_has_as_many_rows_as_the_document_says(site: Site) -> None:
+    place = await tree_place(site)
+    rows = site.answers.document["components"]["schemas"]["PlanData"]["properties"]["operations"]
+    where = dict(zip(("register", "schema"), place.pair.split("/")[2:], strict=True))
+    for more, status in ((0, 201), (1, 413)):
+        operations = [{"action": "delete", "id": "x"}] * (rows["maxItems"] + more)
+        made = await site.send("POST", "/api/plans", {**where, "operations": operations})
+        assert made.status == status, made.body[:200]
+
+
+@pytest.mark.requirement("registers:openapi:complete")
+async def test_warnings_of_many_rows_are_described(site: Site) -> None:
+    place = await tree_place(site)
+    _, _, register, schema = place.pair.split("/")
+    described = site.answers.document["components"]["schemas"]
+    row = {"nmae": "Ada", "name": "Ada"}
+    imported = f"/api/registers/{register}/import?schema={schema}&format=json"
+    for path, body, answer in (
+        (f"/api/bulk/{register}/{schema}", {"operations": [{"data": row}]}, "OutcomesAnswer"),
+        (imported, [row], "ImportAnswer"),
+    ):
+        done = await site.send("POST", path, body)
+        assert done.json["warnings"][0]["path"] == "/nmae", done.body
+        assert described[answer]["properties"].keys() >= done.json.keys()
+
+
 @pytest.mark.requirement("registers:openapi:errors")
 async def test_errors_have_openregisters_shape_on_its_paths_and_are_problems_on_pentads(site: Site) -> None:
     compat = await site.send("GET", "/api/objects/no-such/thing")
@@ -363,6 +390,7 @@ async def walk(site: Site) -> None:
     await go("GET", item)
     await go("POST", f"{item}/unlock")
     await go("POST", f"{item}/revert", {"version": 1})
+    await go("POST", f"{item}/undo")
     for path in ("audit-trails", "history", "audit-trails/verify", "diff?from=1", "uses", "used"):
         await go("GET", f"{item}/{path}")
     feed = await go("GET", f"/audit-trails?register={register['id']}")

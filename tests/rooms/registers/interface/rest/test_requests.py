@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -138,7 +139,7 @@ async def test_a_body_that_is_no_object_is_refused_in_words(site: Site, body: by
 
 async def test_bulk_writes_give_one_outcome_a_row(site: Site) -> None:
     place = await site.pair({**NAME, "code": {"type": "string"}}, required=["name"])
-    bulk = f"/api/bulk/{'/'.join(place.split('/')[2:])}"
+    bulk = bulk_of(place)
     rows = [{"action": "create", "data": {"name": "a", "code": "A"}}, {"action": "create", "data": {"level": "x"}}]
     refused = await site.send("POST", bulk, {"operations": rows})
     assert refused.status == 422, "all or nothing is the default"
@@ -155,6 +156,61 @@ async def test_bulk_writes_give_one_outcome_a_row(site: Site) -> None:
     assert gone["deleted"] == 1
 
 
+def bulk_of(place: str) -> str:
+    return f"/api/bulk/{'/'.join(place.split('/')[2:])}"
+
+
+@pytest.mark.requirement("registers:rest:save")
+async def test_saving_creates_objects_with_the_ids_they_come_with_and_replaces_those_there_are(site: Site) -> None:
+    place = await site.pair({**NAME, "code": {"type": "string"}})
+    uuid = str(uuid4())
+    rows = {"objects": [{"id": uuid, "name": "a", "code": "A"}, {"name": "b"}]}
+    made = (await site.send("POST", f"{bulk_of(place)}/save", rows)).json
+    assert [row["status"] for row in made["results"]] == ["created", "created"]
+    assert made["results"][0]["id"] == uuid
+    again = (await site.send("POST", f"{bulk_of(place)}/save", {"objects": [{"id": uuid.upper(), "name": "c"}]})).json
+    assert [(row["status"], row["id"], row["version"]) for row in again["results"]] == [("updated", uuid, 2)]
+    now = (await site.send("GET", f"/api{place}/{uuid}")).json
+    assert (now["name"], "code" in now) == ("c", False), "it is replaced, not merged"
+    await site.send("DELETE", f"/api{place}/{uuid}")
+    gone = await site.send("POST", f"{bulk_of(place)}/save", {"objects": [{"id": uuid, "name": "d"}]})
+    assert (gone.status, f"Object {uuid} is deleted" in gone.json["message"]) == (409, True)
+    wrong = await site.send("POST", f"{bulk_of(place)}/save", {"objects": [{"id": "no-such-thing", "name": "d"}]})
+    assert wrong.status == 404
+
+
+@pytest.mark.requirement("registers:rest:save")
+async def test_saving_by_key_heeds_the_ids_in_the_rows(site: Site) -> None:
+    place = await site.pair({**NAME, "code": {"type": "string"}})
+    uuid = str(uuid4())
+    save = f"{bulk_of(place)}/save"
+    made = (await site.send("POST", save, {"objects": [{"id": uuid, "code": "A"}], "key": ["code"]})).json
+    assert [(row["status"], row["id"]) for row in made["results"]] == [("created", uuid)]
+    other = {"objects": [{"id": str(uuid4()), "code": "A", "name": "x"}], "key": ["code"]}
+    refused = await site.send("POST", save, other)
+    assert (refused.status, f"but this is object {uuid}" in refused.json["message"]) == (400, True), refused.body
+    assert "name" not in (await site.send("GET", f"/api{place}/{uuid}")).json
+
+
+@pytest.mark.requirement("registers:writes:repeated-keys")
+async def test_rows_with_one_key_or_one_id_are_refused_and_both_named(site: Site) -> None:
+    place = await site.pair({**NAME, "code": {"type": "string"}})
+    uuid = str(uuid4())
+    by_key = [{"code": "A", "name": "1"}, {"code": "B"}, {"code": "A", "name": "2"}]
+    by_id = [{"id": uuid, "name": "1"}, {"id": uuid, "name": "2"}]
+    operations = [{"action": "upsert", "key": ["code"], "data": one} for one in by_key]
+    for path, body, said in (
+        ("/save", {"objects": by_key, "key": ["code"]}, "Rows 0 and 2 are both for the object with code 'A'."),
+        ("/save", {"objects": by_id}, f"Rows 0 and 1 are both for the object with the id '{uuid}'."),
+        ("", {"operations": operations}, "Rows 0 and 2 are both for the object with code 'A'."),
+    ):
+        refused = await site.send("POST", bulk_of(place) + path, body)
+        assert (refused.status, said in refused.body.decode()) == (422 if not path else 400, True), refused.body
+    assert (await site.send("GET", f"/api{place}")).json["total"] == 0
+    partly = (await site.send("POST", bulk_of(place), {"operations": operations, "atomic": False})).json
+    assert [row["status"] for row in partly["results"]] == ["created", "created", "failed"]
+
+
 async def test_a_plan_is_looked_at_committed_and_undone(site: Site) -> None:
     place = await site.pair(NAME)
     _, _, register, schema = place.split("/")
@@ -169,6 +225,26 @@ async def test_a_plan_is_looked_at_committed_and_undone(site: Site) -> None:
     assert (await site.send("POST", f"/api/plans/{plan['id']}/undo")).status == 200
     assert [row["name"] for row in (await site.send("GET", f"/api{place}")).json["results"]] == ["one"]
     assert (await site.send("GET", f"/api/plans/{plan['id']}")).json["state"] == "undone"
+
+
+@pytest.mark.requirement("registers:rest:undo")
+async def test_the_last_change_of_an_object_is_taken_back(site: Site) -> None:
+    path = "/api" + await site.pair(NAME)
+    uuid = (await site.send("POST", path, {"name": "one"})).json["id"]
+    alone = await site.send("POST", f"{path}/{uuid}/undo")
+    assert (alone.status, "has only one version" in alone.json["detail"]) == (409, True)
+    assert "action=" not in alone.body.decode()
+    await site.send("PUT", f"{path}/{uuid}", {"name": "two"})
+    late = await site.send("POST", f"{path}/{uuid}/undo", headers={"if-match": '"1"'})
+    assert late.status == 412
+    assert (await site.send("POST", f"{path}/{uuid}/undo", who="reader")).status == 403
+    back = await site.send("POST", f"{path}/{uuid}/undo", headers={"if-match": '"2"', "x-reason": "oops"})
+    assert (back.status, back.json["name"], back.headers["etag"]) == (200, "one", '"3"')
+    last = (await site.send("GET", f"{path}/{uuid}/history")).json["results"][0]
+    assert (last["action"], last["reason"]) == ("revert", "oops")
+    assert (await site.send("DELETE", f"{path}/{uuid}")).status == 204
+    assert (await site.send("POST", f"{path}/{uuid}/undo")).json["name"] == "one"
+    assert (await site.send("GET", f"{path}/{uuid}")).status == 200, "the deletion was the last change"
 
 
 async def test_search_finds_words_in_every_pair(site: Site) -> None:

@@ -62,8 +62,26 @@ async def test_deleted_objects_are_restored_by_a_filter(shelf: Shelf) -> None:
     assert (answer["restored"], {row["status"] for row in answer["results"]}) == (2, {"restored"})
     assert {row["id"] for row in answer["results"]} == set(made[1:])
     assert titles(await shelf.objects("list")) == {"Emma", "Ulysses", "Walden"}
+
+
+@pytest.mark.requirement("registers:deleted:restore-all")
+async def test_nothing_is_restored_unless_the_caller_says_what(shelf: Shelf, site: Site) -> None:
+    await with_deleted(shelf)
     text, _ = await shelf.refusal("restore")
-    assert "Missing required parameter: id" in text
+    assert "Missing required parameter: id or filter" in text
+    assert "filter {} restores all" in text
+    path = f"/api/bulk/{shelf.register}/{shelf.schema}/restore"
+    for body in (None, {}, {"filter": None}):
+        refused = await site.send("POST", path, body)
+        assert (refused.status, "filter" in refused.json["detail"]) == (422, True), refused.body
+    assert titles(await shelf.objects("list")) == {"Emma"}
+    back = await site.send("POST", path, {"filter": {}})
+    assert (back.status, back.json["restored"]) == (200, 2)
+    for title in ("Ulysses", "Walden"):
+        [row] = (await shelf.objects("list", filter={"title": title}))["results"]
+        await shelf.objects("delete", id=row["id"])
+    assert (await shelf.objects("restore", filter={}))["restored"] == 2
+    assert titles(await shelf.objects("list")) == {"Emma", "Ulysses", "Walden"}
 
 
 @pytest.mark.requirement("registers:deleted:purge")
@@ -95,3 +113,28 @@ async def test_a_register_with_only_deleted_objects_is_deleted_with_a_token(shel
     assert gone.status == 200
     done = await shelf.raw("schemas", action="delete", id=shelf.schema)
     assert done["isError"] is False, done
+
+
+@pytest.mark.requirement("registers:deleted:containers")
+@pytest.mark.parametrize("kind", ["registers", "schemas"])
+async def test_the_tools_delete_a_container_with_deleted_objects_once_it_is_confirmed(shelf: Shelf, kind: str) -> None:
+    made = await with_deleted(shelf)
+    await shelf.objects("delete", id=made[0])
+    key = shelf.register if kind == "registers" else shelf.schema
+
+    async def delete(**more: str) -> Any:
+        return await shelf.raw(kind, action="delete", id=key, **more)
+
+    asked = await delete()
+    token = asked["_meta"]["pentad/error"]["details"]["confirm"]
+    text = asked["content"][0]["text"]
+    assert (asked["isError"], "3 deleted objects of" in text) == (True, True)
+    assert text.endswith(f'To go ahead, repeat the call with confirm "{token}".')
+    stale = await delete(confirm="0123456789")
+    assert "belongs to another change" in stale["content"][0]["text"]
+    await shelf.objects("restore", id=made[0])
+    assert (await delete(confirm=token))["isError"], "it has an object again"
+    await shelf.objects("delete", id=made[0])
+    gone = await delete(confirm=(await delete())["_meta"]["pentad/error"]["details"]["confirm"])
+    assert gone["isError"] is False, gone
+    assert (await shelf.raw(kind, action="get", id=key))["isError"], "it is gone"

@@ -90,6 +90,21 @@ async def test_bulk_writes_upsert_and_report_each_row(shelf: Shelf) -> None:
     assert (await shelf.objects("list"))["total"] == before, "all or nothing"
 
 
+@pytest.mark.requirement("registers:writes:repeated-keys")
+async def test_a_batch_with_one_key_twice_is_refused_and_both_rows_named(shelf: Shelf) -> None:
+    rows = [
+        {"action": "upsert", "key": ["isbn"], "data": {"title": title, "isbn": isbn}}
+        for title, isbn in (("One", "111"), ("Two", "222"), ("Eins", "111"))
+    ]
+    text, error = await shelf.refusal("bulk", operations=rows)
+    assert "Rows 0 and 2 are both for the object with isbn '111'." in text
+    assert error["details"]["rows"][0]["error"]["details"] == {"rule": "repeated", "repeats": 0}
+    assert (await shelf.objects("list"))["total"] == 0
+    plan = await shelf.objects("plan", operations=rows)
+    assert plan["valid"] is False
+    assert plan["preview"][2]["error"]["message"].startswith("Rows 0 and 2 are both")
+
+
 async def test_a_key_makes_a_call_happen_once(shelf: Shelf) -> None:
     key = f"key-{shelf.register}"
     first = await shelf.objects("create", data={"title": "One"}, idempotency_key=key)

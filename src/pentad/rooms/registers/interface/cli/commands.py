@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pentad.kernel.counts import counted
-from pentad.rooms.registers.interface.cli.options import parse_filter, register_option, schema_option
+from pentad.rooms.registers.interface.cli.deleted_objects import list_deleted, purge_objects, restore_objects
+from pentad.rooms.registers.interface.cli.options import call_tool
 from pentad.rooms.registers.interface.cli.organisations import organisations
 from pentad.rooms.registers.interface.cli.schemas import schemas
 from pentad.rooms.registers.interface.cli.transfer import export_file, import_file, undo_import
@@ -25,7 +26,9 @@ def registers() -> None:
     """List registers; change schemas; import and export objects; save and run views."""
 
 
-for verb in (import_file, undo_import, export_file, schemas, views, organisations):
+for verb in (
+    import_file, undo_import, export_file, list_deleted, restore_objects, purge_objects, schemas, views, organisations,
+):  # fmt: skip
     registers.add_command(verb)
 
 
@@ -75,8 +78,7 @@ async def _all_registers(client: "Client") -> AsyncGenerator[dict[str, Any]]:
 @server_options()
 def describe(register: str, max_tokens: int | None, as_json: bool, target: "Target") -> None:
     """Describe a register: its schemas, their properties, relations and counts."""
-    arguments = {"action": "describe", "id": register, **({} if max_tokens is None else {"max_tokens": max_tokens})}
-    found = target.call_tool("registers", arguments, "registers")
+    found = call_tool(target, "registers", {"action": "describe", "id": register, "max_tokens": max_tokens})
     if as_json:
         print_json(found)
         return
@@ -106,34 +108,11 @@ def _details(properties: Any, name: str) -> str:
     return ", ".join(words)
 
 
-@registers.command("purge")
-@register_option
-@schema_option
-@click.option("--filter", "filters", metavar="JSON", help='Which deleted objects: {"status": "old"}.  [default: all]')
-@click.option("--confirm", metavar="TOKEN", help="The token that the first run shows.")
-@json_option
-@server_options()
-def purge_objects(
-    register: str, schema: str, filters: str | None, confirm: str | None, as_json: bool, target: "Target"
-) -> None:  # fmt: skip
-    """Erase deleted objects for good. The first run says how many there are and gives the token for --confirm."""
-    chosen = parse_filter(filters)
-    given = {"filter": chosen, "confirm": confirm}
-    arguments = {"action": "purge", "register": register, "schema": schema}
-    arguments |= {name: value for name, value in given.items() if value is not None}
-    answer = target.run(lambda client: client.call_tool("objects", arguments), "registers")
-    if as_json:
-        print_json(answer)
-    else:
-        say(f"{counted(answer['purged'], 'deleted object was', 'deleted objects were')} purged.")
-
-
 @registers.command("delete")
 @click.argument("register", metavar="REF")
 @click.option("--confirm", metavar="TOKEN", help="The token that the first run shows if there are deleted objects.")
 @server_options()
 def delete_register(register: str, confirm: str | None, target: "Target") -> None:
     """Delete the register REF (id, uuid or slug) if it has no objects; deleted ones are purged with it."""
-    arguments = {"action": "delete", "id": register} | ({} if confirm is None else {"confirm": confirm})
-    target.run(lambda client: client.call_tool("registers", arguments), "registers")
+    call_tool(target, "registers", {"action": "delete", "id": register, "confirm": confirm})
     say(f"The register {register} is deleted.")

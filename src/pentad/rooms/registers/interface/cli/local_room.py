@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from pentad.rooms.registers.interface.cli.options import WHAT_THERE_IS
 from pentad.terminal.launcher import open_room
 
 if TYPE_CHECKING:
@@ -24,4 +25,4 @@ async def open_locally(settings: "Settings") -> "AsyncGenerator[tuple[Registers,
         try:
             yield room, Caller(LOCAL, agent="pentad registers")
         except Missing as error:
-            raise NotFound(error.message, hint=error.hint_on_the_command_line, details=error.details) from None
+            raise NotFound(error.message, hint=WHAT_THERE_IS, details=error.details) from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from pentad.kernel.counts import counted
-from pentad.rooms.registers.interface.cli.options import parse_json
+from pentad.rooms.registers.interface.cli.options import call_tool, parse_json
 from pentad.terminal.client import server_options
 from pentad.terminal.options import json_option
 from pentad.terminal.output import ExitCode, print_json, print_table, say, warn
@@ -106,7 +106,7 @@ def undo_schema(
 
 
 def _call_schemas(target: "Target", action: str, ref: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    return target.call_tool("schemas", {"action": action, "id": ref, **arguments}, "registers")
+    return call_tool(target, "schemas", {"action": action, "id": ref, **arguments})
 
 
 def _operations(text: str) -> Any:

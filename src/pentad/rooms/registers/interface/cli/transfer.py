@@ -14,6 +14,7 @@ import click
 from pentad.kernel.counts import counted
 from pentad.rooms.registers.interface.cli.local_room import open_locally
 from pentad.rooms.registers.interface.cli.options import (
+    call_tool,
     format_option,
     parse_filter,
     register_option,
@@ -142,8 +143,7 @@ def undo_import(transfer: str, reason: str | None, as_json: bool, target: "Targe
 
     Objects that were changed since where the import had written are left alone and listed.
     """
-    arguments = {"action": "undo", "id": transfer, "reason": reason}
-    state = target.run(lambda client: client.call_tool("transfer", arguments), "registers")
+    state = call_tool(target, "transfer", {"action": "undo", "id": transfer, "reason": reason})
     if as_json:
         print_json(state)
         return

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import click
 
 from pentad.rooms.registers.interface.cli.options import (
+    call_tool,
     format_option,
     parse_filter,
     parse_json,
@@ -152,7 +153,7 @@ def export_view(view: str, kind: str | None, filters: str | None, out: Path | No
 
 
 def _views(target: "Target", arguments: dict[str, Any]) -> dict[str, Any]:
-    return target.run(lambda client: client.call_tool("views", arguments), "registers")
+    return call_tool(target, "views", arguments)
 
 
 def _cell(value: Any) -> str:

@@ -12,8 +12,11 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response
 from pentad.rooms.registers.interface.rest.route import RestRoute
 from pentad.rooms.registers.models import Operation, Pair
+from pentad.rooms.registers.objects.plans import MOST_OPERATIONS as MOST_PLANNED
+from pentad.rooms.registers.objects.service import MOST_OPERATIONS
 from pentad.rooms.registers.presentation import operation_of, present_outcomes
 from pentad.rooms.registers.query.models import Query
+from pentad.rooms.registers.store import as_uuid
 
 _PATH: Final = "/bulk/{register}/{schema}"
 
@@ -33,14 +36,14 @@ class OperationData(BaseModel):
 class BulkData(BaseModel):
     """Rows to write, all or nothing or row by row."""
 
-    operations: list[OperationData] = Field(min_length=1, max_length=10_000)
+    operations: list[OperationData] = Field(min_length=1, max_length=MOST_OPERATIONS)
     atomic: StrictBool = True
 
 
 class ObjectsData(BaseModel):
-    """Objects to save: those that name an existing `id` (or match by `key`) are updated, the others created."""
+    """Objects to save. One with an existing `id` is replaced, one found by `key` merged, any other created."""
 
-    objects: list[AsGiven] = Field(min_length=1, max_length=10_000)
+    objects: list[AsGiven] = Field(min_length=1, max_length=MOST_OPERATIONS)
     key: list[str] = Field(default_factory=list[str])
     atomic: StrictBool = True
 
@@ -48,19 +51,20 @@ class ObjectsData(BaseModel):
 class UuidsData(BaseModel):
     """Objects by uuid."""
 
-    uuids: list[str] = Field(min_length=1, max_length=10_000)
+    uuids: list[str] = Field(min_length=1, max_length=MOST_OPERATIONS)
     atomic: StrictBool = True
 
 
 class RestoreData(BaseModel):
-    """Deleted objects by a filter; all of them without one."""
+    """Deleted objects to restore."""
 
-    filter: dict[str, Any] | None = None
+    filter: dict[str, Any] = Field(description="Which of them; an empty filter means all.")
 
 
-class PurgeData(RestoreData):
+class PurgeData(BaseModel):
     """Deleted objects to purge, and the token that agrees to it."""
 
+    filter: dict[str, Any] | None = Field(default=None, description="Which of them; all without one.")
     confirm: str | None = Field(default=None, max_length=100)
 
 
@@ -91,6 +95,9 @@ class OutcomesAnswer(BaseModel):
     deleted: int = 0
     restored: int = 0
     failed: int = 0
+    warnings: list[dict[str, Any]] | None = Field(
+        None, description="What was stored although it is not declared or does not fit, with the number of rows."
+    )
 
 
 class ValidityAnswer(BaseModel):
@@ -126,7 +133,7 @@ class PlanData(BaseModel):
 
     register_: Name = Field(alias="register")
     schema_: Name = Field(alias="schema")
-    operations: list[OperationData] = Field(min_length=1, max_length=10_000)
+    operations: list[OperationData] = Field(min_length=1, json_schema_extra={"maxItems": MOST_PLANNED})
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -152,18 +159,18 @@ async def bulk(request: RestRequest) -> Response:
 
 
 async def save(request: RestRequest) -> Response:
-    """Save objects: those with an id (or found by key) are updated, the others created."""
+    """Save objects: replace those with an existing id, merge into those found by key, create the others."""
     pair = await request.pair("update")
     given = body_as(ObjectsData, await request.object())
     return await _run(request, pair, [_saving(pair, one, given.key) for one in given.objects], given.atomic)
 
 
 def _saving(pair: Pair, given: dict[str, Any], key: Sequence[str]) -> Operation:
-    data = business(pair, given)
-    if key:
-        return Operation("upsert", data, None, tuple(key))
-    named = named_uuid(pair, given)
-    return Operation("create" if named is None else "update", data, named)
+    data, named = business(pair, given), named_uuid(pair, given)
+    if named is not None and not key and as_uuid(named) is None:
+        return Operation("update", data, named)  # a slug or a unique value; a new object cannot get it as its id
+    action = "upsert" if key else "create" if named is None else "save"
+    return Operation(action, data, key=tuple(key), uuid=named, named=named)
 
 
 async def delete(request: RestRequest) -> Response:
@@ -177,22 +184,22 @@ async def purge(request: RestRequest) -> Response:
     """Purge deleted objects by a filter, or all of them. Without `confirm` it says how many, and gives the token."""
     pair = await request.pair("delete")
     given = body_as(PurgeData, await request.object(optional=True))
-    query = await _deleted(request, pair, given)
+    query = await _deleted(request, pair, given.filter)
     return json_response(
         {"purged": await request.registers.objects.purge_all(request.caller, pair, query, given.confirm)}
     )
 
 
 async def restore(request: RestRequest) -> Response:
-    """Restore deleted objects by a filter, or all of them."""
+    """Restore the deleted objects that a filter finds; an empty filter finds all."""
     pair = await request.pair("delete")
-    query = await _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)))
+    query = await _deleted(request, pair, body_as(RestoreData, await request.object(optional=True)).filter)
     outcomes = await request.registers.objects.restore_all(request.caller, pair, query)
     return json_response(present_outcomes(request.registers.access, request.caller, pair, outcomes))
 
 
-async def _deleted(request: RestRequest, pair: Pair, given: RestoreData) -> Query:
-    return await request.registers.objects.query_of(request.caller, pair, {"filter": given.filter, "deleted": "only"})
+async def _deleted(request: RestRequest, pair: Pair, chosen: dict[str, Any] | None) -> Query:
+    return await request.registers.objects.query_of(request.caller, pair, {"filter": chosen, "deleted": "only"})
 
 
 async def validate(request: RestRequest) -> Response:
@@ -242,16 +249,7 @@ ROUTES: Final = (
     RestRoute(
         "POST", _PATH + "/purge", "bulk", purge, body=PurgeData, body_required=False, answer=PurgedAnswer, own=True
     ),
-    RestRoute(
-        "POST",
-        _PATH + "/restore",
-        "bulk",
-        restore,
-        body=RestoreData,
-        body_required=False,
-        answer=OutcomesAnswer,
-        own=True,
-    ),
+    RestRoute("POST", _PATH + "/restore", "bulk", restore, body=RestoreData, answer=OutcomesAnswer, own=True),
     RestRoute("POST", _PATH + "/validate", "bulk", validate, body=ObjectsData, answer=ValiditiesAnswer),
     RestRoute("POST", "/plans", "bulk", make_plan, body=PlanData, answer=PlanAnswer, status=201, own=True),
     RestRoute("GET", "/plans/{id}", "bulk", get_plan, answer=PlanAnswer, own=True),

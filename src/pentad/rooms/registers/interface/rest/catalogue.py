@@ -1,7 +1,8 @@
 """Registers and schemas over REST."""
 
+import re
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from pydantic import Field
 from starlette.responses import Response
@@ -29,6 +30,9 @@ from pentad.rooms.registers.interface.rest.route import CONFIRM, IF_MATCH, IF_NO
 from pentad.rooms.registers.models import Pair, Register, Schema, prune
 from pentad.rooms.registers.query.datetimes import parse_time
 
+if TYPE_CHECKING:
+    from pentad.rooms.registers.definitions.evolution import EvolutionReport
+
 _PAST: Final = (
     Parameter("_asOf", "A time (ISO 8601, or seconds): the schema as it was."),
     Parameter("_version", "The number of a version in its history.", "integer", minimum=0, maximum=MOST_VERSIONS),
@@ -36,6 +40,8 @@ _PAST: Final = (
 _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as PUT.", "boolean")
 
 _MOST_TOKENS: Final = 100_000
+_TOOL_CALL: Final = re.compile(r"schemas action=\w+ id=(\d+) with the same arguments")
+"""The call in the `next` of a report."""
 
 
 NOTHING = Annotated[list[Any], Field(max_length=0)]
@@ -314,7 +320,14 @@ async def preflight_schema(request: RestRequest) -> Response:
     report = await catalogue.schemas.preflight(
         request.caller, request.path("id"), data, merge=merge, migration=migration
     )
-    return json_response(report.as_json())
+    return report_response(report, f"{'PATCH' if merge else 'PUT'} /api/schemas/{{id}} with the same body")
+
+
+def report_response(report: "EvolutionReport", request: str) -> Response:
+    """A report on a change of a schema. Its `next` names the request that makes the change, not the tool's call."""
+    body = report.as_json()
+    body["next"] = _TOOL_CALL.sub(lambda call: request.format(id=call[1]), body["next"])
+    return json_response(body)
 
 
 async def delete_schema(request: RestRequest) -> Response:

@@ -18,6 +18,7 @@ from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, not_modified, page_body
 from pentad.rooms.registers.interface.rest.route import IF_MATCH, IF_NONE_MATCH, PAGING, RestRoute
 from pentad.rooms.registers.models import Operation, Pair, StoredObject
+from pentad.rooms.registers.objects.history import NothingToUndo
 from pentad.rooms.registers.objects.neighbours import Direction
 from pentad.rooms.registers.presentation import present_raw, refuse_metadata, with_warnings
 from pentad.rooms.registers.query.datetimes import parse_as_of
@@ -292,6 +293,18 @@ async def revert_object(request: RestRequest) -> Response:
     return respond(request, pair, stored, written=True)
 
 
+async def undo_object(request: RestRequest) -> Response:
+    """Take back the last change of an object; a deletion too."""
+    pair = await request.pair()
+    version = await request.if_match_object(pair)
+    try:
+        stored = await request.registers.history.undo_last(request.caller, pair, request.path("id"), if_version=version)
+    except NothingToUndo as error:
+        error.hint = "DELETE deletes it."
+        raise
+    return respond(request, pair, stored, written=True)
+
+
 async def list_deleted(request: RestRequest) -> Response:
     """List deleted objects that can still be restored."""
     limit, offset = request.window()
@@ -356,6 +369,7 @@ ROUTES: Final = (
     RestRoute(
         "POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True
     ),
+    RestRoute("POST", ITEM + "/undo", "objects", undo_object, [IF_MATCH], answer=ObjectAnswer, etag=True, own=True),
     RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
     RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer, etag=True),
     RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),

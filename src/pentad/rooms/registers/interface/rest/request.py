@@ -141,11 +141,15 @@ class RestRequest:
         return now if now in named else named[0]
 
     async def if_match_object(self, pair: Pair) -> int | None:
-        """The same for the object in the path; versions of objects are numbers."""
+        """The same for the object in the path."""
 
         async def current() -> int:
             return (await self.registers.objects.get(self.caller, pair, self.path("id"))).version
 
+        return await self.if_match_number(current)
+
+    async def if_match_number(self, current: Callable[[], Awaitable[int]]) -> int | None:
+        """The same if versions are numbers."""
         version = await self.if_match(current)
         if version is not None and _VERSION.fullmatch(version) is None:
             raise _unmatched(str(await current()), weak=False)

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from pentad.kernel.errors import Conflict, InvalidInput, Overloaded, PentadError, RateLimited
 from pentad.kernel.incidents import ensure_logged
 from pentad.rooms.registers.models import Locked
-from pentad.rooms.registers.not_found import Missing
 
 _TAG: Final = re.compile(r'(W/)?("[^"]{0,400}")')
 _TAGS: Final = re.compile(rf"[\s,]*{_TAG.pattern}(?:\s*,[\s,]*{_TAG.pattern}){{0,50}}[\s,]*")
@@ -82,8 +81,8 @@ def error_response(error: PentadError) -> Response:
         body: dict[str, Any] = {"status": "error", "message": "Validation failed", "error": error.sentence()}
         return json_response({**body, "errors": [_property_error(one) for one in problems]}, 400)
     body = {"status": "error", "error": error.code, "message": error.message}
-    if hint := error.hint_over_rest if isinstance(error, Missing) else error.hint:
-        body["hint"] = hint
+    if error.hint:
+        body["hint"] = error.hint
     if isinstance(error, Locked):
         body.update(error=error.message, lockedBy=error.details.get("lockedBy"))
     elif isinstance(error, Conflict) and "blockers" in error.details:

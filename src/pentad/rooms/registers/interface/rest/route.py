@@ -24,6 +24,7 @@ from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Operation, Parameter, described
 from pentad.rooms.registers.access.rules import ROOM, require_credentials
+from pentad.rooms.registers.confirmation import ConfirmNeeded
 from pentad.rooms.registers.interface.openregister import PREFIXES
 from pentad.rooms.registers.interface.rest.models import OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
@@ -200,10 +201,12 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
         try:
             return await answer(request)
         except PentadError as error:
-            if not row.own:
-                return error_response(error)
             if isinstance(error, Missing):
                 error.hint = error.hint_over_rest
+            elif isinstance(error, ConfirmNeeded):
+                error.hint = error.hint_over_rest(row.method)
+            if not row.own:
+                return error_response(error)
             raise
 
     return endpoint

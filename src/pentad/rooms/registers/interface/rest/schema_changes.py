@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from pentad.kernel.errors import InvalidInput
 from pentad.platform import Parameter
-from pentad.rooms.registers.interface.rest.catalogue import respond, version_of
+from pentad.rooms.registers.interface.rest.catalogue import report_response, respond, version_of
 from pentad.rooms.registers.interface.rest.models import Open, SchemaAnswer, SchemaReportAnswer, Whole, WindowAnswer
 from pentad.rooms.registers.interface.rest.request import MOST_VERSIONS, RestRequest, body_as
 from pentad.rooms.registers.interface.rest.responses import json_response, page_body
@@ -104,9 +104,9 @@ async def plan_schema(request: RestRequest) -> Response:
         raise InvalidInput("Say what to plan.", hint="Give operations, or undo with the version of a change.")
     if given.operations is None:
         report = await catalogue.schemas.plan_undo(request.caller, ref, given.undo)
-    else:
-        report = await catalogue.schemas.plan(request.caller, ref, given.operations, migration=given.migration)
-    return json_response(report.as_json())
+        return report_response(report, f"POST /api/schemas/{{id}}/undo with version {given.undo}")
+    report = await catalogue.schemas.plan(request.caller, ref, given.operations, migration=given.migration)
+    return report_response(report, "POST /api/schemas/{id}/patch with the same body")
 
 
 async def schema_history(request: RestRequest) -> Response:

@@ -41,6 +41,8 @@ class ImportAnswer(BaseModel):
     failed: int
     written: bool
     problems: list[ImportProblem]
+    warnings: list[dict[str, Any]] | None = None
+    """What was stored although it is not declared or does not fit, with the number of rows."""
     transfer: str | None = None
     """The id of the import, to undo it with."""
     next: str | None = None

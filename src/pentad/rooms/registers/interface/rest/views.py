@@ -9,8 +9,8 @@ from starlette.responses import Response
 from pentad.platform import Parameter
 from pentad.rooms.registers.interface.rest.models import WindowAnswer
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
-from pentad.rooms.registers.interface.rest.responses import json_response, no_content, whole_list
-from pentad.rooms.registers.interface.rest.route import RestRoute
+from pentad.rooms.registers.interface.rest.responses import etag, json_response, no_content, whole_list
+from pentad.rooms.registers.interface.rest.route import IF_MATCH, RestRoute
 from pentad.rooms.registers.interface.rest.transfer import FILE_TYPES, FORMAT, file_response, json_parameter
 from pentad.rooms.registers.interface.view_tool import ViewData, save_view
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
@@ -45,6 +45,7 @@ class ViewAnswer(BaseModel):
     shared: bool
     created: str
     updated: str
+    version: int
     problems: list[dict[str, Any]] | None = Field(
         None, description="The parts that do not fit the schema, or that you may not read."
     )
@@ -100,7 +101,7 @@ async def patch_view(request: RestRequest) -> Response:
 
 async def delete_view(request: RestRequest) -> Response:
     """Delete a view."""
-    await request.registers.views.delete(request.caller, request.path("id"))
+    await request.registers.views.delete(request.caller, request.path("id"), if_version=await _if_match(request))
     return no_content()
 
 
@@ -128,12 +129,23 @@ async def export_view(request: RestRequest) -> Response:
 async def _changed(request: RestRequest, *, merge: bool) -> Response:
     given = body_as(ViewChanges, await request.object())
     changes = given.model_dump(exclude_unset=True)
-    view = await request.registers.views.update(request.caller, request.path("id"), changes, merge=merge)
-    return await _view(request, view)
+    version = await _if_match(request)
+    views = request.registers.views
+    return await _view(
+        request, await views.update(request.caller, request.path("id"), changes, merge=merge, if_version=version)
+    )
+
+
+async def _if_match(request: RestRequest) -> int | None:
+    async def current() -> int:
+        return (await request.registers.views.get(request.caller, request.path("id"))).version
+
+    return await request.if_match_number(current)
 
 
 async def _view(request: RestRequest, view: View, status: int = 200) -> Response:
-    return json_response(await request.registers.views.described(request.caller, view), status)
+    body = await request.registers.views.described(request.caller, view)
+    return json_response(body, status, {"etag": etag(view.version)})
 
 
 def _filter(request: RestRequest) -> Mapping[str, Any] | None:
@@ -143,11 +155,21 @@ def _filter(request: RestRequest) -> Mapping[str, Any] | None:
 _FILTER: Final = Parameter("_filter", "One more filter, as JSON.")
 ROUTES: Final = (
     RestRoute("GET", "/views", "views", list_views, answer=ViewsAnswer),
-    RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201),
-    RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer),
-    RestRoute("PUT", "/views/{id}", "views", put_view, body=ViewChanges, answer=ViewAnswer),
-    RestRoute("PATCH", "/views/{id}", "views", patch_view, body=ViewChanges, answer=ViewAnswer, own=True),
-    RestRoute("DELETE", "/views/{id}", "views", delete_view, status=204),
+    RestRoute("POST", "/views", "views", create_view, body=ViewData, answer=ViewAnswer, status=201, etag=True),
+    RestRoute("GET", "/views/{id}", "views", get_view, answer=ViewAnswer, etag=True),
+    RestRoute("PUT", "/views/{id}", "views", put_view, [IF_MATCH], body=ViewChanges, answer=ViewAnswer, etag=True),
+    RestRoute(
+        "PATCH",
+        "/views/{id}",
+        "views",
+        patch_view,
+        [IF_MATCH],
+        body=ViewChanges,
+        answer=ViewAnswer,
+        etag=True,
+        own=True,
+    ),
+    RestRoute("DELETE", "/views/{id}", "views", delete_view, [IF_MATCH], status=204),
     RestRoute(
         "GET",
         "/views/{id}/results",
