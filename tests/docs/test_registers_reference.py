@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ from pentad.rooms.registers.interface import object_tool, tool_schemas
 from pentad.rooms.registers.interface.cli.commands import registers
 from pentad.rooms.registers.interface.rest.routes import TABLE
 from pentad.rooms.registers.interface.transfer_tool import TransferArguments
+from tests.conformance.server import serving
 from tests.docs.touring import ROOT
 from tests.rooms.registers.site import Site, open_site
 
@@ -153,3 +155,26 @@ async def test_the_table_of_both_sides_says_what_happens(tmp_path: Path, row: in
         assert (await site.send("PATCH", f"/api{of_book}/{other['id']}", {"author": ada["id"]})).status == 200
         seen = (await site.send("GET", f"/api{of_author}/{ada['id']}")).json["books"]
         assert set(seen) == ({other["id"]}, {one["id"]}, {one["id"], other["id"]})[row]
+
+
+@pytest.mark.interop
+def test_curl_sends_a_form_with_files_as_the_page_says(tmp_path: Path) -> None:
+    [command] = [span for span in spans(section("### Attachments")) if span.startswith("curl ")]
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0 not much of a photo")
+    with serving("registers") as served:
+
+        def curl(path: str, *options: str) -> Any:
+            words = ["curl", "--silent", "--show-error", "--fail-with-body", *options, f"{served.site}/api{path}"]
+            done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+            assert done.returncode == 0, (done.stdout, done.stderr)
+            return json.loads(done.stdout)
+
+        def post(path: str, body: dict[str, Any]) -> Any:
+            return curl(path, "-H", "content-type: application/json", "-d", json.dumps(body))
+
+        schema = post("/schemas", {"title": "Thing"})["id"]
+        register = post("/registers", {"title": "Things", "schemas": [schema]})["id"]
+        made = post(f"/objects/{register}/{schema}", {"name": "One"})
+        files = f"/objects/{register}/{schema}/{made['id']}/files"
+        curl(files, *command.split()[1:])
+        assert [(one["name"], one["size"]) for one in curl(files)["results"]] == [("photo.jpg", 27)]
