@@ -337,7 +337,7 @@ QUERIES: dict[str, Step] = {
             ),
             (
                 {"schema": "person", "columns": [{"name": "Fees", "sum": "permits.fee"}]},
-                "a figure over a property of the related objects; of none, a sum is 0, and `avg`, `min` and `max` are null",
+                "a figure over a property of related objects; of none, a sum is 0, `avg`, `min` and `max` are null",
             ),
             (
                 {"schema": "person", "columns": [{"name": "Last", "latest": "permits.status", "by": "received"}]},
