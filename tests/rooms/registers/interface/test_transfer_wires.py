@@ -119,3 +119,34 @@ def test_a_terminal_copies_with_new_ids_and_refuses_two_rows_with_one_key(
     assert done.returncode == 1
     assert done.stdout.splitlines()[1].split(maxsplit=2) == ["4", "code", REPEATED]
     assert done.stderr.endswith("Nothing was written.\n")
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:transfer:related-fields")
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+async def test_an_export_has_fields_of_related_objects_as_far_as_they_may_be_read(site: Site, kind: str) -> None:
+    secret = {"type": "string", "authorization": {"read": ["admin"]}}
+    person = await site.made("/schemas", {"title": "Person", "properties": {"city": {"type": "string"}, "pin": secret}})
+    properties = {"number": {"type": "string"}, "applicant": {"type": "string", "$ref": person["id"]}}
+    permit = await site.made("/schemas", {"title": "Permit", "properties": properties})
+    register = (await site.made("/registers", {"title": "City", "schemas": [person["id"], permit["id"]]}))["id"]
+    ada = await site.made(f"/objects/{register}/{person['id']}", {"city": "Delft", "pin": "1234"})
+    for number, who in (("P-1", {"applicant": ada["id"]}), ("P-2", {})):
+        await site.made(f"/objects/{register}/{permit['id']}", {"number": number, **who})
+
+    async def rows(fields: str, who: str = "admin") -> list[Any]:
+        target = f"/api/registers/{register}/export?schema={permit['id']}&format={kind}&_fields={fields}&_order=number"
+        reply = await site.send("GET", target, who=who)
+        assert reply.status == 200, reply.body
+        text = reply.body.decode("utf-8-sig")
+        found = list(csv.DictReader(io.StringIO(text)) if kind == "csv" else map(json.loads, text.splitlines()))
+        return [[one[name] or None for name in fields.split(",")] for one in found]
+
+    assert await rows("applicant.city,number,applicant.pin") == [["Delft", "P-1", "1234"], [None, "P-2", None]]
+    assert await rows("applicant.city,number", "reader") == [["Delft", "P-1"], [None, "P-2"]]
+    hidden = f"/api/registers/{register}/export?schema={permit['id']}&_fields=applicant.pin"
+    refused = await site.send("GET", hidden, who="reader")
+    assert (refused.status, b"no property 'pin'" in refused.body) == (400, True)
+    if kind == "csv":
+        header = (await site.send("GET", f"{hidden},number")).body.decode("utf-8-sig").splitlines()[0]
+        assert header == "_id,_version,applicant.pin,number", "in the order asked for"

@@ -18,7 +18,7 @@ PROPERTIES: Object = {
     "fee": {"type": "number"},
     "place": {"type": "object", "properties": {"city": {"type": "string"}}},
 }
-UNKNOWN = [("kind.foo", "'kind'"), ("fie", "'fee'"), ("place.cty", "'place.city'")]
+UNKNOWN = [("kind.foo", "'kind'"), ("fee.nothing_like_it", "'fee'"), ("fie", "'fee'"), ("place.cty", "'place.city'")]
 """A path, and the nearest name there is."""
 
 
