@@ -1,7 +1,7 @@
 """Export: everything a query finds for the caller, page by page, as one stream of bytes.
 
 Tables have a column for every declared property, or for those asked for, after the id and version of each object. JSON
-has the objects as every other interface presents them. `fields` may name properties of related objects: `applicant.city`.
+has the objects as every other interface presents them. Fields of related objects (`applicant.city`) come last there.
 """
 
 import asyncio
