@@ -61,7 +61,7 @@ PERMITS = [
     ("P-2", "101", "event", "open", 40, "2026-04-20"),
     ("P-3", "102", "event", "open", 40, "2026-04-21"),
     ("P-4", "102", "tree", "granted", 75, "2026-05-20"),
-    ("P-5", "103", "building", "granted", 250, "2026-05-21"),
+    ("P-5", "103", "building", "granted", 240, "2026-05-21"),
     ("P-6", "104", "event", "refused", 40, "2026-06-01"),
 ]
 DOCUMENTS = [("Drawing", "P-1", 4), ("Map", "P-2", 1), ("Advice", "P-4", 2), ("Deed", "P-4", 9)]
@@ -158,9 +158,8 @@ class City:
             yield news
 
     async def meanwhile(self, schema: str, key: str, data: Object) -> None:
-        """What somebody else changes: no call of the client, and no part of the task."""
-        path = f"/api/objects/{self.register}/{schema}/{key}"
-        reply = await self.site.send("PATCH", path, data, who="admin")
+        """What a colleague changes: no call of the client, and no part of the task."""
+        reply = await self.site.send("PATCH", f"/api/objects/city/{schema}/{key}", data, who=f"{self.who}-colleague")
         assert reply.status == 200, reply.body
         self.state = await self.stored()
 
@@ -186,7 +185,7 @@ class City:
             files = rows.all("SELECT object, name FROM files")
             state["files"] = sorted((names[uuid], name) for uuid, name in files if uuid in names)
             views = rows.all("SELECT slug, query FROM views WHERE register = ?", self.register)
-            state["views"] = {slug: json.loads(query) for slug, query in views}
+            state["views"] = {slug: json.loads(saved)["query"] for slug, saved in views}
             return state
 
         return await self.site.app.database.read(look)
