@@ -29,10 +29,10 @@ def section(title: str) -> str:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of every table in a text, without heads and rules."""
-    found = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    assert found
-    return [[cell.strip() for cell in row] for row in found]
+    """The cells of the tables in a text, without their heads."""
+    bodies = re.findall(r"^\|(?:---\|)+\n((?:\|.*\n?)+)", text, re.MULTILINE)
+    assert bodies
+    return [[cell.strip() for cell in line.strip("|").split("|")] for body in bodies for line in body.splitlines()]
 
 
 def spans(cell: str) -> list[str]:
@@ -57,7 +57,7 @@ def full_paths(cell: str) -> list[str]:
 def test_the_rest_table_has_every_route_and_no_other() -> None:
     named = set[tuple[str, str]]()
     for paths, methods, *_ in rows(section("### REST")):
-        of_path, given = full_paths(paths), spans(methods.partition(";")[0])
+        of_path, given = full_paths(paths), re.findall(r"`([A-Z ]+)`", methods.partition(";")[0])
         given = given * len(of_path) if len(given) == 1 else given
         named |= {(method, path) for path, all_ in zip(of_path, given, strict=True) for method in all_.split()}
     assert named == {(route.method, route.path) for route in TABLE}

@@ -46,8 +46,8 @@ async def test_attachments_are_reached_by_every_name_of_their_object(site: Site)
     assert names[2] == "first-one"
     async with site.app.client() as client:
 
-        async def attachments(action: str, name: str, **arguments: str) -> Object:
-            given = {"action": action, "register": register, "schema": schema, "id": name, **arguments}
+        async def attachments(action: str, ref: str, **arguments: str) -> Object:
+            given = {"action": action, "register": register, "schema": schema, "id": ref, **arguments}
             result = await client.call_tool("attachments", given)
             assert result["isError"] is False, result
             return result["structuredContent"]
@@ -58,10 +58,8 @@ async def test_attachments_are_reached_by_every_name_of_their_object(site: Site)
         for name in names:
             assert [one["name"] for one in (await attachments("list", name))["results"]] == ["0.txt", "1.txt", "2.txt"]
             assert (await attachments("read", name, name="1.txt", content="base64"))["base64"] == "eA=="
-            read = await client.request(
-                "resources/read", {"uri": f"openregister:/{place}/{name}/attachments/2.txt"}
-            )  # fmt: skip
-            assert read["contents"][0]["text"] == "x"
+            uri = f"openregister:/{place}/{name}/attachments/2.txt"
+            assert (await client.request("resources/read", {"uri": uri}))["contents"][0]["blob"] == "eA=="
             files = await site.send("GET", f"/api{place}/{name}/files")
             assert (files.status, files.json["total"]) == (200, 3)
             assert (await site.send("GET", f"/api{place}/{name}/files/0.txt")).body == b"x"
