@@ -47,8 +47,8 @@ faults: .venv/.dev ## kills processes, breaks disks, cuts the power
 
 PARTS := protocol directory agents registers search metrics
 .PHONY: $(PARTS)
-bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run; `make bench protocol` for one part
-	@$(BIN)/python -m benchmarks $(filter $(PARTS),$(MAKECMDGOALS))
+bench: .venv/.dev .venv/.models ## side by side with the named peers, in one run; one part: `make bench registers ARGS=--large`
+	@$(BIN)/python -m benchmarks $(filter $(PARTS),$(MAKECMDGOALS)) $(ARGS)
 
 $(PARTS): # parts of `make bench`
 	@:

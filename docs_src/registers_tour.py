@@ -337,7 +337,7 @@ QUERIES: dict[str, Step] = {
             ),
             (
                 {"schema": "person", "columns": [{"name": "Fees", "sum": "permits.fee"}]},
-                "a figure over a property of the related objects; also `avg`, `min`, `max`; null if there are none",
+                "a figure over a property of related objects; of none, a sum is 0, `avg`, `min` and `max` are null",
             ),
             (
                 {"schema": "person", "columns": [{"name": "Last", "latest": "permits.status", "by": "received"}]},
@@ -589,6 +589,19 @@ FILES: dict[str, Step] = {
 REST: dict[str, Step] = {
     "error-openregister": Request("GET", "/api/registers/x"),
     "error-problem": Request("GET", "/api/registers/x/describe"),
+    "maker-schema": Ask(
+        "schemas",
+        {"action": "create", "data": {"title": "Maker", "slug": "maker", "properties": {"name": {"type": "string"}}}},
+        shown=False,
+    ),
+    "product-schema": Ask(
+        "schemas",
+        {
+            "action": "create",
+            "data": {"title": "Product", "slug": "product", "properties": {"maker": {"$ref": "maker"}}},
+        },
+        shown=False,
+    ),
     "order-schema": Ask(
         "schemas",
         {
@@ -603,7 +616,11 @@ REST: dict[str, Step] = {
                         "type": "array",
                         "items": {
                             "type": "object",
-                            "properties": {"sku": {"type": "string"}, "qty": {"type": "integer"}},
+                            "properties": {
+                                "sku": {"type": "string"},
+                                "qty": {"type": "integer"},
+                                "product": {"$ref": "product"},
+                            },
                         },
                     },
                 },
@@ -613,7 +630,19 @@ REST: dict[str, Step] = {
     ),
     "shop": Ask(
         "registers",
-        {"action": "create", "data": {"title": "Shop", "slug": "shop", "schemas": ["order"]}},
+        {"action": "create", "data": {"title": "Shop", "slug": "shop", "schemas": ["maker", "product", "order"]}},
+        shown=False,
+    ),
+    "maker": Ask(
+        "objects",
+        {"action": "create", "register": "shop", "schema": "maker", "data": {"name": "Acme"}},
+        keep={"maker": "id"},
+        shown=False,
+    ),
+    "product": Ask(
+        "objects",
+        {"action": "create", "register": "shop", "schema": "product", "data": {"maker": "$maker"}},
+        keep={"product": "id"},
         shown=False,
     ),
     "orders": Ask(
@@ -622,7 +651,13 @@ REST: dict[str, Step] = {
             "action": "bulk",
             **ORDERS,
             "operations": [
-                {"data": {"number": "1", "tags": ["gift"], "lines": [{"sku": "A-1", "qty": 2}]}},
+                {
+                    "data": {
+                        "number": "1",
+                        "tags": ["gift"],
+                        "lines": [{"sku": "A-1", "qty": 2, "product": "$product"}],
+                    }
+                },
                 {"data": {"number": "2", "tags": [], "lines": [{"sku": "A-1", "qty": 1}, {"sku": "B-1", "qty": 2}]}},
             ],
         },
@@ -669,6 +704,57 @@ REST: dict[str, Step] = {
     ),
 }
 """REST, rules and a webhook. Nothing may be written after the webhook: it would be delivered."""
+
+INLINE: dict[str, tuple[Ask | Request, str]] = {
+    "_extend=applicant": (Request("GET", "/api/objects/permits/permit/P-1?_extend=applicant"), '"name": "Ada"'),
+    "_unset=fee,applicant": (Request("GET", "/api/objects/permits/permit/P-1?_unset=fee,applicant"), '"number": "P-1"'),
+    '["all"]': (Ask("objects", {"action": "get", **PERMITS, "id": "P-1", "extend": ["all"]}), '"name": "Ada"'),
+    '["lines.product.maker"]': (
+        Ask("objects", {"action": "list", **ORDERS, "extend": ["lines.product.maker"]}),
+        '"name": "Acme"',
+    ),
+    '["@self.schemaVersion"]': (
+        Ask("objects", {"action": "get", **PERMITS, "id": "P-1", "fields": ["@self.schemaVersion"]}),
+        '"schemaVersion": "0.0.2"',
+    ),
+    '{"@self.schemaVersion": {"ne": "0.0.4"}}': (
+        Ask("objects", {"action": "list", **PERMITS, "filter": {"@self.schemaVersion": {"ne": "0.0.4"}}}),
+        '"number": "P-1"',
+    ),
+    "_deleted=only": (Request("GET", "/api/objects/permits/permit?_deleted=only"), '"number": "P-9"'),
+    "_deleted=include": (Request("GET", "/api/objects/permits/permit?_deleted=include"), '"number": "P-9"'),
+    '["-fee", "number"]': (
+        Ask("objects", {"action": "list", **PERMITS, "sort": ["-fee", "number"], "limit": 1}),
+        '"number": "P-1"',
+    ),
+    "@self[created][gt]=2024-01-01": (
+        Request("GET", "/api/objects/permits/permit?@self[created][gt]=2024-01-01&_limit=1"),
+        '"number": "P-1"',
+    ),
+    "_order[_name]=asc": (Request("GET", "/api/objects/permits/permit?_order[_name]=asc&_limit=1"), '"number": "P-1"'),
+    "_ids=UUID,UUID": (Request("GET", "/api/objects/permits/permit?_ids=$permit,$maker"), '"total": 1'),
+    "permits[exists]=false": (Request("GET", "/api/objects/permits/person?permits[exists]=false"), '"total": 0'),
+    "filter=...": (Request("GET", "/api/objects/permits/permit?filter=x"), "_filter"),
+    '{"fields": {"attachment:advice.md": ["lime"]}}': (
+        Ask("objects", {"action": "list", **PERMITS, "search": "lime"}),
+        '"fields": {"attachment:advice.md": ["lime"]}',
+    ),
+    '{"applicant": {"bsn": "101"}}': (
+        Ask("objects", {"action": "patch", **PERMITS, "id": "P-1", "data": {"applicant": {"bsn": "101"}}}),
+        '"unchanged": true',
+    ),
+    '"{{ @user }}"': (
+        Ask(
+            "schemas",
+            {
+                "action": "create",
+                "data": {"title": "Note", "properties": {"by": {"type": "string", "default": "{{ @user }}"}}},
+            },
+        ),
+        '"default": "{{ @user }}"',
+    ),
+}
+"""Examples within the text, with the call they belong to and a part of its answer. They follow the tour."""
 
 TOUR: dict[str, Step] = {**TUTORIAL, **QUERIES, **CHANGES, **SCHEMAS, **FILES, **REST}
 

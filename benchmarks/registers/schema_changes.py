@@ -101,16 +101,14 @@ def _measure(port: int, rate: int, rounds: int) -> dict[str, float]:
     with _loaded(port, rate) as load:
         names = ["fee", "amount"]
         for number in range(rounds):
-            changes: dict[str, Any] = {
-                "description": {"description": f"As of round {number}"},
-                "migration": {
-                    "properties": {names[0]: None, names[1]: first["fee"]},
-                    "migration": [{"step": "rename", "property": names[0], "to": names[1]}],
-                },
+            rename = {"operations": [{"op": "rename", "property": names[0], "to": names[1]}]}
+            changes: dict[str, tuple[str, str, dict[str, Any]]] = {
+                "description": ("PATCH", "/api/schemas/permit", {"description": f"As of round {number}"}),
+                "migration": ("POST", "/api/schemas/permit/patch", rename),
             }
-            for name, change in changes.items():
+            for name, (method, path, change) in changes.items():
                 start = perf_counter()
-                client.must("PATCH", "/api/schemas/permit", json.dumps(change).encode())
+                client.must(method, path, json.dumps(change).encode())
                 times.setdefault(name, []).append((perf_counter() - start) * 1e3)
             names.reverse()
     found = {name: median(taken) for name, taken in times.items()}

@@ -69,7 +69,7 @@ def serving(
     with tempfile.TemporaryDirectory(prefix="pentad-test-") as folder:
         log, data = Path(folder) / "server.log", Path(folder) / "data"
         for name, role in (users or {}).items():
-            add_user(["--data", str(data)], name, role)
+            add_user(["--data", str(data)], name, role, settings)
         command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", auth, "--rooms", rooms]
         with log.open("wb") as sink:
             process = subprocess.Popen(
@@ -93,10 +93,11 @@ def password_of(name: str) -> str:
     return f"correct horse of {name}"
 
 
-def add_user(store: Sequence[str], name: str, role: str) -> None:
+def add_user(store: Sequence[str], name: str, role: str, settings: Mapping[str, str] | None = None) -> None:
     """Add a user to the store that these options name."""
     command = [pentad(), "users", "add", name, "--role", role, "--password-stdin", *store]
-    subprocess.run(command, input=password_of(name).encode(), check=True, capture_output=True, env=environment())
+    environ = {**environment(), **(settings or {})}
+    subprocess.run(command, input=password_of(name).encode(), check=True, capture_output=True, env=environ)
 
 
 def _wait_until_healthy(served: Served) -> None:

@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, cast
@@ -23,9 +24,12 @@ from pentad.kernel.clock import SystemClock
 from pentad.settings.model import Settings
 from tests.cli.processes import run
 from tests.rooms.registers.site import Site
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 108
+EXAMPLES = ('{"', '["', '"{{')
+PARAMETER = re.compile(r"[@_a-z][\w@.\[\]]*=\S+$")
 MARK = re.compile(r"<!-- tour: (?P<name>[a-z-]+) -->\n(?P<block>.*?)<!-- end -->", re.DOTALL)
 
 Steady = Callable[[str], str]
@@ -111,7 +115,7 @@ def block(asked: str, shown: str, language: str) -> str:
     return f"```json\n{asked}\n```\n```{language}\n{shown}\n```\n"
 
 
-def command(step: Any, home: Path) -> str:
+def command(step: Any, home: Path, database: str | None = None) -> str:
     text = ""
     if step.file is not None:
         name, content = step.file
@@ -120,12 +124,12 @@ def command(step: Any, home: Path) -> str:
     else:
         text = "```\n"
     store = ("--data", str(home / "data")) if step.on_store else ()
-    done = run(*shlex.split(step.line)[1:], *store, home=home)
+    environ = {"PENTAD_DATABASE": database} if database else {}
+    done = run(*shlex.split(step.line)[1:], *store, home=home, environ=environ)
     return f"{text}$ {step.line}\n{(done.stdout + done.stderr).strip()}\n```\n"
 
 
-async def _asked(step: Any, room: str, home: Path, known: dict[str, Any], layout: Layout) -> str:
-    settings = Settings(data=home / "data", rooms=(room,), auth="none")
+async def _asked(step: Any, settings: Settings, known: dict[str, Any], layout: Layout) -> str:
     async with open_app(settings, clock=StillClock()) as app:
         if isinstance(step, Request):
             return await _requested(app, step, layout)
@@ -217,22 +221,75 @@ def _short(row: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def check_page(page: Path, tour: Any, room: str, home: Path, steady: Steady, layout: Layout = pretty) -> None:
-    """Make every block of the tour; the page must show exactly these."""
+def check_page(
+    page: Path,
+    tour: Any,
+    room: str,
+    home: Path,
+    steady: Steady,
+    layout: Layout = pretty,
+    *,
+    database: str | None = None,
+    compared: Callable[[str], str] = str,
+) -> None:
+    """Make every block of the tour; the page must show these. The examples within its text are run afterwards.
+
+    `compared` leaves out what differs between stores.
+    """
     made: dict[str, str] = {}
     known: dict[str, Any] = {}
+    settings = Settings(data=home / "data", database=database, rooms=(room,), auth="none")
     for name, step in tour.TOUR.items():
         if isinstance(step, Command):
-            made[name] = steady(command(step, home))
+            made[name] = steady(command(step, home, database))
         else:
-            shown_block = steady(asyncio.run(_asked(step, room, home, known, layout)))
+            shown_block = steady(asyncio.run(_asked(step, settings, known, layout)))
             if getattr(step, "shown", True) is not False:
                 made[name] = shown_block
     text = page.read_text(encoding="utf-8")
-    if os.environ.get("PENTAD_WRITE_DOCS"):
+    if os.environ.get("PENTAD_WRITE_DOCS") and database is None:
         text = MARK.sub(lambda mark: f"<!-- tour: {mark['name']} -->\n{made[mark['name']]}<!-- end -->", text)
         page.write_text(text, encoding="utf-8")
     shown: Mapping[str, str] = {mark["name"]: mark["block"] for mark in MARK.finditer(text)}
     assert set(shown) == set(made), "every step is on the page, and nothing else"
     for name, block_of_it in made.items():
-        assert shown[name] == block_of_it, name
+        assert compared(shown[name]) == compared(block_of_it), name
+    if examples := getattr(tour, "INLINE", None):
+        assert inline_examples(text) == set(examples), "every example within the text is run"
+        asyncio.run(_run_inline(examples, settings, known))
+
+
+def inline_examples(text: str) -> set[str]:
+    """The JSON and the URL parameters that a page shows within its text."""
+    prose = re.sub(r"```.*?```", "", MARK.sub("", text), flags=re.DOTALL)
+    found = {re.sub(r"^\w+: ", "", span) for span in re.findall(r"`([^`\n]+)`", prose)}
+    return {span for span in found if PARAMETER.match(span) or (span.startswith(EXAMPLES) and _is_json(span))}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+async def _run_inline(examples: Mapping[str, tuple[Any, str]], settings: Settings, known: dict[str, Any]) -> None:
+    async with open_app(settings) as app, app.client() as client:
+        site = Site(app, http_application(app), {})
+
+        async def said(step: Any) -> str:
+            if isinstance(step, Request):
+                path = step.path
+                for name, value in known.items():
+                    path = path.replace(f"${name}", str(value))
+                return json.dumps((await site.send(step.method, path, step.body, who="")).json)
+            return json.dumps((await client.call_tool(step.tool, filled(step.arguments, known)))["structuredContent"])
+
+        for text, (step, expected) in examples.items():
+            found = await until(partial(said, step), partial(_has_text, expected), seconds=20)
+            assert expected in found, text
+
+
+def _has_text(expected: str, found: str) -> bool:
+    return expected in found

@@ -436,7 +436,9 @@ def _nearest(name: str, names: Sequence[str]) -> list[str]:
         return [f"{SELF}.{name}"]
     close = nearest(name, names, limit=3)
     first, _, rest = name.partition(".")
-    if not rest or first in names or any("." in one for one in close):
+    if rest and first in names:
+        return close or [first]
+    if not rest or any("." in one for one in close):
         return close
     return [f"{one}.{rest}" for one in nearest(first, names, limit=3)] or close
 

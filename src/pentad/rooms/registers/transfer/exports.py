@@ -1,7 +1,7 @@
 """Export: everything a query finds for the caller, page by page, as one stream of bytes.
 
 Tables have a column for every declared property, or for those asked for, after the id and version of each object. JSON
-has the objects as every other interface presents them.
+has the objects as every other interface presents them. Fields of related objects (`applicant.city`) come last there.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class Exporter:
         """The query of a selection, which may hold filter, search, sort, fields and as_of."""
         if unknown := set(selection) - set(_QUERY_PARTS):
             raise InvalidInput(f"An export takes no {min(unknown)!r}.", hint=f"It takes {', '.join(_QUERY_PARTS)}.")
-        return await self._objects.query_of(caller, pair, selection)
+        return await self._objects.query_of(caller, pair, selection, related=True)
 
     async def stream(
         self,
@@ -58,24 +58,38 @@ class Exporter:
         counted: Callable[[int], None] | None = None,
     ) -> AsyncIterator[bytes]:
         """The bytes of the file."""
-        fields = (await self.check(caller, pair, selection)).fields
-        query = {**selection, "limit": LARGEST_LIMIT, "count": False}
-        sheet = _Sheet(kind, pair, fields, self._access.hidden(caller, pair))
+        asked = await self.check(caller, pair, selection)
+        raw = {**selection, "limit": LARGEST_LIMIT, "count": False}
+        sheet = _Sheet(kind, pair, _names_in_order(asked, selection), self._access.hidden(caller, pair))
         while True:
-            found = await self._objects.find(caller, pair, await self._objects.query_of(caller, pair, query))
+            query = await self._objects.query_of(caller, pair, raw, related=True)
+            found = await self._objects.find(caller, pair, query)
             rows = [StoredObject(*row) for row in found.rows]
-            yield await asyncio.to_thread(self._written, caller, pair, sheet, rows)
+            wires = await asyncio.to_thread(self._presented, caller, pair, rows, query.fields)
+            if query.related:
+                await self._objects.add_related(caller, query, rows, wires)
+            yield await asyncio.to_thread(sheet.written, wires, rows)
             if counted is not None:
                 counted(len(rows))
             if found.cursor is None:
                 break
-            query["cursor"] = found.cursor
+            raw["cursor"] = found.cursor
         yield sheet.writer.end()
 
-    def _written(self, caller: Caller, pair: Pair, sheet: "_Sheet", rows: Sequence[StoredObject]) -> bytes:
-        for stored in rows:
-            sheet.add(present(self._access, caller, pair, stored, fields=sheet.fields), stored)
-        return sheet.writer.drain()
+    def _presented(
+        self, caller: Caller, pair: Pair, rows: Sequence[StoredObject], fields: tuple[str, ...] | None
+    ) -> list[dict[str, Any]]:
+        return [present(self._access, caller, pair, stored, fields=fields) for stored in rows]
+
+
+def _names_in_order(asked: Query, selection: Mapping[str, Any]) -> dict[str, bool] | None:
+    """The fields in the order they were asked for, and whether each belongs to a related object; None for all."""
+    if asked.fields is None:
+        return None
+    related = dict(asked.related)
+    given: str | list[str] = selection["fields"]
+    names = given if isinstance(given, list) else [name.strip() for name in given.split(",")]
+    return {name: name in related for name in names if name}
 
 
 async def write_rows(
@@ -101,10 +115,9 @@ class _Sheet:
     """The writer of a format, and the cells it gets for each object."""
 
     def __init__(
-        self, kind: Format, pair: Pair, fields: Sequence[str] | None, hidden: Collection[str] = frozenset()
+        self, kind: Format, pair: Pair, fields: Mapping[str, bool] | None, hidden: Collection[str] = frozenset()
     ) -> None:
         self._columns: list[Column] | None = None
-        self.fields = fields
         if kind in ("csv", "xlsx"):
             known = [column for column in columns_of(pair.definition.body) if column.path[0] not in hidden]
             self._columns = known if fields is None else _selected(known, fields)
@@ -113,17 +126,27 @@ class _Sheet:
             headers = []
         self.writer: Writer = _writer(kind, headers, pair.schema.slug)
 
-    def add(self, wire: dict[str, Any], stored: StoredObject) -> None:
-        if self._columns is None:
-            self.writer.add(wire)
+    def written(self, wires: Sequence[dict[str, Any]], rows: Sequence[StoredObject]) -> bytes:
+        for wire, stored in zip(wires, rows, strict=True):
+            if self._columns is None:
+                self.writer.add(wire)
+            else:
+                self.writer.add([stored.uuid, stored.version, *(column.cell_of(wire) for column in self._columns)])
+        return self.writer.drain()
+
+
+def _selected(columns: Sequence[Column], fields: Mapping[str, bool]) -> list[Column]:
+    """The columns of some fields, in their order: a field means its column, those below it, and one around it.
+
+    A field of a related object is a column of its own.
+    """
+    chosen: dict[str, Column] = {}
+    for name, is_related in fields.items():
+        if is_related:
+            chosen[name] = Column(name, (name,), _ANY_TEXT)
         else:
-            self.writer.add([stored.uuid, stored.version, *(column.cell_of(wire) for column in self._columns)])
-
-
-def _selected(columns: Sequence[Column], fields: Sequence[str]) -> list[Column]:
-    """The columns of some fields, in their order: a field means its column, those below it, and one around it."""
-    chosen = [column for name in fields for column in columns if _means(name, column.header)]
-    return list({column.header: column for column in chosen}.values())
+            chosen |= {column.header: column for column in columns if _means(name, column.header)}
+    return list(chosen.values())
 
 
 def _means(name: str, header: str) -> bool:

@@ -17,8 +17,15 @@ from pentad.rooms.registers.objects.change_log import Change
 _CURSOR: Final = Parameter("_cursor", "The cursor of the last answer.")
 
 
+class ChangedValue(BaseModel):
+    """The value before and after a change; null if there was none. Long values are shortened."""
+
+    old: Any
+    new: Any
+
+
 class ChangeAnswer(Open):
-    """One change of an object, without data."""
+    """One change of an object."""
 
     id: int
     cursor: str | None = None
@@ -37,7 +44,10 @@ class ChangeAnswer(Open):
     call: str | None = None
     reason: str | None = None
     plan: str | None = None
-    hash: str | None = None
+    changed: dict[str, ChangedValue | str] | None = Field(
+        None, description="The values that changed, by path. If there are many, `...` says how many were left out."
+    )
+    hash: str | None = Field(None, description="The link of the hash chain; GET .../audit-trails/verify checks it.")
 
 
 class FeedAnswer(BaseModel):
