@@ -273,7 +273,7 @@ class PostgresServer:
 
 def _renewed(database: Any) -> Database:
     """The same connections under a new handle, without methods that were patched. The old one is closed."""
-    kind = type(database)
+    kind: Any = type(database)
     new = kind.__new__(kind)
     vars(new).update(
         {name: one for name, one in vars(database).items() if not hasattr(kind, name)}
