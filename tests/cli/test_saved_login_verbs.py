@@ -65,7 +65,7 @@ class Terminal:
             """The person has decided before the command first asks."""
 
         self._patch.setattr("pentad.terminal.browser.open_browser", self._allow)
-        self._patch.setitem(log_in.__kwdefaults__, "pause", no_pause)
+        self._patch.setitem(log_in.__kwdefaults__ or {}, "pause", no_pause)
         done = run("login", self.site, *options, home=self._home)
         assert done.returncode == 0, done.stderr
 

@@ -128,6 +128,7 @@ class Newcomer:
             "UV_CACHE_DIR": str(caches / "uv"),
             "PENTAD_MODELS": str(REPOSITORY / ".cache" / "models"),
             "BROWSER": "xdg-open",
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
             browser.LOGIN: ":".join(PERSON),
         }
 
@@ -274,6 +275,8 @@ def _home_page(newcomer: Newcomer, port: int) -> None:
         newcomer.run_all(commands)
     if "gemini" not in newcomer.absent:
         newcomer.expect("Connected", "gemini mcp list")
+    if "codex" not in newcomer.absent:
+        newcomer.expect("Codex", "./pentad grants list")
 
 
 def _empty_server(newcomer: Newcomer) -> None:

@@ -74,6 +74,9 @@ KNOWN: Final[Mapping[str, ClientMetadata]] = {
         "https://chatgpt.com/connector_platform_oauth_redirect",
         jwks_uri="https://chatgpt.com/oauth/jwks.json",
     ),
+    "https://chatgpt.com/oauth/codex/client.json": _known(
+        "Codex", "http://127.0.0.1/callback", "http://localhost/callback"
+    ),
     "https://vscode.dev/oauth/client-metadata.json": _known(
         "Visual Studio Code", "http://127.0.0.1:33418/", "https://vscode.dev/redirect"
     ),
