@@ -22,7 +22,7 @@ from tests.stores import PostgresServer
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1200)]
 HOOKS = "tests.interop.schemathesis_hooks"
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-SIZES = {"sqlite": (120, 10_000), "postgres": (15, 1_500)}
+SIZES = {"sqlite": (120, 10_000), "postgres": (8, 1_500)}
 """By store, how many examples each operation gets, and how many requests there must be at least."""
 EXCLUDED = {
     "positive_data_acceptance": "a request that fits the document may still name what is not there, taken or hidden",
@@ -131,7 +131,8 @@ def test_schemathesis_finds_no_answer_that_is_not_as_described(
             command(python, served, document, examples), cwd=tmp_path, env={**environment(), **known},
             capture_output=True, timeout=1100, check=False,
         )  # fmt: skip
-        said = finished.stdout.decode(errors="replace")
+        # a request may have a body of many thousand characters
+        said = "\n".join(line[:400] for line in finished.stdout.decode(errors="replace").splitlines())
         logged = served.logged()
     assert finished.returncode == 0, said[-20_000:]
     made = sum(int(found.replace(",", "")) for found in re.findall(r"([\d,]+) generated", said))
