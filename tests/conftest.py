@@ -12,7 +12,7 @@ import pytest
 from pentad.access import passwords
 from pentad.storage import migrations
 from tests.document_readers import readers_are_processes, readers_are_threads
-from tests.new_stores import apps_start_on_copies
+from tests.new_stores import apps_start_on_copies, sqlite_is_not_synced, sqlite_is_synced
 from tests.pulled import pulled_model
 from tests.selection import FEW, IS_LONG, SAME, is_left_to_interop
 from tests.stores import database_url, postgres_server, store, stores
@@ -24,6 +24,8 @@ __all__ = [
     "pulled_model",
     "readers_are_processes",
     "readers_are_threads",
+    "sqlite_is_not_synced",
+    "sqlite_is_synced",
     "store",
     "stores",
 ]

@@ -1,16 +1,20 @@
-"""New SQLite stores made by copying an empty one: thousands of tests make a store, and each would run every migration.
+"""SQLite stores that thousands of tests can afford. Processes that tests start do neither of this.
 
-The first store with certain migrations is made by them, as always, and copied into memory; later ones are that copy.
-Processes that tests start migrate their own stores, and tests of migrations call `apply` themselves.
+A new store is a copy of an empty one: the first with certain migrations is made by them, as always, and copied into
+memory. Tests of migrations call `apply` themselves.
+Nothing waits until it is on the disk, except in tests that use `sqlite_is_synced`: those of storage, and faults.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from pentad import app
 from pentad.kernel.ports import Database
+from pentad.storage import sqlite, sqlite_connection
 from pentad.storage.migrations import Migration, MigrationSet, applied, apply, load
 from pentad.storage.sqlite import SqliteDatabase
 from pentad.storage.sqlite_connection import SqliteConnection
@@ -48,3 +52,26 @@ def apps_start_on_copies() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app, "apply", migrate)
         yield
+
+
+_connect = sqlite_connection.connect
+
+
+def _connect_unsynced(path: Path, purpose: sqlite_connection.Purpose, **how: Any) -> SqliteConnection:
+    connection = _connect(path, purpose, **how)
+    connection.pragma("synchronous", "OFF")
+    return connection
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sqlite_is_not_synced() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sqlite, sqlite_connection):
+            patch.setattr(module, "connect", _connect_unsynced)
+        yield
+
+
+@pytest.fixture
+def sqlite_is_synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (sqlite, sqlite_connection):
+        monkeypatch.setattr(module, "connect", _connect)
