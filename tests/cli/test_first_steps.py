@@ -90,8 +90,9 @@ def files_of_a_reader(folder: Path) -> dict[tuple[str, str], Path]:
 
 
 @pytest.mark.requirement("rooms:empty")
-@pytest.mark.parametrize(("room", "command"), [(room.name, room.first_content) for room in ROOMS])
-def test_the_command_that_fills_a_room_works(tmp_path: Path, room: str, command: str) -> None:
+def test_the_command_that_adds_an_agent_works(tmp_path: Path) -> None:
+    """Hosted agents are always there, so the page names no command for others; those of other rooms are run below."""
+    room, command = next((one.name, one.first_content) for one in ROOMS if one.name == "agents")
     files = files_of_a_reader(tmp_path)
     program, *words = (str(files.get((room, word), word)) for word in shlex.split(command))
     done = run(*words, "--data", "d", home=tmp_path, environ={"PENTAD_SEARCH_EMBEDDER": "none"})
@@ -122,6 +123,8 @@ def test_the_page_of_an_empty_room_names_a_command_that_works_and_is_then_gone(
     files = files_of_a_reader(tmp_path)
     room, first = page.partition("/")[0], asyncio.run(commands_on(page, tmp_path / "d"))
     assert first, "the page says nothing about what to do first"
+    named = next(one.first_content for one in ROOMS if one.name == room)
+    assert page in ("agents", "agents/tasks", "registers/schemas") or first == [f"./{named}"]
     for command in first:
         program, *words = (str(files.get((room, word)) or SOMETHING.get(word, word)) for word in shlex.split(command))
         done = run(*words, "--data", "d", home=tmp_path, environ={"PENTAD_SEARCH_EMBEDDER": "none"})

@@ -10,7 +10,7 @@ from pentad.rooms.registers.service import Registers
 from tests.console.house import House, csrf_of, open_house, press
 from tests.http.browsing import Browser
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("registers:organisations:pages")]
+pytestmark = pytest.mark.anyio
 
 ALL = "/console/registers/organisations"
 ACME = f"{ALL}/acme"
@@ -45,6 +45,7 @@ async def acme_with_auditor(house: House) -> None:
     await found.add_member(LOCAL_CALLER, "acme", "user:auditor")
 
 
+@pytest.mark.requirement("registers:organisations:pages")
 async def test_an_administrator_runs_an_organisation_with_forms(house: House) -> None:
     root = await house.browser("root")
     assert f'href="{ALL}"' in (await root.get("/console/admin")).body
@@ -70,6 +71,7 @@ async def test_an_administrator_runs_an_organisation_with_forms(house: House) ->
     assert (await root.get(ACME)).status == 404
 
 
+@pytest.mark.requirement("registers:organisations:pages")
 async def test_a_member_sees_only_the_own_organisation_from_then_on(house: House) -> None:
     root, rita = await house.browser("root"), await house.browser("rita")
     for slug in ("acme", "beta"):
@@ -84,6 +86,7 @@ async def test_a_member_sees_only_the_own_organisation_from_then_on(house: House
     assert after.count("form") == 1, "the one that logs out"
 
 
+@pytest.mark.requirement("registers:organisations:pages")
 async def test_the_trail_tells_who_sent_a_form(house: House) -> None:
     root, rita = await house.browser("root"), await house.browser("rita")
     await press(root, ALL, ALL, slug="acme", title="")
@@ -93,6 +96,7 @@ async def test_the_trail_tells_who_sent_a_form(house: House) -> None:
     assert told == [("user:rita", "403", "registers"), ("user:root", "ok", "registers")]
 
 
+@pytest.mark.requirement("registers:organisations:pages")
 async def test_an_error_is_told_on_the_page_with_the_form(house: House) -> None:
     await acme_with_auditor(house)
     root = await house.browser("root")
@@ -114,6 +118,7 @@ async def test_an_error_is_told_on_the_page_with_the_form(house: House) -> None:
     assert await state(house) == {"acme": ["user:auditor"]}
 
 
+@pytest.mark.requirement("registers:organisations:pages")
 async def test_without_the_token_and_as_another_user_nothing_changes(house: House) -> None:
     await acme_with_auditor(house)
     root, rita, auditor = [await house.browser(name) for name in ("root", "rita", "auditor")]
@@ -132,6 +137,7 @@ async def test_without_the_token_and_as_another_user_nothing_changes(house: Hous
     assert await state(house) == {"acme": ["user:auditor"]}
 
 
+@pytest.mark.requirement("registers:organisations:pages")
 async def test_hostile_names_stay_text(house: House) -> None:
     root = await house.browser("root")
     await press(root, ALL, ALL, slug="acme", title="<script>alert(1)</script>")

@@ -8,7 +8,7 @@ from tests.console.house import House, csrf_of, listed, press
 from tests.http.browsing import Browser
 from tests.http.grant_maker import make_grant
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("admin:pages:revoke")]
+pytestmark = pytest.mark.anyio
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ async def browser_of_rita(house: House, name: str) -> tuple[Browser, Revocation]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.requirement("admin:pages:revoke")
 async def test_a_program_is_locked_out_at_once(house: House, name: str) -> None:
     token, form = await program_of_rita(house, name)
     assert await house.status(token) == 200
@@ -130,6 +131,7 @@ async def test_a_program_is_locked_out_at_once(house: House, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROWSERS)
+@pytest.mark.requirement("admin:pages:revoke")
 async def test_a_browser_is_logged_out_at_once_and_no_other(house: House, name: str) -> None:
     lost, form = await browser_of_rita(house, name)
     person, bystander = await house.browser(form.who), await house.browser("rita")
@@ -142,6 +144,7 @@ async def test_a_browser_is_logged_out_at_once_and_no_other(house: House, name: 
     assert [one[0] for one in await house.events(form.event)] == [f"user:{form.who}"]
 
 
+@pytest.mark.requirement("admin:pages:revoke")
 async def test_a_browser_can_log_itself_out(house: House) -> None:
     rita, form = await browser_of_rita(house, "own session")
     assert (await press(rita, form.page, form.action))[0] == 303
@@ -168,7 +171,7 @@ async def refused_attempts(house: House, form: Revocation) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.requirement("admin:rights")
+@pytest.mark.requirement("admin:pages:revoke", "admin:rights")
 async def test_nobody_else_and_no_foreign_page_locks_a_program_out(house: House, name: str) -> None:
     token, form = await program_of_rita(house, name)
     await refused_attempts(house, form)
@@ -179,7 +182,7 @@ async def test_nobody_else_and_no_foreign_page_locks_a_program_out(house: House,
 
 
 @pytest.mark.parametrize("name", BROWSERS)
-@pytest.mark.requirement("admin:rights")
+@pytest.mark.requirement("admin:pages:revoke", "admin:rights")
 async def test_nobody_else_and_no_foreign_page_logs_a_browser_out(house: House, name: str) -> None:
     browser, form = await browser_of_rita(house, name)
     await refused_attempts(house, form)
