@@ -146,7 +146,7 @@ def command(python: Path, served: Served, document: Path, examples: int) -> list
         "--url", served.site,
         "--auth", f"ada:{password_of('ada')}", "--include-path-regex", "^/api/(?!admin|account)",
         "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(examples), "--seed", SEED,
-        "--generation-database", "none", "--warnings", "off", "--request-timeout", "60",
+        "--generation-database", "none", "--warnings", "off", "--request-timeout", "60", "--max-response-time", "60",
         "--checks", "all", "--exclude-checks", ",".join(EXCLUDED),
         "--suppress-health-check", "all", "--continue-on-failure",
     ]  # fmt: skip

@@ -150,3 +150,12 @@ async def test_an_export_has_fields_of_related_objects_as_far_as_they_may_be_rea
     if kind == "csv":
         header = (await site.send("GET", f"{hidden},number")).body.decode("utf-8-sig").splitlines()[0]
         assert header == "_id,_version,applicant.pin,number", "in the order asked for"
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("registers:transfer:jobs")
+async def test_an_import_has_no_file_to_download_and_the_document_says_so(site: Site) -> None:
+    _, new, _ = await nodes(site)
+    done = await site.send("POST", f"/api/registers/{new}/import", b"code\na\n", headers=CSV)
+    refused = await site.send("GET", f"/api/transfers/{done.json['transfer']}/content")
+    assert (refused.status, "has no file" in refused.json["detail"]) == (409, True)

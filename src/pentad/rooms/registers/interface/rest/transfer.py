@@ -254,5 +254,6 @@ ROUTES: Final = (
         answer=list[dict[str, Any]],
         produces=FILE_TYPES,
         own=True,
+        errors={409: None},
     ),
 )
