@@ -14,7 +14,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from pentad.storage.migrations import STORAGE, MigrationSet, apply
 from pentad.storage.open import open_database
 from pentad.storage.unit_of_work import Workers
 from tests.new_stores import migrate
+from tests.waiting import wait_until
 
 Sets = tuple[MigrationSet, ...]
 Part = tuple[str, str]
@@ -110,10 +110,13 @@ class PostgresServer:
             [self._programs / "postgres", "-D", self._folder / "data", "-k", self._folder, *options],
             user=self._user, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        deadline = time.monotonic() + 30
-        while subprocess.run([self._programs / "pg_isready", "-q", "-h", self._folder], check=False).returncode:
-            assert self._process.poll() is None, "PostgreSQL ended while starting"
-            assert time.monotonic() < deadline, "PostgreSQL did not start"
+        wait_until(self._is_ready, "PostgreSQL did not start")
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "PostgreSQL ended while starting"
+        asked = subprocess.run([self._programs / "pg_isready", "-q", "-h", self._folder], check=False)
+        return asked.returncode == 0
 
     def stop(self, *, immediate: bool = False) -> None:
         while self._open:
