@@ -1,7 +1,7 @@
 """A schema changes on PostgreSQL while clients create objects in it: a real server, real connections, real time.
 
 What was wrong once: with 6,000 objects and one client that wrote ten times a second, a migration gave up after ten
-seconds, and at 110 writes a second even a new description did.
+seconds, and at 110 writes a second even a new description did. `make bench registers` says how long a change takes.
 """
 
 import http.client
@@ -10,7 +10,6 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -86,7 +85,7 @@ class Load:
 
 @pytest.mark.requirement("registers:evolution:under-load")
 @pytest.mark.parametrize("rate", [10, 110])
-def test_a_description_changes_within_a_second_and_no_write_fails(rate: int, postgres_server: PostgresServer) -> None:
+def test_a_schema_changes_under_load_and_no_write_fails(rate: int, postgres_server: PostgresServer) -> None:
     database = postgres_server.fresh_database()
     with serving("registers", ["--database", database], settings=SETTINGS) as served:
         client = Connection(served.port)
@@ -95,18 +94,15 @@ def test_a_description_changes_within_a_second_and_no_write_fails(rate: int, pos
         for start in range(0, OBJECTS, 1_000):
             rows = [{"data": {"number": f"P-{one}", "fee": one}} for one in range(start, start + 1_000)]
             client.send("POST", "/bulk/city/permit", {"operations": rows})
-        load, spent = Load(served.port, rate), list[float]()
+        load = Load(served.port, rate)
         with load.running():
             for number in range(CHANGES):
-                begun = monotonic()
                 client.send("PATCH", "/schemas/permit", {"description": f"The description {number}"})
-                spent.append(monotonic() - begun)
             rename = [{"op": "rename", "property": "fee", "to": "amount"}]
             changed = client.send("POST", "/schemas/permit/patch", {"operations": rename})
             before = len(load.written)
             wait_until(lambda: len(load.written) > before or load.failed, "nobody writes after the migration")
         assert load.failed == []
-        assert median(spent) < 1.0, spent
         assert list(changed["properties"]) == ["number", "amount"]
         assert client.send("GET", "/objects/city/permit?_limit=0")["total"] == OBJECTS + len(load.written)
         assert client.send("GET", "/objects/city/permit?_limit=0&amount[exists]=true")["total"] == OBJECTS
