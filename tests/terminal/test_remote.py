@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from pentad.settings.model import Settings
 from tests.cli.processes import run
+from tests.cli.server_thread import serving
 
 Answer = tuple[int, dict[str, str], bytes]
 TOOL = {"name": "greet", "inputSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
@@ -87,6 +89,16 @@ def test_a_login_is_not_carried_to_where_a_server_points(tmp_path: Path) -> None
         done = run("call", "greet", "--url", url, "--token", "pentad_secret", home=tmp_path)
     assert done.returncode != 0
     assert reached == []
+
+
+@pytest.mark.requirement("cli:call:url")
+@pytest.mark.parametrize("path", ["", "/", "/mcp", "/rooms/registers/mcp"])
+def test_the_address_of_a_server_is_enough(tmp_path: Path, path: str) -> None:
+    settings = Settings(data=tmp_path / "data", rooms=("registers",), auth="none")
+    with serving(settings) as site:
+        done = run("call", "registers", "action=list", "--url", site + path, "--json", home=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["structuredContent"]["results"] == []
 
 
 @pytest.mark.requirement("cli:call:url")

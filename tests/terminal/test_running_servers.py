@@ -113,8 +113,19 @@ def test_a_verb_says_which_store_it_uses_if_there_are_two(tmp_path: Path) -> Non
     names, said = users(tmp_path)
     assert names == ["ada"]
     default = tmp_path / ".local/share/pentad"
-    assert said == f"Using the server at http://127.0.0.1:4321/; --data names another store: {default}\n"
+    text = "Using the server at http://127.0.0.1:4321/. To use another store, name it with --data: "
+    assert said == f"{text}{default}\n"
     assert users(tmp_path, "--data", str(default)) == (["eve"], "")
+
+
+@pytest.mark.requirement("cli:running:told")
+def test_a_verb_with_a_url_says_nothing_of_stores_here(tmp_path: Path) -> None:
+    add_user(tmp_path, "eve")
+    add_user(tmp_path, "ada", "--data", "elsewhere")
+    leave_file(tmp_path)
+    done = run("users", "list", "--url", "http://127.0.0.1:9", home=tmp_path)
+    assert done.returncode != 0
+    assert "Using the server" not in done.stderr
 
 
 @pytest.mark.requirement("cli:running:told")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SERVER_OPTIONS: Final = (
-    click.option("--url", help="Use a server over HTTP instead, e.g. http://127.0.0.1:8700/mcp."),
+    click.option("--url", help="Use a server over HTTP instead, e.g. http://127.0.0.1:8700."),
     click.option("--token", envvar="PENTAD_TOKEN", help="The API key for --url; safer in PENTAD_TOKEN."),
 )
 
@@ -127,6 +127,7 @@ class Server:
     """A server over HTTP and the login for it. Without one, the login that `pentad login` saved is used."""
 
     url: str
+    """Its MCP endpoint."""
     authorization: str | None
 
 
@@ -216,7 +217,8 @@ def login_options(*, filters_by_user: bool = False) -> Decorator:
     def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def run(*args: Any, url: str | None, token: str | None, login: str | None, **given: Any) -> Any:
-            return verb(*args, server=None if url is None else Server(url, _authorization(token, login)), **given)
+            server = None if url is None else Server(_endpoint(url), _authorization(token, login))
+            return verb(*args, server=server, **given)
 
         decorated: Verb = run
         for option in reversed(options):
@@ -238,6 +240,11 @@ def server_options(*names: str, filters_by_user: bool = False) -> Decorator:
         return login_options(filters_by_user=filters_by_user)(with_settings)
 
     return decorate
+
+
+def _endpoint(url: str) -> str:
+    """The MCP endpoint of a URL, which may be just the server's address."""
+    return f"{url.rstrip('/')}/mcp" if urlsplit(url).path in ("", "/") else url
 
 
 def basic_authorization(name: str, password: str) -> str:
@@ -263,7 +270,7 @@ def fetcher_for(url: str) -> "HttpFetcher":
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700/mcp.")
+        raise InvalidInput("--url is not the address of a server.", hint="Write http://127.0.0.1:8700.")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     # No redirects: the login is only for the server the user named.
     policy = FetchPolicy(

@@ -65,7 +65,7 @@ def settings_options(*names: str, logs_warnings: bool = False, running: "Running
         @functools.wraps(verb)
         def run(*args: Any, config: Path | None, **given: Any) -> Any:
             flags = {name: _given(given.pop(name)) for name in names}
-            use = running if given.get("url") is None else "ignore"
+            use = running if given.get("server") is None else "ignore"
             settings = read_settings(config, prints_warnings=not logs_warnings, running=use, **flags)
             return verb(*args, settings=settings, **given)
 

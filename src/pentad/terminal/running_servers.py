@@ -109,7 +109,8 @@ def find_store(
         stores = [*(other.data for other in servers), *([str(settings.data)] if has_default else [])]
         others = set(stores) - {server.data}
         if others:
-            say(f"Using the {server.kind} at {found.url('/')}; --data names another store: {', '.join(sorted(others))}")
+            names = ", ".join(sorted(others))
+            say(f"Using the {server.kind} at {found.url('/')}. To use another store, name it with --data: {names}")
         return found, server
     return settings, None
 
