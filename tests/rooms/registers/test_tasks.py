@@ -148,10 +148,8 @@ async def test_a_change_is_undone_across_a_rename(city: City) -> None:
 async def test_many_objects_are_changed_after_a_look_at_the_plan(city: City) -> None:
     """Each permit of the register city with kind event and status open becomes refused. Show me the plan first."""
     await city.begin()
-    chosen = {"filter": {"kind": "event", "status": "open"}, "fields": ["number"]}
-    found = (await city.call("objects", {"action": "list", **PERMIT, **chosen}))["results"]
-    rows = [{"action": "patch", "id": row["id"], "data": {"status": "refused"}} for row in found]
-    plan = await city.call("objects", {"action": "plan", **PERMIT, "operations": rows})
+    chosen = {"filter": {"kind": "event", "status": "open"}, "data": {"status": "refused"}}
+    plan = await city.call("objects", {"action": "plan", **PERMIT, **chosen})
     assert (plan["valid"], [row["status"] for row in plan["preview"]]) == (True, ["updated", "updated"])
 
     def refused(state: State) -> None:

@@ -29,7 +29,7 @@ async def test_a_plan_shows_what_is_written_back_and_undoing_takes_it_back(regis
     plan = await registers.plans.make(ADMIN, authors, rows)
     moved, made = plan.preview
     assert {row["uuid"]: row["diff"] for row in moved["also"]} == {
-        one: [{"op": "remove", "path": "/author"}],
+        one: [{"op": "remove", "path": "/author", "was": author.uuid}],
         two: [{"op": "add", "path": "/author", "value": author.uuid}],
     }
     assert [row["uuid"] for row in made["also"]] == [one]

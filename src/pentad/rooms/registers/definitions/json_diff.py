@@ -71,6 +71,14 @@ def _short(value: Any) -> Any:
     return value if len(msgspec.json.encode(value)) <= _LONGEST_SHOWN else quoted(value)
 
 
+def as_preview(old: Any, new: Any) -> list[dict[str, Any]]:
+    """The JSON Patch with the old values: `was`, which a patch ignores. Long ones are shortened to text."""
+    return [
+        one.operation() if one.kind == "added" else {**one.operation(), "was": _short(one.old)}
+        for one in _walk(old, new, ())
+    ]
+
+
 def as_patch(old: Any, new: Any) -> list[dict[str, Any]]:
     """The JSON Patch from `old` to `new`."""
     return [difference.operation() for difference in _walk(old, new, ())]

@@ -57,7 +57,7 @@ _READS: Final = ActionTable.of(
     upsert="id data key if_version idempotency_key fields",
     delete="id if_version idempotency_key",
     bulk="operations atomic idempotency_key",
-    plan="operations",
+    plan="operations filter data",
     commit="plan",
     undo="plan id if_version fields",
     history="id limit cursor",
@@ -428,7 +428,15 @@ class ObjectActions:
         return await build_response(failed_first, given.max_tokens, build)
 
     async def _plan(self, pair: Pair) -> Answer:
-        return self._planned(await self._registers.plans.make(self._caller, pair, self._given.rows(pair)))
+        plans, given = self._registers.plans, self._given
+        if given.operations is None and given.filter is not None and given.data is not None:
+            return self._planned(await plans.make_by_filter(self._caller, pair, given.filter, given.data))
+        if given.filter is not None or given.data is not None:
+            raise InvalidInput(
+                "A plan takes operations, or filter and data.",
+                hint='Give filter {...} and data {"property": value} to change every object that the filter finds.',
+            )
+        return self._planned(await plans.make(self._caller, pair, given.rows(pair)))
 
     async def _commit(self, _pair: Pair) -> Answer:
         return self._planned(await self._registers.plans.commit(self._caller, self._given.plan_id()))
@@ -521,9 +529,23 @@ class ObjectActions:
     def _planned(self, plan: Plan) -> Answer:
         """A plan within the budget, refused rows first."""
         wire = plan.wire()
-        if self._given.max_tokens is not None and "preview" in wire:
+        if self._given.max_tokens is None:
+            return {**wire, **_next_step(plan)}
+        if "preview" in wire:
             wire["preview"] = sorted(wire["preview"], key=lambda row: row.get("error") is None)
         return fit_lists(wire, ("preview", "outcomes"), self._given.max_tokens)
+
+
+def _next_step(plan: Plan) -> Answer:
+    match plan.state:
+        case "open" if plan.valid:
+            return {"next": "Nothing is written yet: action=commit with this id as plan does it."}
+        case "open":
+            return {"next": "Nothing is written. Correct the rows with an error, and plan again."}
+        case "committed":
+            return {"next": "action=undo with this id as plan takes it back."}
+        case "undone":
+            return {}
 
 
 def actions_of(arguments: Mapping[str, Any]) -> set[str]:
@@ -548,8 +570,7 @@ def actions_of(arguments: Mapping[str, Any]) -> set[str]:
 )
 async def objects(arguments: ObjectsArguments, call: Call[Registers]) -> ToolResult:
     """Query and change objects of a schema; every change is kept and can be undone. uses/used: what an object refers
-    to/what refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: the feed of all
-    changes."""
+    to/what refers to it; can_delete: what deletion would touch; verify: is its history intact; changes: all changes."""
     caller = Caller.of(call, arguments.reason)
     return ToolResult(structured=await ObjectActions(call.service, caller, arguments).run())
 

@@ -119,17 +119,20 @@ OBJECTS: Final = _schema(
     facets=_about(_NAMES, "count these values"),
     aggregate=_about(
         _OBJECT,
-        '{"metrics":{"n":"count","fees":{"sum":"fee"}},"group_by":["status",{"path":"due","by":"month"}],"sort":["-n"]'
-        ',"limit":5}',
+        '{"metrics":{"n":"count","fees":{"sum":"fee"}},"group_by":["status",{"path":"due","by":"month"}]'
+        ',"having":{"n":{"gte":5}},"sort":["-n"]}; avg min max',
     ),
     as_of=_about({"type": ["string", "number"]}, "as it was: a time, or change:<id>"),
     if_version=_about(_INT, "fail if changed since"),
     idempotency_key=_TEXT,
-    json_patch=_about(_OBJECTS, "with patch: RFC 6902"),
-    operations=_about(_OBJECTS, "bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key, if_version}]"),
-    atomic=_about({"type": "boolean"}, "default true"),
+    json_patch=_about(_OBJECTS, "RFC 6902"),
+    operations=_about(
+        _OBJECTS,
+        "bulk, plan: [{action: create|update|patch|upsert|delete, id, data, key, if_version}]; plan: or filter, data",
+    ),
+    atomic={"type": "boolean", "default": True},
     key=_about(_NAMES, "upsert by these properties"),
-    plan=_about(_TEXT, "id, with commit, undo, changes; undo by id: the last change"),
+    plan=_about(_TEXT, "for commit, undo, changes; undo by id: its last change"),
     version=_about(_INT, "with revert, diff"),
     to_version=_INT,
     seconds=_about(_INT, "with lock"),

@@ -317,6 +317,7 @@ class History:
         self, caller: Caller, pair: Pair, ref: int | str, *, if_version: int | None = None
     ) -> StoredObject:
         """Take back the last change of an object that is no migration; a deletion too."""
+        self._access.require_write(caller)
 
         def attempt(pair: Pair) -> Callable[[Transaction], StoredObject]:
             def undo(tx: Transaction) -> StoredObject:

@@ -8,19 +8,19 @@ A preview shows only what its owner may read, at creation and at every later rea
 change as a side effect (a reference set to null) are neither shown nor counted, and do not block the plan.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import msgspec
 
 from pentad.kernel.clock import Clock, iso
-from pentad.kernel.errors import Conflict, LimitExceeded, NotFound, PentadError, VersionMismatch
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PentadError, VersionMismatch
 from pentad.kernel.ids import opaque_id, uuid7
 from pentad.kernel.ports import Database, Row, Rows, Transaction
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
-from pentad.rooms.registers.definitions.json_diff import as_patch
+from pentad.rooms.registers.definitions.json_diff import as_preview
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, store
 from pentad.rooms.registers.objects.lookup import object_not_found
@@ -33,6 +33,7 @@ from pentad.rooms.registers.objects.pending_changes import (
 from pentad.rooms.registers.objects.service import Objects
 from pentad.rooms.registers.objects.undo import Undo
 from pentad.rooms.registers.objects.writer import ChangeNotifications, RepeatedUpserts
+from pentad.rooms.registers.presentation import operation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class PlanPreviews:
             before = None if pending.before is None else pending.before.stored
             states = [pending.after] if before is None else [before, pending.after]
             hidden = {name for one in states for name in self._access.hidden(caller, pair, one.data, one.owner)}
-            return as_patch({} if before is None else _without(before, hidden), _without(pending.after, hidden))
+            return as_preview({} if before is None else _without(before, hidden), _without(pending.after, hidden))
 
         return [_preview_row(step, self.visible_changes(rows, caller, [step]), difference) for step in steps]
 
@@ -254,6 +255,22 @@ class Plans:
             return plan
 
         return await self._database.write(keep)
+
+    async def make_by_filter(self, caller: Caller, pair: Pair, chosen: Mapping[str, Any], data: dict[str, Any]) -> Plan:
+        """Preview the same change of every object that a filter finds."""
+        self._access.require_write(caller)
+        query = await self._objects.query_of(caller, pair, {"filter": chosen, "limit": MOST_OPERATIONS})
+        found = await self._objects.find(caller, pair, query)
+        if not found.rows:
+            raise InvalidInput("The filter finds no objects, so there is nothing to plan.", hint="Change the filter.")
+        if (total := found.total or 0) > MOST_OPERATIONS:
+            raise LimitExceeded(
+                f"The filter finds {total:,} objects; a plan has at most {MOST_OPERATIONS:,} operations.",
+                hint="Narrow the filter, and make several plans.",
+            )
+        objects = [StoredObject(*row) for row in found.rows]
+        operations = [operation_of(pair, "patch", data, one.uuid, if_version=one.version) for one in objects]
+        return await self.make(caller, pair, operations)
 
     async def get(self, caller: Caller, plan_id: str) -> Plan:
         def read(rows: Rows) -> Plan:

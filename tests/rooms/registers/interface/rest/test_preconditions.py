@@ -150,3 +150,20 @@ async def test_a_key_makes_a_request_happen_once(site: Site) -> None:
     assert first.json["id"] == again.json["id"]
     assert (await site.send("GET", path)).json["total"] == 1
     assert (await site.send("POST", path, {"name": "other"}, headers=key)).status == 409
+
+
+@pytest.mark.requirement("registers:rest:validation")
+async def test_a_flag_that_is_neither_true_nor_false_is_refused_before_anything_is_done(site: Site) -> None:
+    place = await site.pair({"name": {"type": "string"}})
+    made = await site.made(place, {"name": "Ada"})
+    target = f"/api{place}/{made['id']}"
+    for method, path, body in (
+        ("POST", f"/api{place}", {"name": "Eve"}),
+        ("PATCH", target, {"name": "Eve"}),
+        ("PUT", target, {"name": "Eve"}),
+    ):
+        refused = await site.send(method, f"{path}?_empty=perhaps", body)
+        assert refused.status == 400, refused.body
+    read = await site.send("GET", f"{target}?_empty=perhaps", headers={"If-None-Match": "*"})
+    assert read.status == 400
+    assert [one["name"] for one in (await site.send("GET", f"/api{place}")).json["results"]] == ["Ada"]

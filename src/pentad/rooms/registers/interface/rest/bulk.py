@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from starlette.responses import Response
 
+from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.interface.rest.models import AsGiven, Name, Whole
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
@@ -129,11 +130,13 @@ class PlanAnswer(BaseModel):
 
 
 class PlanData(BaseModel):
-    """Rows to preview before they are written."""
+    """Rows to preview before they are written: operations, or one change of all objects that a filter finds."""
 
     register_: Name = Field(alias="register")
     schema_: Name = Field(alias="schema")
-    operations: list[OperationData] = Field(min_length=1, json_schema_extra={"maxItems": MOST_PLANNED})
+    operations: list[OperationData] | None = Field(None, min_length=1, json_schema_extra={"maxItems": MOST_PLANNED})
+    filter: dict[str, Any] | None = None
+    data: AsGiven | None = Field(None, description="With `filter`: what to merge into each object.")
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -221,10 +224,15 @@ async def validate(request: RestRequest) -> Response:
 
 async def make_plan(request: RestRequest) -> Response:
     """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
-    given = body_as(PlanData, await request.object())
+    given, plans = body_as(PlanData, await request.object()), request.registers.plans
+    if (given.operations is None) == (given.filter is None) or (given.filter is None) != (given.data is None):
+        raise InvalidInput("A plan takes operations, or filter and data.", hint="Give one or the other.")
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
-    operations = _operations(pair, given.operations)
-    return json_response((await request.registers.plans.make(request.caller, pair, operations)).wire(), 201)
+    if given.filter is not None and given.data is not None:
+        plan = await plans.make_by_filter(request.caller, pair, given.filter, given.data)
+    else:
+        plan = await plans.make(request.caller, pair, _operations(pair, given.operations or []))
+    return json_response(plan.wire(), 201)
 
 
 async def get_plan(request: RestRequest) -> Response:

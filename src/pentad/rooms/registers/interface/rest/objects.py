@@ -39,7 +39,8 @@ UPSERT_KEY: Final = Parameter(
 _AS_OF: Final = Parameter("_asOf", "A time (ISO 8601, or seconds), or change:<id>: the object as it was.")
 _FIELDS: Final = Parameter("_fields", "Only these properties, separated by commas.")
 _EMPTY: Final = Parameter("_empty", "true: include empty metadata.", "boolean")
-_HOW: Final = (_FIELDS, EXTEND, UNSET, _AS_OF, _EMPTY, IF_NONE_MATCH)
+_SHOWN: Final = (_FIELDS, _EMPTY)
+_HOW: Final = (*_SHOWN, EXTEND, UNSET, _AS_OF, IF_NONE_MATCH)
 
 
 class ObjectData(Open):
@@ -331,28 +332,38 @@ _PATCHES: Final = {"application/merge-patch+json": ObjectData, _JSON_PATCH: list
 _WRITE: Final = (IF_MATCH, KEY)
 ROUTES: Final = (
     RestRoute(
-        "POST", PAIR, "objects", create_object, [KEY], body=ObjectData, answer=ObjectAnswer, status=201, etag=True
+        "POST",
+        PAIR,
+        "objects",
+        create_object,
+        [*_SHOWN, KEY],
+        body=ObjectData,
+        answer=ObjectAnswer,
+        status=201,
+        etag=True,
     ),
     RestRoute(
         "PUT",
         PAIR,
         "objects",
         upsert_object,
-        [UPSERT_KEY, KEY],
+        [*_SHOWN, UPSERT_KEY, KEY],
         body=ObjectData,
         answer=ObjectAnswer,
         etag=True,
         own=True,
     ),
     RestRoute("GET", ITEM, "objects", get_object, _HOW, answer=ObjectAnswer, etag=True, public=True),
-    RestRoute("PUT", ITEM, "objects", replace_object, _WRITE, body=ObjectData, answer=ObjectAnswer, etag=True),
+    RestRoute(
+        "PUT", ITEM, "objects", replace_object, [*_SHOWN, *_WRITE], body=ObjectData, answer=ObjectAnswer, etag=True
+    ),
     *(
         RestRoute(
             method,
             ITEM,
             "objects",
             patch_object,
-            _WRITE,
+            [*_SHOWN, *_WRITE],
             body=ObjectData,
             other_bodies=_PATCHES,
             answer=ObjectAnswer,
@@ -367,10 +378,19 @@ ROUTES: Final = (
     RestRoute("GET", ITEM + "/uses", "objects", list_uses, PAGING, answer=ObjectPageAnswer),
     RestRoute("GET", ITEM + "/used", "objects", list_used, PAGING, answer=ObjectPageAnswer),
     RestRoute(
-        "POST", ITEM + "/revert", "objects", revert_object, [IF_MATCH], body=RevertData, answer=ObjectAnswer, etag=True
+        "POST",
+        ITEM + "/revert",
+        "objects",
+        revert_object,
+        [*_SHOWN, IF_MATCH],
+        body=RevertData,
+        answer=ObjectAnswer,
+        etag=True,
     ),
-    RestRoute("POST", ITEM + "/undo", "objects", undo_object, [IF_MATCH], answer=ObjectAnswer, etag=True, own=True),
+    RestRoute(
+        "POST", ITEM + "/undo", "objects", undo_object, [*_SHOWN, IF_MATCH], answer=ObjectAnswer, etag=True, own=True
+    ),
     RestRoute("GET", "/deleted", "objects", list_deleted, PAGING, answer=ObjectPageAnswer),
-    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, answer=ObjectAnswer, etag=True),
+    RestRoute("POST", "/deleted/{id}/restore", "objects", restore_object, _SHOWN, answer=ObjectAnswer, etag=True),
     RestRoute("DELETE", "/deleted/{id}", "objects", purge_object, status=204),
 )

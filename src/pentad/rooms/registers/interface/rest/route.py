@@ -189,7 +189,7 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
     async def answer(request: RestRequest) -> Response:
         if not row.public:
             require_credentials(request.caller.principal)
-        ignored = _check_parameters(row, request.http)
+        ignored = _check_parameters(row, request)
         response = await row.handler(request)
         if ignored:
             response.headers[IGNORED] = ", ".join(ignored)
@@ -212,11 +212,19 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
     return endpoint
 
 
-def _check_parameters(row: RestRoute, request: Request) -> list[str]:
-    """Refuse parameters that are not declared; returns those that may be ignored."""
-    if row.takes_filters or not request.scope["query_string"]:
+def _check_parameters(row: RestRoute, request: RestRequest) -> list[str]:
+    """Refuse parameters that are not declared, and flags that say neither true nor false, before anything is done.
+
+    Returns the parameters that may be ignored.
+    """
+    if not request.http.scope["query_string"]:
         return []
-    undeclared = row.undeclared(request)
+    for one in row.parameters:
+        if one.type == "boolean":
+            request.flag(one.name)
+    if row.takes_filters:
+        return []
+    undeclared = row.undeclared(request.http)
     lists = PAGING[0] in row.parameters
     for name in undeclared:
         plain = name.partition("[")[0]
