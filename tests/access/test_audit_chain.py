@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pentad.access.audit import AuditEntry, AuditTrail, make_batch
+from pentad.access.audit import EVENTS, RETENTION_EVENT, AuditEntry, AuditTrail, checkpoint_of, make_batch
 from pentad.access.audit_chain import BEGINNING, Link, Verification, parse_link
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ids import uuid7
@@ -224,6 +224,15 @@ async def test_the_chain_of_an_older_store_begins_at_the_upgrade(db: Database) -
     assert await trail.prune() == 7
     found = await trail.verify()
     assert (found.fault, found.uncovered) == (None, 0)
+
+
+@pytest.mark.requirement("access:audit:chain")
+def test_a_checkpoint_whose_hash_looks_like_a_card_number_is_kept() -> None:
+    link = "2:acdec79240f9bbc5387707120705639ac7f5e75c84646ad9c8a78bde772bf0ec"
+    told = AuditEntry(1.0, "system", EVENTS, RETENTION_EVENT, "ok", 0, target=link)
+    assert checkpoint_of(make_batch(uuid7(), [told]).entries) == link
+    other = AuditEntry(1.0, "user:ada", "registers", "objects", "ok", 0, target="card 5387707120705639")
+    assert b"5387707120705639" not in make_batch(uuid7(), [other]).entries
 
 
 @pytest.mark.requirement("access:audit:chain")
