@@ -39,6 +39,13 @@ async def room(stores: Stores) -> Database:
     return await open_room(stores)
 
 
+@pytest.fixture
+async def new_room(stores: Stores) -> Database:
+    """A room on new tables: PostgreSQL may not use an index at once that it made over rows of earlier tests."""
+    _ = stores.url
+    return await open_room(stores)
+
+
 def ids(found: Any) -> list[int]:
     return [row[0] for row in found.rows]
 
@@ -247,30 +254,30 @@ LOOK_UPS: tuple[tuple[Filter | None, tuple[Sort, ...]], ...] = (
 )
 
 
-async def test_a_selective_filter_or_a_sort_uses_the_propertys_own_index(room: Database) -> None:
+async def test_a_selective_filter_or_a_sort_uses_the_propertys_own_index(new_room: Database) -> None:
     for wanted, sort in LOOK_UPS:
         for scope in (PAIR, replace(PAIR, rule=In(("@self", "organisation"), ("home",)))):
-            plan = await _plan(room, scope, Query(filter=wanted, sort=sort, count=False))
+            plan = await _plan(new_room, scope, Query(filter=wanted, sort=sort, count=False))
             assert "ox_1_" in plan, (wanted, sort, plan)
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
-async def test_sqlite_sorts_no_hits_that_are_all_of_one_organisation(room: Database) -> None:
-    plan = await _plan(room, PAIR, Query(filter=Compare(("status",), "eq", "a"), count=False))
+async def test_sqlite_sorts_no_hits_that_are_all_of_one_organisation(new_room: Database) -> None:
+    plan = await _plan(new_room, PAIR, Query(filter=Compare(("status",), "eq", "a"), count=False))
     assert "TEMP B-TREE" not in plan, plan
 
 
-async def test_listing_a_pair_walks_the_index_over_pairs(room: Database) -> None:
+async def test_listing_a_pair_walks_the_index_over_pairs(new_room: Database) -> None:
     for scope in (PAIR, replace(PAIR, rule=In(("@self", "organisation"), ("home",)))):
-        plan = await _plan(room, scope, Query(filter=Compare(("other",), "eq", "x"), count=False))
+        plan = await _plan(new_room, scope, Query(filter=Compare(("other",), "eq", "x"), count=False))
         assert "ox_1_" not in plan, plan
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
-async def test_sqlite_counts_a_facet_in_the_propertys_own_index(room: Database) -> None:
+async def test_sqlite_counts_a_facet_in_the_propertys_own_index(new_room: Database) -> None:
     """PostgreSQL does not answer from an index on an expression alone."""
     for scope in (PAIR, replace(PAIR, rule=In(("@self", "organisation"), ("home",)))):
-        facet = await _plan(room, scope, Query(limit=0, count=False, facets=(Terms("s", ("status",), "text"),)))
+        facet = await _plan(new_room, scope, Query(limit=0, count=False, facets=(Terms("s", ("status",), "text"),)))
         assert "ox_1_2" in facet, facet
 
 
