@@ -60,7 +60,8 @@ lock: .venv/.dev ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header -c requirements.lock --group dev -o requirements-dev.lock
 
 protos: .venv/.dev ## generate the code of the gRPC messages anew
-	@$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src src/pentad/rooms/directory/wire/protos/*.proto
+	@$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src src/pentad/rooms/directory/wire/protos/*.proto \
+		src/pentad/rooms/agents/codecs/protos/*.proto
 
 clean: ## remove what the targets made
 	@rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis dist

@@ -464,7 +464,7 @@ SCHEMAS: dict[str, Step] = {
             "action": "preflight",
             "id": "permit",
             "data": {"properties": {"channel": None, "via": {"enum": ["web", "desk"]}}, "required": ["via"]},
-            "max_tokens": 200,
+            "max_tokens": 230,
         },
     ),
     "schema-plan": Ask(
@@ -496,7 +496,10 @@ SCHEMAS: dict[str, Step] = {
             ),
             (
                 [{"op": "rename", "property": "decided", "to": "decided_on"}],
-                "`property`, `to`; takes required, headings, unique, expressions, rules, views and other schemas along",
+                (
+                    "`property`, `to`; takes required, headings, unique, expressions, conditions, rules, views and"
+                    " other schemas along"
+                ),
             ),
             ([{"op": "drop", "property": "decided"}], "`property`; removes the values too"),
             (

@@ -16,6 +16,10 @@ class Ask:
     """Whether the page shows the answer too."""
     block: int | None = None
     """Show this block of the answer's text instead of its data."""
+    hosted: tuple[str, ...] = ()
+    """Agents to host for this call, from files of earlier commands: `module:Agent`."""
+    later: float = 0.0
+    """How many seconds later than the others it is made, if their order matters."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,19 @@ class Command:
 
 @dataclass(frozen=True)
 class Request:
-    """A REST request and the body of its answer."""
+    """A request over HTTP and the body of its answer. A body of bytes is sent as it is, anything else as JSON.
+
+    `path` and `body` may have `$name`; `keep` names members of the answer, or of the first event of a stream.
+    """
 
     method: str
     path: str
     body: Any = None
+    hosted: tuple[str, ...] = ()
+    """Agents to host for this request, from files of earlier commands: `module:Agent`."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Headers that the page shows, too."""
+    keep: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

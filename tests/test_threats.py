@@ -45,6 +45,7 @@ SOURCE = PAGE.parent / "src" / "pentad"
 STARTS_PROCESSES = {
     "net/supervisor.py": "the server's own command once more, for each worker",
     "documents/sandbox.py": "the confined reader, with a document on its standard input",
+    "rooms/agents/hosting/command_agent.py": "agents of the operator; sh runs a fixed line that sets their limits",
     "search/models/pull.py": "pip, for a model the operator pulls by its name in the catalogue",
 }
 

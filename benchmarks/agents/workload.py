@@ -8,6 +8,8 @@ from typing import Any, Final
 from benchmarks.messages import Request
 
 CHUNKS: Final = 200
+STEPS: Final = 20
+"""Durable steps of one task."""
 EVENTS: Final = CHUNKS + 3
 """What a stream sends: the task, working, the chunks, completed."""
 
@@ -35,6 +37,11 @@ def send(path: str) -> Request:
 def stream(path: str) -> Request:
     """A task that is streamed to its end (A2A 1.0)."""
     return Request(_STREAM, _a2a("SendStreamingMessage", f"stream {CHUNKS}"), path=path, expected=_DONE)
+
+
+def steps(path: str) -> Request:
+    """A task that takes durable steps, answered when it has completed (A2A 1.0)."""
+    return Request(_A2A, _a2a("SendMessage", f"steps {STEPS}"), path=path, expected=_DONE)
 
 
 def tasks_send(path: str) -> Request:

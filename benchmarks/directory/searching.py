@@ -33,6 +33,7 @@ from pentad.storage.open import open_database
 _SETS: Final = (
     STORAGE,
     MigrationSet("jobs", "pentad.jobs.schema"),
+    MigrationSet("events", "pentad.events.schema"),
     MigrationSet("directory", "pentad.rooms.directory.schema"),
 )
 _SMALL: Final = 10_000

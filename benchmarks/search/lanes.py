@@ -63,6 +63,10 @@ class QuestionEmbedder:
         self._vectors = vectors
         self._turn = 0
 
+    def embeds_with(self, real: Embedder | None) -> None:
+        """Embed with another model from now on, or with none."""
+        self._real = real
+
     async def embed(self, texts: Sequence[str]) -> bytes:
         if self._real is not None:
             await self._real.embed(texts)

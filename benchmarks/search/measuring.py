@@ -1,4 +1,5 @@
-"""What search costs as a collection grows: vectors beside an exact scan, sqlite-vec and LanceDB; and whole questions.
+"""What search costs as a collection grows: vectors beside an exact scan, sqlite-vec and LanceDB; whole questions; and
+a search over all rooms beside one of the largest.
 
 Pentad and the exact scan run in one process, the rivals in another, one after the other; each has the whole machine.
 """
@@ -19,6 +20,7 @@ from benchmarks.environment import CACHE, ROOT, python_with, say
 from benchmarks.process import spread_out
 from benchmarks.search.lanes import PER_ROUND, Lane, grown
 from benchmarks.search.material import DIMENSIONS, Vectors, questions, vectors_file
+from benchmarks.search.rooms import rooms_figures
 from benchmarks.table import Figure, Goal
 
 _SMALL: Final = (1_000, 10_000)
@@ -35,11 +37,11 @@ def measure(effort: Effort) -> list[Figure]:
     python = python_with("vectors", _RIVALS)
     # A new process: numpy counts the cores it may use when it is loaded, and this one was moved to a single core.
     with ProcessPoolExecutor(1, get_context("spawn"), spread_out) as apart:
-        measured = apart.submit(_measured, effort, python).result()
-    return [figure for lane, rivals in measured for figure in (*_own(lane), *_beside(lane, rivals))]
+        measured, rooms = apart.submit(_measured, effort, python).result()
+    return [figure for lane, rivals in measured for figure in (*_own(lane), *_beside(lane, rivals))] + rooms
 
 
-def _measured(effort: Effort, python: Path) -> list[tuple[Lane, Results]]:
+def _measured(effort: Effort, python: Path) -> tuple[list[tuple[Lane, Results]], list[Figure]]:
     sizes = sorted({*_SMALL, effort.objects, effort.objects * 10})
     file = vectors_file(sizes[-1])
     rows: Vectors = np.load(file, mmap_mode="r")
@@ -51,7 +53,7 @@ def _measured(effort: Effort, python: Path) -> list[tuple[Lane, Results]]:
         # The rivals come right after each size, so that all of it is measured under the same circumstances.
         return [(lane, _rivals(python, (file, place), lane.size)) async for lane in grown(sizes, rows, asked, effort)]
 
-    return asyncio.run(each())
+    return asyncio.run(each()), rooms_figures(effort.objects * 10, rows, asked, effort)
 
 
 def _rivals(python: Path, files: Sequence[Path], size: int) -> Results:

@@ -8,38 +8,54 @@ Everything a transport needs is on the `App`. Parts that only some need (users, 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pentad import __version__
+from pentad.access.audit import EVENTS as ACCESS
 from pentad.access.audit import AuditTrail
 from pentad.access.owners import Owners
 from pentad.access.sealed_columns import CORE_COLUMNS, SealedColumn, reseal
 from pentad.access.secret_box import SecretBox
 from pentad.access.server_secrets import secret_keys
+from pentad.administration.access_events import KINDS as ACCESS_KINDS
+from pentad.administration.access_events import access_events
+from pentad.administration.event_rules import BODY as RULE_BODY
+from pentad.administration.event_rules import JOB as RULES_JOB
+from pentad.administration.event_rules import EventRules
+from pentad.events.feed import URI as EVENTS_URI
+from pentad.events.feed import EventFeed, Source
+from pentad.events.outbox import ADMINS, CHANNEL, emit
+from pentad.events.watch import EventWatch
+from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
 from pentad.jobs.queue import JobQueue
 from pentad.jobs.workers import Workers
 from pentad.kernel.clock import Clock, SystemClock
 from pentad.kernel.errors import Forbidden, PentadError
 from pentad.kernel.incidents import Incidents, ensure_logged, internal_error
-from pentad.kernel.ports import Database
-from pentad.kernel.principal import LOCAL, Principal
-from pentad.mcp.changes import SubscriptionHub
+from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.principal import ANY_ROOM, LOCAL, Principal
+from pentad.kernel.trace import SpansOf
+from pentad.listings.offered_agents import AgentOffers
+from pentad.listings.service import Listings
+from pentad.mcp.changes import Change, SubscriptionHub
 from pentad.mcp.confirmations import Confirmations, ConfirmRules
 from pentad.mcp.connection import Connection, MemoryClient, Write
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.generated_tools import missing_tools
 from pentad.mcp.internal_client import InternalClient
 from pentad.mcp.legacy import LegacyEra, PendingRequests
+from pentad.mcp.lineage import Lineage
 from pentad.mcp.modern import ModernEra
 from pentad.mcp.profiles import ONE_ROOM, SEVERAL_ROOMS, Profile, find_profile
-from pentad.mcp.registry import Registry, ServerInfo
+from pentad.mcp.registry import BoundResource, CoreDeclarations, Registry, ServerInfo
 from pentad.mcp.request_state import StateSealer
 from pentad.net.fetch import LOGGED_EVERY, HttpFetcher
-from pentad.platform import OpenRoom, Platform, Room
+from pentad.platform import DEFAULT_ORGANISATION, OpenRoom, Platform, Room
+from pentad.room_search.tools import SEARCHABLE as TOOLS
 from pentad.rooms.finder import find_rooms
 from pentad.search.index import SearchIndex
 from pentad.settings.model import Settings
@@ -65,10 +81,11 @@ if TYPE_CHECKING:
     from pentad.access.user_identities import UserIdentities
     from pentad.access.users import Users
     from pentad.administration.services import Administration
-    from pentad.mcp.declarations import Tool
+    from pentad.administration.span_export import SpanExport
+    from pentad.administration.traces import Traces
     from pentad.mcp.sessions import SessionStore
     from pentad.mcp.stream_log import StreamLog
-    from pentad.mcp.tool_search import ToolSearch
+    from pentad.room_search.search import RoomSearch
     from pentad.search.minilm import MiniLM
     from pentad.search.remote import RemoteEmbedder
 
@@ -78,7 +95,10 @@ CORE_SETS = (
     MigrationSet("mcp", "pentad.mcp.schema"),
     MigrationSet("search", "pentad.search.schema"),
     MigrationSet("jobs", "pentad.jobs.schema"),
+    MigrationSet("listings", "pentad.listings.schema"),
+    MigrationSet("events", "pentad.events.schema"),
 )
+JOB_KINDS = {"job.dead": "A job was given up. Only administrators see it."}
 _log = logging.getLogger(__name__)
 _STATE_SECRET = "request-state"  # noqa: S105  the name of a secret, not one
 
@@ -90,7 +110,12 @@ def migration_sets(rooms: list[Room[Any]]) -> list[MigrationSet]:
 
 def sealed_columns(rooms: list[Room[Any]]) -> list[SealedColumn]:
     """Every column that holds a secret, in the core and in these rooms."""
-    return [*CORE_COLUMNS, *(column for room in rooms for column in room.sealed)]
+    return [*CORE_COLUMNS, RULE_BODY, *(column for room in rooms for column in room.sealed)]
+
+
+def spans_of_rooms(rooms: list[Room[Any]]) -> dict[str, SpansOf]:
+    """What these rooms know of traces, by name."""
+    return {room.name: room.spans for room in rooms if room.spans is not None}
 
 
 class Era:
@@ -107,8 +132,9 @@ class Era:
             info,
             page=settings.limits.list_page,
             profile=replace(profile, read_only=True) if settings.read_only and is_served else profile,
-            search_tools=app.search_tools,
+            core=app.core_declarations,
             confirm=ConfirmRules(settings.confirm),
+            own=app.own_resources if rooms is app.rooms and not profile.is_selection else (),
         )
         self.dispatcher = Dispatcher(self.registry, settings.limits, app.record, app.confirmations)
         self.legacy = LegacyEra(self.dispatcher, app.pending_requests)
@@ -137,9 +163,57 @@ class App:
         self.confirmations = Confirmations(database, clock)
         self.search = SearchIndex(database, settings.data / "search", lambda: self.embedder)
         self.jobs = JobQueue(database, clock)
+        self.listings = Listings(self.jobs)
         self.rooms: list[OpenRoom] = []
         self.owners = Owners(clock)
+        self.events = EventFeed(
+            database, clock, self._event_sources, self._event_kinds, retention_days=settings.audit.days
+        )
+        self.event_watch = EventWatch(database, self._on_events)
+        self.hub.after_changes = self.event_watch.look
         self.neighbours = InternalClient(lambda: self.within.dispatcher, self.principal_now)
+        self.lineage = Lineage(lambda: self.rooms, self.neighbours)
+        self.rules = EventRules(
+            database,
+            clock,
+            self.events,
+            self.jobs,
+            secret_box,
+            self.fetcher.for_room("events"),
+            self.neighbours.call_tool,
+            self.owners.current,
+        )
+
+    def _on_events(self) -> None:
+        """Something happened in some room: the followers of the feed and the rules look what it was."""
+        self.hub.tell(Change("resource", EVENTS_URI))
+        self.rules.wake()
+
+    def _event_sources(self) -> list[Source]:
+        """The logs that the rooms keep themselves, and the audit trail."""
+        of_rooms = [
+            Source(
+                opened.room.name,
+                partial(opened.room.events.after, opened.service),
+                partial(opened.room.events.newest, opened.service),
+                partial(_may_read, opened.room.name),
+            )
+            for opened in self.rooms
+            if opened.room.events is not None
+        ]
+        return [access_events(self.database, self.audit), *of_rooms]
+
+    def _event_kinds(self) -> dict[str, Mapping[str, str]]:
+        of_rooms = {one.room.name: {**one.room.event_kinds, **JOB_KINDS} for one in self.rooms}
+        return {**of_rooms, ACCESS: ACCESS_KINDS}
+
+    @cached_property
+    def own_resources(self) -> "list[BoundResource]":
+        """The resources that belong to no room."""
+        from pentad.administration.resources import GUARDS, RESOURCES, Everywhere
+
+        service = Everywhere(self.events, self.traces)
+        return [BoundResource(one, ANY_ROOM, service, GUARDS.get(one.uri)) for one in RESOURCES]
 
     def platform(self, room: Room[Any]) -> Platform:
         """The platform of one room."""
@@ -161,14 +235,35 @@ class App:
             health=self.health,
             secret_box=self.secret_box,
             owner_now=self.owners.current,
+            organisation_of=self.organisation_of,
+            report=self.audit.event,
             other_database=lambda url: open_database(url, settings.data, connections=2),
+            stopping=self.stopping,
+            drain_seconds=settings.drain_seconds,
+            listings=self.listings,
         )
 
-    def search_tools(self, registry: Registry) -> "tuple[Sequence[Tool], ToolSearch]":
-        """The tools that find other tools, and their service, for an endpoint that does not list everything."""
-        from pentad.mcp.tool_search import SEARCH_TOOLS, ToolSearch
+    def core_declarations(self, registry: Registry) -> CoreDeclarations:
+        """What an endpoint offers that belongs to no room: search, lineage, and the tools that find tools."""
+        from pentad.mcp.lineage import lineage
+        from pentad.mcp.tool_search import SEARCH_TOOLS, tool_resource
+        from pentad.room_search.tool import CoreTools, search
 
-        return SEARCH_TOOLS, ToolSearch(registry, self.neighbours)
+        service = CoreTools(registry, self._search_of(registry), self.lineage)
+        return CoreDeclarations(service, SEARCH_TOOLS, [search, lineage], [tool_resource])
+
+    @cached_property
+    def room_search(self) -> "RoomSearch":
+        """The search over all rooms, for REST, the console and the command line."""
+        return self._search_of(self.within.registry)
+
+    def _search_of(self, registry: Registry) -> "RoomSearch":
+        from pentad.room_search.search import RoomSearch
+        from pentad.room_search.tools import TOOLS, ToolIndex
+
+        served = {id(opened) for opened in registry.rooms}
+        rooms = [opened for opened in self.rooms if id(opened) in served]
+        return RoomSearch(rooms, self.search, [(TOOLS, ToolIndex(registry, self.search))])
 
     async def principal_now(self, principal: Principal) -> Principal:
         """A principal that called a while ago, with the rights it still has; Forbidden once the user or key is gone."""
@@ -176,6 +271,18 @@ class App:
         if now is None:
             raise Forbidden(f"{principal.id} is gone: the user was removed, or the key revoked or expired.")
         return now
+
+    def organisation_of(self, principal: Principal) -> str:
+        """The organisation of a principal, according to the open room that has them."""
+        for opened in self.rooms:
+            if opened.room.organisation_of is not None:
+                return opened.room.organisation_of(opened.service, principal)
+        return DEFAULT_ORGANISATION
+
+    async def list_hosted(self) -> None:
+        """List what the rooms host in the directory from now on. For servers, which have an address."""
+        found = [(one.room.listed, one.service) for one in self.rooms if one.room.listed is not None]
+        await self.listings.start([partial(listed, service) for listed, service in found])
 
     async def health(self) -> dict[str, Mapping[str, Any]]:
         """The health of each open room, with `status`; the reason if a room cannot tell."""
@@ -390,13 +497,33 @@ class App:
             stopping=self.stopping,
             check_password=self._check_password,
             principal_now=self.principal_now,
+            traces=self.traces,
         )
+
+    @cached_property
+    def traces(self) -> "Traces":
+        from pentad.administration.traces import Traces
+
+        return Traces(self.database, self.audit, self.jobs, self.clock, self._traced_rooms)
+
+    async def _traced_rooms(self) -> Mapping[str, SpansOf]:
+        return spans_of_rooms([opened.room for opened in self.rooms])
 
     async def _check_password(self, name: str, password: str, address: str | None) -> None:
         """Verify a password as a login would: wrong ones are counted and reported."""
         from pentad.access.credentials import basic_header
 
         await self.authenticator.authenticate(basic_header(name, password), address)
+
+    @cached_property
+    def span_export(self) -> "SpanExport | None":
+        """Sends spans to a collector, if one is set."""
+        telemetry = self.settings.telemetry
+        if telemetry.otlp_endpoint is None:
+            return None
+        from pentad.administration.span_export import SpanExport
+
+        return SpanExport(self.fetcher, telemetry.otlp_endpoint, telemetry.headers(), __version__, self.clock)
 
     @cached_property
     def rates(self) -> "RateLimits":
@@ -435,12 +562,16 @@ class App:
             await self.streams.close()
         if "passwords" in self.__dict__:
             self.passwords.close()
+        self.event_watch.stop()
+        await self.rules.stop()
         self.hub.stop()
         await self.search.stop()
         if "embedder" in self.__dict__ and self.embedder is not None:
             self.embedder.close()
         await self.pending_requests.close()
         await self.audit.stop()
+        if self.span_export is not None:
+            await self.span_export.stop()
         await self.fetcher.close()
         await self.jobs.close()
 
@@ -458,22 +589,71 @@ async def open_app(settings: Settings, *, clock: Clock | None = None) -> AsyncGe
         state_keys = await secret_keys(database, _STATE_SECRET, box=box)
         app = App(settings, database, clock or SystemClock(), box, state_keys)
         stack.push_async_callback(app.close)
-        workers = Workers(app.jobs)
+        workers = Workers(app.jobs, stopping=app.stopping, record=app.record, on_dead=tell_dead)
+        workers.add((PRUNE_EVENTS,), app.events)
+        workers.add((RUN_RULE,), app.rules)
+        app.search.declare(TOOLS)
+        app.neighbours.declare(resource for room in rooms for resource in room.resources)
         for room in rooms:
             for searchable in room.searchable:
                 app.search.declare(searchable)
             service = await stack.enter_async_context(room.open(app.platform(room)))
             app.rooms.append(OpenRoom(room, service))
             workers.add(room.jobs, service, room=room.name)
+            if room.catalogue is not None:
+                app.listings.catalogue = room.catalogue(service)
+        workers.add(app.listings.jobs(), app.listings)
+        offers = agent_offers(app)
+        await offers.start()
         app.store_watch.start()
+        if app.span_export is not None:
+            app.audit.on_stored = app.span_export.take
+            app.span_export.start()
         app.audit.start()
         app.search.start()
         workers.start()
+        app.rules.start()
         stack.push_async_callback(workers.stop)  # before the rooms close: handlers use them
+        stack.push_async_callback(app.listings.stop)
+        stack.push_async_callback(offers.stop)
         for name, problems in (await app.missing_tools()).items():
             for problem in problems:
                 _log.warning("The profile %s offers no tools for %s", name, problem)
         yield app
+
+
+def agent_offers(app: App) -> AgentOffers:
+    """Passes on the agents that rooms offer to the room that hosts agents."""
+    offering = [(one.room.offered_agents, one.service) for one in app.rooms if one.room.offered_agents is not None]
+    hosting = [(one.room.host_offered, one.service) for one in app.rooms if one.room.host_offered is not None]
+    return AgentOffers(
+        app.database,
+        [partial(offered, service) for offered, service in offering],
+        [partial(host, service) for host, service in hosting],
+    )
+
+
+def _may_read(room: str, principal: Principal) -> bool:
+    return principal.may(room, "read")
+
+
+def tell_dead(tx: Transaction, run: JobRun, problem: str) -> None:
+    """A job that was given up is an event for administrators."""
+    data = {"job": run.id, "name": run.name, "problem": problem}
+    emit(tx, run.name.partition(".")[0], "job.dead", [f"job:{run.id}"], audience=ADMINS, data=data)
+    tx.signal(CHANNEL)
+
+
+async def _prune_events(feed: EventFeed, _run: JobRun) -> None:
+    await feed.prune()
+
+
+async def _run_rule(rules: EventRules, run: JobRun) -> Again | None:
+    return await rules.run(run)
+
+
+RUN_RULE = Job(RULES_JOB, _run_rule, retry=Retries(attempts=None, longest=60.0))
+PRUNE_EVENTS = Job("events.prune", _prune_events, lambda _feed: [Schedule(3_600.0)])
 
 
 async def _state(room: Room[Any], service: Any) -> Mapping[str, Any]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TextIO
 
 from pentad.kernel.clock import iso
+from pentad.kernel.errors import without_secrets
 from pentad.kernel.secrets.names import is_secret_member
-from pentad.kernel.secrets.text import scrub_text
 from pentad.kernel.trace import request_mark
 
 Format = Literal["auto", "json", "console"]
@@ -32,10 +32,10 @@ def safe_value(name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):
-        return {scrub_text(str(key)): safe_value(str(key), inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  extras may be of any type
+        return {without_secrets(str(key)): safe_value(str(key), inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  extras may be of any type
     if isinstance(value, list | tuple | set | frozenset):
         return [safe_value("", inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]  extras may be of any type
-    return scrub_text(str(value))
+    return without_secrets(str(value))
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
@@ -58,11 +58,11 @@ class JsonLines(logging.Formatter):
             "time": iso(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": scrub_text(record.getMessage()),
+            "message": without_secrets(record.getMessage()),
             **_extras(record),
         }
         if record.exc_info:
-            line["exception"] = scrub_text(self.formatException(record.exc_info))
+            line["exception"] = without_secrets(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
@@ -78,9 +78,9 @@ class Console(logging.Formatter):
         if self._colour:
             level = f"\x1b[{_COLOURS.get(record.levelname, '0')}m{level}\x1b[0m"
         extras = "".join(f" {key}={value}" for key, value in _extras(record).items())
-        text = _one_line(scrub_text(record.getMessage()) + extras)
+        text = _one_line(without_secrets(record.getMessage()) + extras)
         if record.exc_info:
-            text += "\n" + _CONTROL.sub(_escaped, scrub_text(self.formatException(record.exc_info)))
+            text += "\n" + _CONTROL.sub(_escaped, without_secrets(self.formatException(record.exc_info)))
         return f"{iso(record.created)[11:23]} {level} {text}"
 
 

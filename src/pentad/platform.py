@@ -18,12 +18,17 @@ from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured, NotFound
-from pentad.kernel.ports import Database, Fetcher
+from pentad.kernel.events import EventSource
+from pentad.kernel.ports import Database, Fetcher, Transaction
 from pentad.kernel.principal import Principal
+from pentad.kernel.trace import SpansOf
+from pentad.listings.listing import Catalogue, Listing
+from pentad.listings.offered_agents import OfferedAgent
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import Prompt, Resource, ResourceListing, Tool
 from pentad.search.index import SearchIndex
 from pentad.search.searchable import Searchable
+from pentad.search.sources import SearchSource
 from pentad.settings.model import RoomSettings
 
 if TYPE_CHECKING:
@@ -37,12 +42,16 @@ if TYPE_CHECKING:
     from pentad.mcp.generated_tools import Generator
     from pentad.mcp.http_exchange import Endpoint, Receive, Send
     from pentad.mcp.internal_client import Progress
+    from pentad.mcp.lineage import LineageOf
     from pentad.mcp.registry import AudienceCheck, Guard
     from pentad.mcp.tasks import TaskSource
+    from pentad.net.grpc_calls import GrpcServices
     from pentad.terminal.verbs import Verb, Verbs
 
 Scope = MutableMapping[str, Any]
 AsgiApp = Callable[[Scope, "Receive", "Send"], Awaitable[None]]
+DEFAULT_ORGANISATION: Final = "default"
+"""The organisation of everyone who is in no other."""
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,6 +74,20 @@ class Neighbours(Protocol):
         """The contents of a resource."""
         ...
 
+    def schemes(self) -> Sequence[str]:
+        """The schemes of the resources of all rooms, also of those that are not open yet."""
+        ...
+
+    def only_reads(self, name: str) -> bool:
+        """Whether a tool changes nothing, so that it may be called again after a crash."""
+        ...
+
+
+class Report(Protocol):
+    """Adds an event to the audit trail, such as `report(principal, "approval refused", target="approval:7")`."""
+
+    def __call__(self, principal: Principal, action: str, *, target: str = "", reason: str = "") -> None: ...
+
 
 class Alone:
     """No neighbours, for a room that is opened by itself."""
@@ -77,12 +100,62 @@ class Alone:
     async def read(self, principal: Principal, uri: str) -> Sequence[Contents]:
         raise NotFound(f"There is no resource {uri[:200]!r} here.")
 
+    def schemes(self) -> Sequence[str]:
+        return ()
+
+    def only_reads(self, name: str) -> bool:
+        return False
+
 
 ALONE: Final = Alone()
 
 
 async def _no_health() -> Mapping[str, Mapping[str, Any]]:
     return {}
+
+
+def one_organisation(principal: Principal) -> str:
+    """If no room has organisations, everyone belongs to the same one."""
+    return DEFAULT_ORGANISATION
+
+
+def no_report(principal: Principal, action: str, *, target: str = "", reason: str = "") -> None:
+    """The audit trail of a room that is opened by itself."""
+
+
+class ListingTable(Protocol):
+    """Lists things in the directory in the transaction that stores them, and withdraws them."""
+
+    def put(self, tx: Transaction, listing: Listing) -> None:
+        """List it, or replace what was listed under its key."""
+        ...
+
+    def remove(self, tx: Transaction, key: str) -> None: ...
+
+    def changed(self) -> None:
+        """What `Room.listed` returns has changed in this process. If it is in the store, call `listings_changed` in the
+        transaction instead."""
+        ...
+
+    async def caught_up(self, seconds: float) -> bool:
+        """Wait until the directory is up to date; False if the time is up."""
+        ...
+
+
+class _NoListings:
+    """The listings of a room that is opened by itself."""
+
+    def put(self, tx: Transaction, listing: Listing) -> None: ...
+
+    def remove(self, tx: Transaction, key: str) -> None: ...
+
+    def changed(self) -> None: ...
+
+    async def caught_up(self, seconds: float) -> bool:
+        return True
+
+
+UNLISTED: Final = _NoListings()
 
 
 async def _no_other_database(url: str) -> Database:
@@ -121,8 +194,17 @@ class Platform:
     owner_now: OwnerNow = owner_as_saved
     """What the owner of something that acts without a caller may do now, never more than when it was saved; None once
     the owner is gone. A room that is opened by itself has no users to ask."""
+    organisation_of: Callable[[Principal], str] = one_organisation
+    """The organisation a principal belongs to, according to the open room that has organisations."""
+    report: "Report" = no_report
+    """Adds an event to the audit trail: who did what to which target, and why."""
     other_database: Callable[[str], Awaitable[Database]] = _no_other_database
     """Opens another database by a URL from the room's settings; the caller closes it."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server is told to stop; the room is closed when its work is done, or `drain_seconds` later."""
+    drain_seconds: float = 0.0
+    listings: "ListingTable" = UNLISTED
+    """The directory's entries for what only the store has, such as a registered card; `Room.listed` for the rest."""
 
 
 def _nothing_is_public(method: str, path: str) -> bool:
@@ -142,7 +224,7 @@ class Mount:
     - `endpoint`: an MCP endpoint with a profile of its own.
     - `part`: finds a part of the room by the one parameter of `path` (`/rooms/avatars/{id}/mcp`), to be served alone
       over MCP. Return the same object for as long as the part is the same; raise NotFound if there is none.
-    - `server`: a server with its own port (gRPC), open for as long as the process serves. Needs `Room.has_port`.
+    - `grpc`: services on the gRPC port, which all rooms share. Called when the port opens. Needs `Room.has_port`.
     """
 
     path: str = ""
@@ -150,12 +232,15 @@ class Mount:
     routes: "Sequence[BaseRoute] | None" = None
     endpoint: "Endpoint | None" = None
     part: "Callable[[str], Awaitable[OpenRoom]] | None" = None
-    server: "Callable[[], AbstractAsyncContextManager[None]] | None" = None
+    grpc: "Callable[[], GrpcServices] | None" = None
     is_public: Callable[[str, str], bool] = _nothing_is_public
     """Which requests to an `app` need no credentials, by method and path. Without any, the caller is `ANONYMOUS`."""
     caller_of: "Callable[[str, str], Awaitable[Principal]] | None" = None
     """For an `app` whose paths are credentials, such as upload links: the caller behind a request, by method and path.
     Its rights, rates and upload limits apply. Raise NotFound for a path that means nothing."""
+    streamed_bytes: int | None = None
+    """For an `app` that reads bodies as they arrive (`receive`): the largest body. The guards then do not read it, and
+    enforce this limit and the minimum rate while the application reads."""
     any_origin: bool = False
     """Web pages of every origin may call `path` and below, as long as credentials are required at all. For an `app` or
     an `endpoint`."""
@@ -169,12 +254,12 @@ class Mount:
             raise Misconfigured(f"The mount {self.path!r} cannot work: {problem}.")
 
     def _problem(self) -> str | None:
-        answers = (self.app, self.routes, self.endpoint, self.part, self.server)
+        answers = (self.app, self.routes, self.endpoint, self.part, self.grpc)
         if len(answers) - answers.count(None) != 1:
-            return "it needs exactly one of app, routes, endpoint, part and server"
-        if self.routes is not None or self.server is not None:
+            return "it needs exactly one of app, routes, endpoint, part and grpc"
+        if self.routes is not None or self.grpc is not None:
             if self.path:
-                return "routes and servers have no path of the mount"
+                return "routes and gRPC services have no path of the mount"
         elif not self.path.startswith("/") or self.path.endswith("/"):
             return "its path must begin with a slash, and not end with one"
         if self.path.count("{") != (0 if self.part is None else 1):
@@ -182,16 +267,20 @@ class Mount:
         if self.any_origin and self.app is None and self.endpoint is None:
             return "any_origin is for an app or an endpoint"
         if self.app is None and (
-            self.error_response or self.all_rooms or self.caller_of or self.is_public is not _nothing_is_public
+            self.error_response
+            or self.all_rooms
+            or self.caller_of
+            or self.streamed_bytes
+            or self.is_public is not _nothing_is_public
         ):
-            return "is_public, caller_of, error_response and all_rooms are for an app"
+            return "is_public, caller_of, streamed_bytes, error_response and all_rooms are for an app"
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class MountContext:
     """What a server gives a room when it asks for its mounts: the server's logins, rate limits and audit trail, and
-    where a mount with its own port listens."""
+    where the gRPC port is."""
 
     host: str
     port: int
@@ -240,19 +329,41 @@ class Room(Generic[S]):
     scope is enough."""
     in_audience: "AudienceCheck | None" = None
     """Whether a principal belongs to the audience of a change; see `pentad.mcp.changes`."""
+    organisation_of: Callable[[S, Principal], str] | None = None
+    """The organisation a principal belongs to, if this room has organisations. Other rooms ask the platform."""
     tasks: "Callable[[S], TaskSource] | None" = None
     """The tasks of the room; tools that declare `task` can defer their answer to one."""
     jobs: Sequence[Job[S]] = ()
     """Work that outlasts a request, queued through `Platform.jobs` or on a schedule."""
+    listed: Callable[[S], Awaitable[Sequence[Listing]]] | None = None
+    """What the room hosts now, for the directory of a server (`pentad.listings`)."""
+    offered_agents: Callable[[S], Awaitable[Sequence[OfferedAgent]]] | None = None
+    """What of the room can be sent tasks, answered by one of its tools. `listings_changed` announces changes."""
+    host_offered: Callable[[S, Sequence[OfferedAgent]], None] | None = None
+    """The room that hosts agents hosts these, and no longer those it was told before."""
+    catalogue: Callable[[S], Catalogue | None] | None = None
+    """The room that is the directory keeps the records of everything that is listed."""
+    event_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the room tells in the feed of events, by kind (`object.created`), with its meaning. The room writes them
+    with `pentad.events.outbox.emit`, or shows a log of its own."""
+    events: EventSource[S] | None = None
+    """A log of the room, in the order of its commits, that is read as events."""
+    spans: SpansOf | None = None
+    """What the room knows of a trace besides the calls in the audit trail, such as tasks. Reads the store only; the
+    room may not be open."""
     searchable: Sequence[Searchable] = ()
     """What of the room the shared search finds (`Platform.search`): fields with weights, vectors, filters."""
+    search_sources: Sequence[SearchSource[S]] = ()
+    """What the search over all rooms finds in this one, by kind."""
+    lineage: "LineageOf | None" = None
+    """Where a resource of the room comes from, with the rights of a caller; see `pentad.mcp.lineage`."""
     schema: str | None = None
     sealed: Sequence[SealedColumn] = ()
     """Columns of the room's tables that hold secrets."""
     mounts: "Callable[[S, MountContext], Sequence[Mount]] | None" = None
-    """Where the room answers beside its tools: HTTP paths, further MCP endpoints, a port of its own."""
+    """Where the room answers beside its tools: HTTP paths, further MCP endpoints, the gRPC port."""
     has_port: bool = False
-    """Whether one of the mounts is a `server`. Known before the room opens, so that a taken port stops the start."""
+    """Whether one of the mounts is `grpc`. Known before the room opens, so that a taken port stops the start."""
     tools_as_methods: Callable[[S], Sequence[str]] | None = None
     """Tools, by any of their names, that also answer as a JSON-RPC method of that name."""
     pages: "Callable[[], Pages[S]] | None" = None
@@ -356,19 +467,25 @@ def protected_route(
     operation: Operation,
     handle: "Callable[[Request, Principal], Awaitable[Any]]",
 ) -> "BaseRoute":
-    """A route that sends what `handle` returns as JSON, for callers with the scope `needed`, such as `agents:read`."""
+    """A route that sends what `handle` returns as JSON, for callers with the scope `needed`, such as `agents:read`.
+
+    `handle` may also return a response, if the operation says which (`produces`, or the status 204).
+    """
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
     from pentad.mcp.rights import check_right
 
     room, _, action = needed.partition(":")
+    is_json = not operation.produces and operation.status != 204
+    answer = operation.answer or (dict[str, Any] if is_json else None)
 
-    @described(replace(operation, answer=operation.answer or dict[str, Any], scope=needed))
+    @described(replace(operation, answer=answer, scope=needed))
     async def endpoint(request: "Request") -> Response:
         principal: Principal = request.scope["state"]["principal"]
         check_right(principal, room, cast("Action", action))
-        return JSONResponse(await handle(request, principal))
+        found = await handle(request, principal)
+        return found if isinstance(found, Response) else JSONResponse(found)
 
     return Route(path, endpoint, methods=[method])
 

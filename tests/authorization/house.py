@@ -185,6 +185,28 @@ async def _task(house: House, owner: Principal, _other: Other) -> str:
     return str((await house.call(owner, "agents_send_task", {"agent": "echo", "text": "hello"}))["task_id"])
 
 
+async def _approval(house: House, owner: Principal, _other: Other) -> str:
+    """An approval that the owner's task waits for; every writer of its organisation but the owner may decide it."""
+    from pentad.rooms.agents.approvals.inbox import approval_id_in
+    from pentad.rooms.agents.hosting.hosted_agent import hosted
+    from pentad.rooms.agents.hosting.turn import Turn
+    from pentad.rooms.agents.models import Message, Part
+
+    async def payer(turn: Turn) -> str:
+        """Pays what a writer approves."""
+        return (await turn.approve("Pay", by="writer")).outcome
+
+    agents = next(one.service for one in house.app.rooms if one.room.name == "agents")
+    agents.host(hosted(payer))
+    message = Message(id=f"pay-{next(_SLUGS)}", role="user", parts=(Part(text="Pay"),))
+    return str(approval_id_in(await agents.tasks.send(owner, "payer", message, dialect="mcp")))
+
+
+async def _file(house: House, owner: Principal, _other: Other) -> str:
+    agents = next(one.service for one in house.app.rooms if one.room.name == "agents")
+    return str((await agents.files.write(owner.id, b"x", name="x.txt")).id)
+
+
 async def _card(house: House, owner: Principal, _other: Other) -> str:
     card = {
         "schemaVersion": "1.0", "humanReadableId": f"acme/agent-{next(_SLUGS)}", "agentVersion": "1", "name": "Oak",
@@ -222,6 +244,8 @@ _MAKERS: Final[dict[str, Callable[[House, Principal, Other], Awaitable[str]]]] =
     "export": _export,
     "import": _import,
     "task": _task,
+    "approval": _approval,
+    "file": _file,
     "card": _card,
     "record": _record,
 }

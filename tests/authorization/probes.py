@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 from grpc import StatusCode, aio
 
-from pentad.rooms.directory.interface.grpc.server import services
 from tests.authorization.house import IN_SCHEMAS, Caller, House
+from tests.authorization.subjects import grpc_methods
 from tests.behaviour.clients import META, MODERN
 from tests.behaviour.http_wire import HttpAnswer, send
 
@@ -176,9 +176,7 @@ class Probe:
 
     async def _grpc(self, name: str) -> Verdict:
         app = self._house.app
-        directory = next(one.service for one in app.rooms if one.room.name == "directory")
-        service, _, method = name.lstrip("/").partition("/")
-        shape = services(directory)[service][method].shape
+        shape = grpc_methods(app)[name].shape
         metadata = [(key, value) for key, value in self._caller.headers.items()]
         async with aio.insecure_channel(f"127.0.0.1:{app.settings.grpc_port}") as channel:
             make = {

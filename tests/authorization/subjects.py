@@ -8,10 +8,11 @@ from starlette.routing import Route
 
 from pentad.app import App
 from pentad.http.ports import mount_context
+from pentad.kernel.principal import ANY_ROOM
 from pentad.mcp.declarations import Tool
-from pentad.platform import Mount, OpenRoom
+from pentad.net.grpc_calls import Method
+from pentad.platform import Mount
 from pentad.rooms.agents.interface.a2a import METHODS, AgentEndpoint
-from pentad.rooms.directory.interface.grpc.server import services
 from tests.behaviour.connecting import front_of
 
 TWIN: Final = "/index.php/apps/openregister"
@@ -21,13 +22,17 @@ TWIN: Final = "/index.php/apps/openregister"
 def subjects(app: App) -> set[str]:
     """The name of everything that answers somebody, `kind` first."""
     found: set[str] = {f"endpoint {path}" for path in ("/mcp", "/rooms/{room}/mcp")}
+    registry = app.within.registry
+    found |= {f"tool {bound.declared.name}" for bound in registry.tools.values() if bound.room == ANY_ROOM}
+    found |= {f"resource {bound.declared.uri}" for bound in registry.templates if bound.room == ANY_ROOM}
     for opened in app.rooms:
         room = opened.room
         found |= {name for tool in room.tools for name in _tool(tool)}
         found |= {f"resource {one.uri}" for one in room.resources}
         found |= {f"prompt {one.name}" for one in room.prompts}
         for mount in () if room.mounts is None else room.mounts(opened.service, mount_context(app)):
-            found |= set(_mount(mount, opened))
+            found |= set(_mount(mount))
+    found |= {f"resource {one.declared.uri}" for one in app.own_resources}
     return found | {f"route {method} {path.removeprefix(TWIN)}" for method, path, _ in routes(app)}
 
 
@@ -39,7 +44,7 @@ def routes(app: App) -> Iterator[tuple[str, str, Any]]:
             yield method, route.path, route.endpoint
 
 
-def _mount(mount: Mount, opened: OpenRoom) -> Iterator[str]:
+def _mount(mount: Mount) -> Iterator[str]:
     """What a mount adds; its routes are among all the routes."""
     if mount.endpoint is not None or mount.part is not None:
         yield f"endpoint {mount.path.removeprefix(TWIN)}"
@@ -48,9 +53,22 @@ def _mount(mount: Mount, opened: OpenRoom) -> Iterator[str]:
         agents = getattr(mount.app, "__self__", None)
         if isinstance(agents, AgentEndpoint):
             yield from (f"rpc {method}" for method in METHODS)
-    if mount.server is not None:
-        known = services(opened.service)
-        yield from (f"grpc /{name}/{method}" for name, methods in known.items() for method in methods)
+    if mount.grpc is not None:
+        yield from (f"grpc {name}" for name in _grpc_methods(mount))
+
+
+def grpc_methods(app: App) -> dict[str, Method]:
+    """Every method of the gRPC port, by its path."""
+    context = mount_context(app)
+    mounts = [mount for one in app.rooms if one.room.mounts for mount in one.room.mounts(one.service, context)]
+    return {name: method for mount in mounts for name, method in _grpc_methods(mount).items()}
+
+
+def _grpc_methods(mount: Mount) -> dict[str, Method]:
+    if mount.grpc is None:
+        return {}
+    known = mount.grpc().services.items()
+    return {f"/{service}/{name}": method for service, methods in known for name, method in methods.items()}
 
 
 def _tool(tool: Tool) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The ways a tool of the registers room is called from outside, apart from REST: in both eras, and through agents."""
 
 import json
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,7 +48,7 @@ async def _openregister(site: Site, who: str, tool: str, arguments: Object) -> S
 
 async def _a2a(site: Site, who: str, tool: str, arguments: Object) -> Said:
     part = {"data": {"tool_name": tool, "arguments": arguments}}
-    message = {"messageId": "m", "role": "ROLE_USER", "parts": [part]}
+    message = {"messageId": str(uuid.uuid4()), "role": "ROLE_USER", "parts": [part]}
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
     reply = await site.send("POST", PROXY, body, who=who, headers={"a2a-version": "1.0"})
     task = reply.json["result"]["task"]

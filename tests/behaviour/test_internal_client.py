@@ -102,11 +102,12 @@ async def test_a_call_from_inside_is_in_the_audit_trail_and_leaves_the_request_a
     noted: list[tuple[object, ...]] = []
     app.record = noted.append
     mark = RequestMark("outer", "0" * 31 + "1", f"00-{'0' * 31}1-{'0' * 15}1-01")
-    request_mark.set(mark)
-
-    await app.neighbours.call_tool(READER, "echo", {"text": "hello"})
-
-    assert request_mark.get() == mark
+    token = request_mark.set(mark)
+    try:
+        await app.neighbours.call_tool(READER, "echo", {"text": "hello"})
+        assert request_mark.get() == mark
+    finally:
+        request_mark.reset(token)
     [entry] = noted
     assert entry[1:5] == ("jwt:rea", "lab", "echo", "ok")
     assert entry[8] == "internal"

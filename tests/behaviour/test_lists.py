@@ -141,8 +141,8 @@ async def test_resources_that_exist_only_at_run_time_follow_the_declared_ones(co
     pages = await client.pages("resources/list", "resources")
     listed = [entry["uri"] for page in pages for entry in page]
     assert listed[:4] == ["lab://static/text", "lab://static/blob", "lab://static/parts", "lab://static/broken"]
-    assert listed[4:] == [f"lab://notes/{name}" for name in room.NOTES]
-    assert [len(page) for page in pages] == [4, 2, 2, 1]
+    assert listed[4:] == ["pentad://events", *(f"lab://notes/{name}" for name in room.NOTES)]
+    assert [len(page) for page in pages] == [5, 2, 2, 1]
 
 
 @pytest.mark.anyio

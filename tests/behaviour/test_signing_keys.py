@@ -104,9 +104,9 @@ async def test_a_rotation_in_one_process_signs_cards_anew_in_another_and_keeps_t
             await until(app, [new, old])
             published = await get(app, JWKS)
             card = await get(app, CARD)
-            assert verify(card, published) == new
-            assert verify(before, published) == old
-            assert verify(card, {"keys": published["keys"][:1]}) == new, "new signatures need no old key"
+            assert verify(card, published).kid == new
+            assert verify(before, published).kid == old
+            assert verify(card, {"keys": published["keys"][:1]}).kid == new, "new signatures need no old key"
             assert agents(app).host_cards()[0].card["signatures"] == card["signatures"]
         again = send(front_of(other), "GET", CARD)
         await tag.body()

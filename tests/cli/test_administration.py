@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.administered_server import PASSWORD, Server, administered_server
-from tests.cli.processes import child, run
+from tests.cli.processes import ROOM, child, run
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +75,22 @@ def test_the_audit_trail_by_trace_and_by_request(server: Server) -> None:
         exported = server.local("audit", "export", "-", "--trace", asked).splitlines()
         assert len(exported) == 2
     assert json.loads(server.remote("audit", "--trace", "0" * 32, "--json")) == []
+
+
+@pytest.mark.requirement("trace:verb", "trace:request-id")
+def test_a_trace_by_the_id_of_an_answer(server: Server) -> None:
+    asked = urllib.request.Request(f"{server.site}/api/account", headers={"authorization": server.basic()})
+    with urllib.request.urlopen(asked) as answer:
+        request_id = answer.headers["x-request-id"]
+    remote = json.loads(server.remote("trace", request_id, "--json"))
+    local = json.loads(server.local("trace", request_id, "--rooms", ROOM, "--json"))
+    assert remote["spans"] == local["spans"]
+    assert [(one["kind"], one["name"], one["outcome"]) for one in remote["spans"]] == [
+        ("call", "GET /api/account", "ok")
+    ]
+    table = server.remote("trace", request_id)
+    assert "GET /api/account" in table
+    assert "no trace" in server.remote("trace", "never-heard-of", code=3)
 
 
 @pytest.mark.requirement("access:audit:chain")

@@ -10,8 +10,11 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import chdir
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import Template
 from textwrap import wrap
 from typing import Any, cast
 
@@ -39,10 +42,13 @@ Steady = Callable[[str], str]
 class StillClock(SystemClock):
     """The same second on every run."""
 
-    __slots__ = ()
+    __slots__ = ("_later",)
+
+    def __init__(self, later: float = 0.0) -> None:
+        self._later = later
 
     def now(self) -> float:
-        return 1_780_000_000.0
+        return 1_780_000_000.0 + self._later
 
 
 def tour_named(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
@@ -130,9 +136,16 @@ def command(step: Any, home: Path, database: str | None = None) -> str:
 
 
 async def _asked(step: Any, settings: Settings, known: dict[str, Any], layout: Layout) -> str:
-    async with open_app(settings, clock=StillClock()) as app:
+    settings = replace(settings, agent=getattr(step, "hosted", ()))
+    # agents are imported from the folder of the tour's files
+    with chdir(settings.data.parent):
+        return await _asked_in_folder(step, settings, known, layout)
+
+
+async def _asked_in_folder(step: Any, settings: Settings, known: dict[str, Any], layout: Layout) -> str:
+    async with open_app(settings, clock=StillClock(getattr(step, "later", 0.0))) as app:
         if isinstance(step, Request):
-            return await _requested(app, step, layout)
+            return await _requested(app, step, known, layout)
         if isinstance(step, Table):
             return await _tabled(app, step, known)
         async with app.client() as client:
@@ -142,11 +155,31 @@ async def _asked(step: Any, settings: Settings, known: dict[str, Any], layout: L
     return block(asked, shown, "json" if shown.startswith("{") else "text")
 
 
-async def _requested(app: App, step: Request, layout: Layout) -> str:
-    reply = await Site(app, http_application(app), {}).send(step.method, step.path, step.body, who="")
-    sent = "" if step.body is None else f"{layout(step.body)}\n"
+async def _requested(app: App, step: Request, known: dict[str, Any], layout: Layout) -> str:
+    path = Template(step.path).safe_substitute(known)
+    body = filled(step.body, known)
+    site = Site(app, http_application(app), {})
+    given = {name.lower(): value for name, value in step.headers.items()}
+    reply = await site.send(step.method, path, body, who="", headers=given)
+    head = "".join(f"{name}: {value}\n" for name, value in step.headers.items())
+    sent = "" if body is None else f"{body.decode() if isinstance(body, bytes) else layout(body)}\n"
     kind = reply.headers["content-type"].partition(";")[0]
-    return f"```\n{step.method} {step.path}\n{sent}\n{reply.status} {kind}\n{layout(reply.json)}\n```\n"
+    if kind == "text/event-stream":
+        shown, said = _events(reply.body.decode().strip(), layout)
+    else:
+        shown, said = layout(reply.json), reply.json
+    known.update({name: said[member] for name, member in step.keep.items()})
+    return f"```\n{step.method} {path}\n{head}{sent}\n{reply.status} {kind}\n{shown}\n```\n"
+
+
+def _events(stream: str, layout: Layout) -> tuple[str, Any]:
+    """A stream with the data of its events laid out, and the task in its first event."""
+    lines = [line.partition(" ") for line in stream.splitlines()]
+    data = [json.loads(value) for name, _, value in lines if name == "data:"]
+    shown = "\n".join(
+        f"{name} {layout(json.loads(value)) if name == 'data:' else value}".strip() for name, _, value in lines
+    )
+    return shown, data[0].get("task", {})
 
 
 async def _tabled(app: App, step: Table, known: dict[str, Any]) -> str:

@@ -31,10 +31,11 @@ async def test_a_route_called_is_noted_by_its_pattern_and_outcome(
     make_app: AppMaker, target: str, name: str, outcome: str
 ) -> None:
     app = await make_app(rooms=(PAGES,))
-    await send(front_of(app), "GET", target, {"x-request-id": "r-1", "traceparent": "00-ab"}).body()
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    await send(front_of(app), "GET", target, {"x-request-id": "r-1", "traceparent": trace}).body()
     [entry] = await noted(app)
     assert (entry.room, entry.tool, entry.outcome) == ("pages", name, outcome)
-    assert (entry.request_id, entry.trace, entry.transport, entry.session) == ("r-1", "00-ab", "http", "")
+    assert (entry.request_id, entry.trace, entry.transport, entry.session) == ("r-1", trace, "http", "")
     assert entry.duration_us >= 0
     assert entry.at > 0
 

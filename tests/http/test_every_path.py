@@ -122,7 +122,7 @@ async def test_a_key_with_one_scope_is_shown_one_room(whole: Whole, wire: Wire) 
     finally:
         await client.close()
     listed = {tool.name for tool in room.tools if tool.action == "read" and tool.listed == "everywhere"}
-    assert tools == listed | {tool.name for tool in SEARCH_TOOLS if tool.listed == "everywhere"}
+    assert tools == listed | {"search", "lineage"} | {tool.name for tool in SEARCH_TOOLS}
     assert prompts == {prompt.name for prompt in room.prompts}
     shown = {one.get("uri", one.get("uriTemplate", "")).partition(":")[0] for one in (*resources, *templates)}
-    assert shown == {"directory", "oasf"}
+    assert shown == {"directory", "oasf", "pentad", "cid"}

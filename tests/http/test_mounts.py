@@ -1,6 +1,5 @@
 """Mounts: applications of the rooms' own, found by path, behind the front's guards, audited like any call."""
 
-import contextlib
 import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pentad.http.front import Front
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
 from pentad.mcp.http_exchange import Receive, Send
+from pentad.net.grpc_calls import GrpcServices
 from pentad.platform import Mount, OpenRoom, Scope
 from pentad.settings.model import Settings
 from tests.behaviour.connecting import front_of
@@ -109,6 +109,10 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     raise NotImplementedError
 
 
+def no_services() -> GrpcServices:
+    raise AssertionError("the port is not open")
+
+
 @pytest.mark.requirement("rooms:mounts:checked")
 @pytest.mark.parametrize(
     "given",
@@ -138,7 +142,7 @@ def test_a_mount_has_one_thing_that_answers_and_the_rules_that_fit_it(given: dic
     [
         ([Mount("/x", app=app), Mount("/x", app=app)], "where something else answers"),
         ([Mount("/mcp", endpoint=Echo())], "where something else answers"),
-        ([Mount(server=contextlib.nullcontext)], "has_port"),
+        ([Mount(grpc=no_services)], "has_port"),
     ],
 )
 async def test_mounts_that_cannot_work_stop_the_start(tmp_path: Path, mounts: list[Mount], reason: str) -> None:

@@ -19,7 +19,10 @@ DIRECTORY_CLIENT = "agntcy-dir==1.0.0"
 AGENTVAULT = ("agentvault==0.2.1", "agentvault-server-sdk==0.1.1", "uvicorn")
 OIDC_MOCK = "oidc-provider-mock==0.3.4"
 SCHEMATHESIS = "schemathesis==4.32.5"
-A2A = ("a2a-sdk[http-server,signing]==1.3.0", "uvicorn")
+A2A_03 = ("a2a-sdk[signing]==0.3.26",)
+A2A_10 = ("a2a-sdk[signing]==1.0.3",)
+A2A = ("a2a-sdk[grpc,http-server,signing]==1.3.0", "uvicorn")
+LANGGRAPH = ("langgraph==1.2.20", "langchain-core==1.7.2")
 
 
 def sdk_python() -> Path:
@@ -55,6 +58,21 @@ def agentvault_python() -> Path:
 def a2a_python() -> Path:
     """An interpreter that has the official A2A library and nothing of Pentad."""
     return _python_with(*A2A)
+
+
+def a2a_03_python() -> Path:
+    """An interpreter that has the official A2A library of version 0.3 and nothing of Pentad."""
+    return _python_with(*A2A_03)
+
+
+def a2a_10_python() -> Path:
+    """An interpreter that has an early version 1 of the official A2A library and nothing of Pentad."""
+    return _python_with(*A2A_10)
+
+
+def langgraph_packages() -> Path:
+    """The folder of LangGraph's and LangChain's packages, for a Pentad that hosts objects of theirs."""
+    return next(_python_with(*LANGGRAPH).parent.parent.glob("lib/python*/site-packages"))
 
 
 def oidc_mock_python() -> Path:

@@ -45,7 +45,12 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
 @schemathesis.hook
 def filter_query(_context: Any, query: Any) -> bool:
     """An empty parameter counts as absent, so `_limit=` is no wrong number."""
-    return not any(value == "" for value in (query or {}).values())
+    return not any(_is_sent_empty(value) for value in (query or {}).values())
+
+
+def _is_sent_empty(value: Any) -> bool:
+    """Whether a value leaves nothing after the `=`: objects are sent as their keys, so `{"": 0}` becomes `_limit=`."""
+    return not any(value) if isinstance(value, dict | list) else value == ""
 
 
 def _is_valid(case: Any, place: str) -> bool:

@@ -11,8 +11,10 @@ from pentad.jobs import leases
 from pentad.jobs.job import Again, GiveUp, Job, JobRun, Retries, RetryLater, Schedule
 from pentad.jobs.queue import CHANNEL, JobQueue
 from pentad.jobs.workers import Workers
+from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Misconfigured, Unavailable
-from tests.jobs.working import SETS, TurnedClock, claim, die, enqueue, process, rows
+from pentad.kernel.trace import RequestMark, request_mark
+from tests.jobs.working import SETS, TurnedClock, claim, die, enqueue, process, rows, working
 from tests.stores import Stores
 from tests.waiting import until
 
@@ -325,3 +327,59 @@ async def test_a_job_that_is_declared_twice_or_by_the_wrong_room_is_refused(stor
     for room in ("t", "other"):
         with pytest.raises(Misconfigured):
             workers.add([Job("t.a", handler)], None, room=room)
+
+
+@pytest.mark.requirement("agents:durable:drain")
+async def test_a_process_that_is_told_to_stop_claims_no_more_jobs(stores: Stores):
+    database = await stores.open(SETS)
+    queue, stopping = JobQueue(database, SystemClock()), asyncio.Event()
+    workers = Workers(queue, stopping=stopping)
+    ran = asyncio.Event()
+
+    async def run(_service: object, _run: JobRun) -> None:
+        ran.set()
+
+    workers.add([Job("plain", run)], None)
+    stopping.set()
+    workers.start()
+    await enqueue(queue, "plain")
+    await workers.look()
+    await workers.stop()
+    assert not ran.is_set()
+    assert [row[2] for row in await rows(queue)] == ["queued"]
+    await queue.close()
+
+
+@pytest.mark.requirement("trace:jobs")
+async def test_a_job_goes_on_with_the_trace_of_the_request_that_queued_it(stores: Stores):
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    seen: list[tuple[Any, ...]] = []
+    recorded: list[tuple[Any, ...]] = []
+
+    async def handler(_service: Any, run: JobRun) -> None:
+        mark = request_mark.get()
+        seen.append((run.payload, run.trace, mark and mark.trace_id, mark and mark.principal))
+        if run.payload == "bad":
+            raise GiveUp("no")
+
+    queue = JobQueue(await stores.open(SETS), SystemClock())
+    for payload, mark in (("good", RequestMark("1", trace[3:35], trace, principal="user:ada")), ("bare", None)):
+        token = request_mark.set(mark)
+        await enqueue(queue, "t.a", payload)
+        request_mark.reset(token)
+    token = request_mark.set(RequestMark("1", "1" * 32, "1" * 32, principal="user:oda"))
+    await enqueue(queue, "t.a", "bad")
+    request_mark.reset(token)
+    async with working(queue, [Job("t.a", handler)], record=recorded):
+        await until(lambda: rows(queue), lambda found: [one[2] for one in found] == ["dead"])
+    began = f"00-{'1' * 32}-{'1' * 16}-01"
+    assert sorted(seen, key=str) == [
+        ("bad", began, "1" * 32, "user:oda"),
+        ("bare", None, None, None),
+        ("good", trace, trace[3:35], "user:ada"),
+    ]
+    entries = sorted((one[1], one[2], one[3], one[4], one[8], one[9]) for one in recorded)
+    assert entries == [
+        ("user:ada", "t", "job t.a", "ok", "job", trace),
+        ("user:oda", "t", "job t.a", "given up", "job", began),
+    ]

@@ -28,9 +28,12 @@ class TurnedClock(SystemClock):
 
 
 @asynccontextmanager
-async def working(queue: JobQueue, jobs: Sequence[Job[Any]], service: Any = None) -> AsyncGenerator[Workers]:
+async def working(
+    queue: JobQueue, jobs: Sequence[Job[Any]], service: Any = None, record: list[tuple[Any, ...]] | None = None
+) -> AsyncGenerator[Workers]:
     """Workers of a process; schedules begin at once."""
-    workers = Workers(queue, first_seconds=0.0)
+    recorded: list[tuple[Any, ...]] = [] if record is None else record
+    workers = Workers(queue, first_seconds=0.0, record=recorded.append)
     workers.add(jobs, service)
     workers.start()
     try:

@@ -72,6 +72,21 @@ def test_ids_sort_by_time_and_are_valid_version_7(time: float, noise: bytes) -> 
     assert uuid7_text(TurnedClock(time=time), Noise()) == str(made)
 
 
+@given(st.integers(0, 4_000_000_000), st.integers(0, 999_998), st.binary(min_size=8, max_size=8))
+@pytest.mark.requirement("kernel:ids:uuid7")
+def test_ids_of_one_millisecond_sort_by_time_whatever_the_noise(second: int, micro: int, noise: bytes) -> None:
+    class Noise:
+        def __init__(self, noise: bytes) -> None:
+            self.noise = noise
+
+        def token_bytes(self, count: int) -> bytes:
+            return self.noise[:count]
+
+    before = uuid7(TurnedClock(time=second + micro / 1e6), Noise(b"\xff" * 8))
+    after = uuid7(TurnedClock(time=second + (micro + 1) / 1e6), Noise(noise))
+    assert before < after
+
+
 @pytest.mark.requirement("kernel:ids:opaque")
 def test_handles_do_not_repeat_and_are_safe_in_a_header_or_an_address() -> None:
     handles = {opaque_id() for _ in range(1000)}

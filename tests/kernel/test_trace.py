@@ -1,10 +1,20 @@
 """The trace context: what is well-formed survives, everything else is absent."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pentad.kernel.trace import TraceParent, parse_traceparent
+from pentad.kernel import trace
+from pentad.kernel.trace import (
+    TraceParent,
+    accept_trace,
+    parse_traceparent,
+    position_in,
+    trace_id_of,
+    trace_named,
+)
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
@@ -62,3 +72,47 @@ def test_ids_are_never_all_zero_even_if_the_randomness_is() -> None:
             return bytes(count)
 
     assert parse_traceparent(str(TraceParent("1" * 32, "1" * 16).child(Zeros()))) is not None
+
+
+@pytest.mark.requirement("trace:request-id")
+def test_ids_of_traces_are_valid_and_never_repeat() -> None:
+    made = [trace.new_trace_id() for _ in range(1_000)]
+    assert len(set(made)) == len(made)
+    assert all(trace_named(one) == trace_id_of(one) == one for one in made)
+    assert all(parse_traceparent(position_in(one)) is not None for one in made)
+
+
+@pytest.mark.requirement("trace:request-id")
+def test_a_forked_process_makes_ids_of_its_own() -> None:
+    here = trace.new_trace_id()[:16]
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(write, trace.new_trace_id().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    there = os.read(read, 32).decode()
+    os.close(read)
+    os.close(write)
+    assert there[:16] != here
+
+
+@pytest.mark.requirement("trace:request-id")
+def test_the_traceparent_decides_and_the_request_id_is_answered() -> None:
+    parent = f"00-{TRACE}-{SPAN}-01"
+    assert accept_trace(parent, None) == (parent, TRACE)
+    assert accept_trace(parent, "order-66") == (parent, "order-66")
+    assert accept_trace("00-ab", TRACE) == (TRACE, TRACE)
+    assert accept_trace(None, "order-66") == (trace_named("order-66"), "order-66")
+    assert accept_trace(None, None)[0] != accept_trace(None, None)[0]
+
+
+@pytest.mark.parametrize("text", ["", "a b", "x" * 129, "line\r\nset-cookie: a", "\u00e9"])
+@pytest.mark.requirement("trace:request-id")
+def test_a_request_id_that_is_no_plain_word_counts_as_absent(text: str) -> None:
+    found, answered = accept_trace(None, text)
+    assert answered == found != trace_named(text)
+
+
+def test_a_uuid_names_the_trace_of_its_digits() -> None:
+    assert trace_named("0AF76519-16CD-43DD-8448-EB211C80319C") == "0af7651916cd43dd8448eb211c80319c"
+    assert trace_named("0" * 32) != "0" * 32

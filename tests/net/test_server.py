@@ -52,6 +52,29 @@ async def test_an_honest_call_is_answered_again_and_again_on_one_connection():
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("trace:request-id")
+@pytest.mark.parametrize("more_body", [False, True])
+async def test_the_answer_says_under_which_id_the_application_knows_the_request(more_body: bool):
+    numbers = iter(("order-1", "order-2"))
+
+    async def known(scope: Any, receive: Any, send: Any) -> None:
+        scope["request_id"] = next(numbers)
+        length = [] if more_body else [(b"content-length", b"5")]
+        await send({"type": "http.response.start", "status": 200, "headers": length})
+        await send({"type": "http.response.body", "body": b"hello", "more_body": more_body})
+        if more_body:
+            await send({"type": "http.response.body", "body": b""})
+
+    async with running(known) as server:
+        peer = await server.connect()
+        for number in (b"order-1", b"order-2"):
+            await peer.send(HONEST)
+            head = await peer.until(b"\r\n\r\n")
+            assert b"\r\nx-request-id: %b\r\n" % number in head
+            await peer.until(b"0\r\n\r\n" if more_body else b"hello")
+
+
+@pytest.mark.anyio
 async def test_the_answer_names_no_server_and_carries_the_date():
     async with running(app) as server:
         peer = await server.connect()

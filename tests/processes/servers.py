@@ -19,10 +19,11 @@ _PATIENCE = 60.0
 class Server:
     """One `pentad serve` process; its port stays the same over a restart."""
 
-    def __init__(self, store: list[str], log: Path, auth: str) -> None:
+    def __init__(self, store: list[str], log: Path, auth: str, *, rooms: str = ROOM) -> None:
         self.port = free_port()
         self._store = store
         self._auth = auth
+        self._rooms = rooms
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -34,13 +35,13 @@ class Server:
     def wire(self) -> Wire:
         return Wire(self.port)
 
-    def start(self) -> None:
-        command = [pentad(), "serve", "--port", str(self.port), "--grpc-port", "0", "--rooms", ROOM]
+    def start(self, *arguments: str, **variables: str) -> None:
+        command = [pentad(), "serve", "--port", str(self.port), "--grpc-port", "0", "--rooms", self._rooms]
         with self._log.open("ab") as sink:
             self._process = subprocess.Popen(
-                [*command, "--auth", self._auth, *self._store],
+                [*command, "--auth", self._auth, *self._store, *arguments],
                 cwd=REPOSITORY,
-                env=environment(),
+                env={**environment(), **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -61,6 +62,12 @@ class Server:
             return False
         finally:
             connection.close()
+
+    def wait_until_dead(self) -> None:
+        """It ends by itself."""
+        assert self._process is not None
+        self._process.wait(_PATIENCE)
+        self._process = None
 
     def kill(self) -> None:
         """End it as a power cut would, without a chance to say good-bye."""

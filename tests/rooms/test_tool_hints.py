@@ -11,16 +11,22 @@ from pentad.app import App, open_app
 from pentad.kernel.ports import Rows
 from pentad.kernel.principal import LOCAL
 from pentad.mcp.declarations import Tool
+from pentad.mcp.lineage import lineage
 from pentad.mcp.profiles import Profile
 from pentad.mcp.tool_search import SEARCH_TOOLS, call_tool
+from pentad.room_search.tool import search
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.service import Agents
 from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
+from tests.behaviour.agents.payer import payer
 from tests.behaviour.directory.door import record
 from tests.rooms.directory.translate.sources import SERVER, SKILL
+from tests.waiting import until, until_true
 
 ROOMS = ("directory", "registers", "agents", "avatars", "metrics")
 TOOLS = [tool for room in find_rooms(ROOMS) for tool in room.tools]
-EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS], ids=lambda tool: tool.name)
+EVERY_TOOL = pytest.mark.parametrize("tool", [*TOOLS, *SEARCH_TOOLS, search, lineage], ids=lambda tool: tool.name)
 SEVERAL_ACTIONS = (
     "registers",
     "schemas",
@@ -28,6 +34,7 @@ SEVERAL_ACTIONS = (
     "attachments",
     "transfer",
     "views",
+    "agents_approvals",
     "agntcy_oasf_import_record",
     "call_tool",
 )
@@ -39,7 +46,9 @@ READING_ACTIONS = {
 WRITING: dict[str, tuple[bool, bool, bool]] = {
     # destructive, idempotent, open world
     "agents_send_task": (False, False, True),
-    "agents_cancel_task": (True, False, True),
+    "agents_delegate": (False, False, True),
+    "agents_cancel_task": (True, True, True),
+    "agents_approvals": (True, True, False),
     "agents_operate": (True, False, False),
     "agents_register_card": (False, False, True),
     "agntcy_dir_push_record": (False, True, False),
@@ -65,6 +74,8 @@ TYPED: dict[str, tuple[bool, bool, bool] | None] = {
 }
 """The same for tools made from a schema; None for those that read."""
 REPEATED: dict[str, dict[str, Any]] = {
+    "agents_approvals": {"approval_id": "APPROVAL", "decision": "approve"},
+    "agents_cancel_task": {"task_id": "TASK"},
     "agntcy_dir_push_record": {"record_json": json.dumps(record("1.0.0", name="example.org/pushed-twice"))},
     "agntcy_oasf_import_record": {"source_data": json.dumps(SERVER), "source_format": "mcp", "push": True},
     "directory_import": {"sources": [{"content": SKILL}, {"content": json.dumps({**SERVER, "version": "7.0.0"})}]},
@@ -72,7 +83,9 @@ REPEATED: dict[str, dict[str, Any]] = {
 }
 """A call of each tool that promises that a second one changes nothing."""
 DELETING = re.compile(r"delete|remove|purge|cancel|drop", re.IGNORECASE)
-OWN_BOOKS = re.compile(r"^(audit|call_totals|job|search_|signals|sqlite_|directory_verifications)")
+OWN_BOOKS = re.compile(
+    r"^(audit|call_totals|job|search_|agent_task_(texts|words|indexes)|signals|sqlite_|directory_verifications)"
+)
 """Tables in which the server keeps its own accounts: who called, what is to be done, what is indexed or verified."""
 OWN_COLUMNS = ("pulls", "lookups", "trusted", "verified")
 
@@ -112,7 +125,7 @@ def hints(destructive: bool, idempotent: bool, open_world: bool) -> dict[str, bo
 
 @pytest.mark.requirement("tools:hints")
 def test_the_hints_of_every_writing_tool_are_as_decided() -> None:
-    found = {tool.name: dict(tool.hints) for tool in (*TOOLS, *SEARCH_TOOLS) if not tool.hints["readOnlyHint"]}
+    found = {tool.name: dict(tool.hints) for tool in (*TOOLS, *SEARCH_TOOLS, search) if not tool.hints["readOnlyHint"]}
     assert found == {name: hints(*decided) for name, decided in WRITING.items()}
 
 
@@ -169,6 +182,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     ],
     "agents_list": [{"query": "echo"}],
     "agents_get_task": [{"task_id": "none"}],
+    "agents_approvals": [{}, {"approval_id": "APPROVAL"}],
     "agents_lint_context": [{"context": {"items": {"a": {"content": "x"}}}}],
     "query_corpus": [{"query": "water"}],
     "generate_response": [{"question": "Who shares the water?", "mode": "extractive"}],
@@ -192,6 +206,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "search_tools": [{"query": "records"}],
     "describe_tool": [{"name": "objects"}],
     "search": [{"query": "agent"}],
+    "lineage": [{"uri": "agents://tasks/TASK"}, {"uri": "cid:CID", "format": "prov"}],
 }
 RECORD = record("1.0.0", name="example.org/reader")
 
@@ -217,8 +232,18 @@ async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
             await call("schemas", action="create", data=tree)
             await call("registers", action="update", id="city", data={"schemas": [1]})
             made = await call("objects", action="create", data={"name": "oak"}, **PLACE)
-        names = {"CID": pushed["cid"], "OBJECT": str(made["id"]), "RECORD": json.dumps(RECORD)}
-        yield app, names
+            agents_of(app).host(hosted(payer))
+            asked = await call("agents_send_task", agent="echo", text="ask")
+            await call("agents_send_task", agent="payer", text="Pay", wait=False)
+            approval = (await until(lambda: call("agents_approvals"), lambda found: found["approvals"]))["approvals"][0]
+        yield app, {
+            "CID": pushed["cid"], "OBJECT": str(made["id"]), "RECORD": json.dumps(RECORD),
+            "TASK": asked["task_id"], "APPROVAL": approval["id"],
+        }  # fmt: skip
+
+
+def agents_of(app: App) -> Agents:
+    return next(one.service for one in app.rooms if one.room.name == "agents")
 
 
 def contents(rows: Rows) -> dict[str, list[Any]]:
@@ -236,7 +261,7 @@ def contents(rows: Rows) -> dict[str, list[Any]]:
 @pytest.mark.requirement("tools:hints:reading-changes-nothing")
 async def test_a_tool_that_says_it_reads_changes_nothing(filled: tuple[App, dict[str, str]]) -> None:
     app, names = filled
-    reading = {tool.name for tool in (*TOOLS, *SEARCH_TOOLS) if tool.hints["readOnlyHint"]}
+    reading = {tool.name for tool in (*TOOLS, *SEARCH_TOOLS, search, lineage) if tool.hints["readOnlyHint"]}
     assert reading == CALLS.keys() - set(SEVERAL_ACTIONS), "a new tool needs a call here"
     async with app.client(app.profile("read-only")) as client:
         before = await app.database.read(contents)
@@ -265,12 +290,12 @@ async def test_tools_made_from_a_schema_carry_hints_that_hold(filled: tuple[App,
         assert await app.database.read(contents) == before
 
 
-def cids(answer: Any) -> list[str]:
-    """Every record that an answer names."""
+def named(answer: Any) -> list[str]:
+    """Every record, task and approval that an answer names."""
     if isinstance(answer, dict):
-        inner = [cid for name, value in answer.items() if name != "cid" for cid in cids(value)]
-        return [answer["cid"], *inner] if "cid" in answer else inner
-    return [cid for one in answer for cid in cids(one)] if isinstance(answer, list) else []
+        own = [value for name, value in answer.items() if name in ("cid", "task_id")]
+        return own + [one for value in answer.values() for one in named(value)]
+    return [name for one in answer for name in named(one)] if isinstance(answer, list) else []
 
 
 @pytest.mark.anyio
@@ -290,20 +315,24 @@ async def test_a_tool_that_says_so_can_be_called_again_and_nothing_changes(
             result = await client.request("tools/call", {"name": tool, "arguments": arguments})
             assert not result["isError"], result
             answers.append(result["structuredContent"])
+            if tool == "agents_approvals":  # the agent that waited goes on
+                await until_true(lambda: named(answers[0])[0] not in agents_of(app).tasks._log.runs)
             states.append(await app.database.read(contents))
     assert states[1] != states[0], "the first call does something"
     for later in states[2:]:
         assert [name for name in later if later[name] != states[1][name]] == []
-    assert cids(answers[0])
+    assert named(answers[0])
     for again in answers[1:]:
-        assert cids(again) == cids(answers[0])
+        assert named(again) == named(answers[0])
         assert not again.get("error_message")
         assert not again.get("failed")
 
 
 @pytest.mark.requirement("tools:hints:idempotent")
 def test_every_tool_that_says_it_can_be_repeated_is_tried() -> None:
-    assert {tool.name for tool in (*TOOLS, *SEARCH_TOOLS) if tool.hints.get("idempotentHint")} == REPEATED.keys()
+    assert {
+        tool.name for tool in (*TOOLS, *SEARCH_TOOLS, search) if tool.hints.get("idempotentHint")
+    } == REPEATED.keys()
 
 
 @pytest.mark.anyio

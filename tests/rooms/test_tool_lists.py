@@ -32,11 +32,11 @@ TOKENS = {
     "/mcp": (6_000, 6_000),
     "/mcp/core": (1_200, 1_200),
     "/mcp/read-only": (5_400, 5_400),
-    "/mcp/full": (12_500, 22_500),
-    "/mcp/support": (2_400, 2_400),
+    "/mcp/full": (12_700, 22_600),
+    "/mcp/support": (2_500, 2_500),
     "/rooms/directory/mcp": (3_100, 5_100),
     "/rooms/registers/mcp": (2_900, 3_100),
-    "/rooms/agents/mcp": (1_350, 3_700),
+    "/rooms/agents/mcp": (1_700, 4_300),
     "/rooms/avatars/mcp": (1_250, 4_900),
     "/rooms/metrics/mcp": (4_100, 5_600),
 }
@@ -131,13 +131,13 @@ async def test_the_pages_count_the_tools_of_mcp_and_the_tokens_of_core(house: Ap
     (written,) = re.findall(r"`/mcp` lists (\d+)\s+tools in under 6,000 tokens", PROFILES)
     assert int(written) == len(tools)
     _, size = await listed(house, HTTP_MODERN, "/mcp/core")
-    assert re.findall(r"`/mcp/core` \| four search tools, about (\d+) tokens", PROFILES) == ["500"]
-    assert "`/mcp/core` in 500" in README
-    assert is_about("500", size / 4)
+    assert re.findall(r"`/mcp/core` \| four search tools, about (\d+) tokens", PROFILES) == ["480"]
+    assert "`/mcp/core` in 480" in README
+    assert is_about("480", size / 4)
 
 
 @pytest.mark.requirement("tools:list:size-documented")
-def test_the_registers_endpoint_is_as_large_as_its_actions(house: App) -> None:
+async def test_the_registers_endpoint_is_as_large_as_its_actions(house: App) -> None:
     """The document explains its size by them."""
     (room,) = (opened.room for opened in house.rooms if opened.room.name == "registers")
     actions = sum(len(tool.input_schema["properties"]["action"]["enum"]) for tool in room.tools)
@@ -177,13 +177,12 @@ async def test_a_rooms_endpoint_lists_all_its_tools_with_all_their_arguments(hou
 
 
 @pytest.mark.requirement("tools:list:schema-honest")
-def test_a_listed_schema_names_only_what_the_tool_accepts(house: App) -> None:
+async def test_a_listed_schema_names_only_what_the_tool_accepts(house: App) -> None:
     for tool in all_tools(house):
         properties = tool.input_schema["properties"].keys()
         fields = {} if tool.arguments is None else tool.arguments.model_fields
         accepted = {field.alias or name: field for name, field in fields.items()}
         assert properties <= accepted.keys(), tool.name
-        assert tool.finds is None or tool.finds in properties, tool.name
         if tool.read_schema is not None:
             assert tool.read_schema["properties"].keys() <= properties, tool.name
         for name in set(tool.input_schema.get("required", ())) - {"register", "schema"}:
@@ -192,7 +191,7 @@ def test_a_listed_schema_names_only_what_the_tool_accepts(house: App) -> None:
 
 
 @pytest.mark.requirement("tools:list:no-noise")
-def test_schemas_are_listed_without_what_tells_a_model_nothing(house: App) -> None:
+async def test_schemas_are_listed_without_what_tells_a_model_nothing(house: App) -> None:
     for tool in all_tools(house):
         text = json.dumps(tool.input_schema)
         assert '"default": null' not in text, tool.name
@@ -245,22 +244,40 @@ async def test_a_wish_in_plain_words_finds_its_tool_among_the_first_three(house:
 @pytest.mark.requirement("tools:profiles:core")
 async def test_core_lists_the_search_tools_and_asks_to_keep_them_loaded(house: App) -> None:
     found, _ = await listed(house, HTTP_MODERN, "/mcp/core")
-    assert [tool["name"] for tool in found] == [tool.name for tool in SEARCH_TOOLS]
+    assert [tool["name"] for tool in found] == [*(tool.name for tool in SEARCH_TOOLS), "search"]
     assert all(tool["_meta"] == {"anthropic/alwaysLoad": True} for tool in found)
     elsewhere, _ = await listed(house, HTTP_MODERN, "/mcp")
     assert not any("_meta" in tool for tool in elsewhere)
 
 
 @pytest.mark.requirement("tools:search:rooms")
-async def test_one_search_asks_every_room_that_can_be_searched(house: App) -> None:
-    client = await connect_http(house, HTTP_MODERN, path="/mcp/core")
-    found = (await client.call("search", {"query": "memory", "limit": 2})).result["structuredContent"]["rooms"]
-    assert {one["room"] for one in found} == {"directory", "agents", "avatars", "metrics"}
-    (metrics,) = (one for one in found if one["room"] == "metrics")
-    assert (metrics["tool"], metrics["arguments"]) == ("listMetricKeys", {"query": "memory", "limit": 2})
-    assert any("memory" in key["key"] for key in metrics["found"]["keys"])
-    some = (await client.call("search", {"query": "x", "rooms": ["agents"]})).result["structuredContent"]["rooms"]
-    assert [one["room"] for one in some] == ["agents"]
+async def test_one_search_finds_things_of_every_room_that_an_endpoint_serves(house: App) -> None:
+    for path in ("/mcp", "/mcp/core", "/mcp/full", "/mcp/read-only"):
+        client = await connect_http(house, HTTP_MODERN, path=path)
+        found = (await client.call("search", {"query": "memory", "limit": 2})).result["structuredContent"]
+        (metrics,) = (group for group in found["groups"] if group["kind"] == "metric")
+        assert metrics["room"] == "metrics"
+        assert all("memory" in hit["title"] for hit in metrics["hits"])
+        read = await client.request("resources/read", {"uri": metrics["hits"][0]["uri"]})
+        assert "memory" in read.result["contents"][0]["text"]
+    client = await connect_http(house, HTTP_MODERN)
+    some = (await client.call("search", {"query": "memory", "rooms": ["agents"]})).result["structuredContent"]
+    assert all(group["room"] == "agents" for group in some["groups"])
+    support = await connect_http(house, HTTP_MODERN, path="/mcp/support")
+    refused = await support.call("search", {"query": "x", "rooms": ["metrics"]})
+    assert "There is no room 'metrics'" in refused.complaint
+
+
+@pytest.mark.requirement("tools:search:rooms")
+async def test_a_tool_that_the_search_finds_is_a_resource(house: App) -> None:
+    client = await connect_http(house, HTTP_MODERN)
+    asked = {"query": "compare two versions of a record", "kinds": ["tool"]}
+    found = (await client.call("search", asked)).result["structuredContent"]
+    uris = [hit["uri"] for hit in found["groups"][0]["hits"]]
+    assert "pentad://tools/directory_diff" in uris
+    read = await client.request("resources/read", {"uri": "pentad://tools/directory_diff"})
+    described = (await client.call("describe_tool", {"name": "directory_diff"})).result["structuredContent"]
+    assert json.loads(read.result["contents"][0]["text"]) == described
 
 
 def test_the_built_in_profiles_are_those_of_the_docs() -> None:

@@ -180,8 +180,23 @@ async def test_two_commits_that_were_slow_send_brief_units_to_the_writer(
     quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS_ALONE", 0.0)
     threads = [await quick.write(where, brief=True) for _ in range(4)]
     assert threads == [threading.current_thread().name] * 2 + ["pentad-writer"] * 2
+
+
+async def test_where_commits_take_a_little_longer_a_single_writer_commits_where_it_stands_until_there_are_several(
+    db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(sqlite_transactions, "_QUICK_SECONDS_ALONE", PATIENCE)
+    needed = sqlite_transactions._ALONE + sqlite_transactions._QUICK_MOST
+    threads = [await db.write(where, brief=True) for _ in range(needed)]
+    assert (threads[0], threads[-1]) == ("pentad-writer", threading.current_thread().name)
+    for _ in range(2):
+        await asyncio.gather(*(db.write(add("one of several")) for _ in range(9)))
+    rested(db)
+    assert await db.write(where, brief=True) == "pentad-writer"
 
 
 async def test_the_writer_has_its_turn_now_and_then(quick: SqliteDatabase, monkeypatch: pytest.MonkeyPatch):

@@ -24,11 +24,10 @@ from pentad.access.audit_chain import Appended, Link, Verification, append, remo
 from pentad.access.call_totals import CallKey, CallTotal, add_totals, grouped, read_totals
 from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock, SystemClock
-from pentad.kernel.errors import Conflict, InvalidInput, PentadError
+from pentad.kernel.errors import Conflict, InvalidInput, PentadError, without_secrets
 from pentad.kernel.ids import uuid7
 from pentad.kernel.incidents import Incidents
 from pentad.kernel.ports import Database, Transaction
-from pentad.kernel.secrets.text import scrub_text
 from pentad.kernel.trace import parse_traceparent, request_mark
 
 if TYPE_CHECKING:
@@ -47,8 +46,10 @@ LONGEST_TEXT: Final = 512
 _SHORTEST_SECRET: Final = 10
 _WAITING: Final = "waiting"
 _DROPPED: Final = "dropped"
-_TARGET: Final = 15
-"""The index of `AuditEntry.target`. Most entries are tuples that end before it."""
+_CALL_FIELDS: Final = 12
+"""Calls are recorded as plain tuples that end with `reason`."""
+_KNOWN_TRACES: Final = (32, 0)
+"""Lengths of traces that no caller has written: the id of a trace that began here, and none."""
 
 _log = logging.getLogger(__name__)
 _head_log = logging.getLogger("pentad.access.audit_chain")
@@ -69,6 +70,7 @@ class AuditEntry(NamedTuple):
     session: str = ""
     transport: str = ""
     trace: str = ""
+    """The caller's `traceparent`, or the id of the trace that began with the call."""
     credential: str = ""
     """The API key that was used, if any; `principal` says whose it is."""
     reason: str = ""
@@ -120,6 +122,8 @@ class AuditTrail:
         self._incidents = Incidents(_log, clock=clock)
         self._head: Link | None = None
         self._is_long_running = False
+        self.on_stored: Callable[[bytes], None] | None = None
+        """Called with each batch of this process once it is stored, encoded."""
         self.dropped = 0
         """Entries dropped because the store was unavailable for too long or rejected them."""
 
@@ -161,7 +165,7 @@ class AuditTrail:
                 duration_us=0,
                 request_id="" if mark is None else mark.request_id,
                 transport=transport,
-                trace="" if mark is None else mark.traceparent or "",
+                trace="" if mark is None else mark.trace or "",
                 credential=principal.credential,
                 reason=reason,
                 login=login,
@@ -254,6 +258,8 @@ class AuditTrail:
             stored = await self._db.write(lambda tx: store_batch(tx, batch))
             if stored is not None:
                 self._compare(stored)
+                if self.on_stored is not None:
+                    self.on_stored(batch.entries)
         except (InvalidInput, Conflict) as error:
             self._drop(batch, error)
         except PentadError:
@@ -301,11 +307,7 @@ async def _wait_for(seconds: float, event: asyncio.Event) -> None:
 
 def make_batch(batch_id: uuid.UUID, entries: Sequence[AuditEntry]) -> Batch:
     """Do all the work that needs no store, before the writer is busy with the batch."""
-    kept = [
-        entry if sum(map(len, entry[6:14])) < LONGEST_TEXT and not any(entry[_TARGET:]) else _cut(entry)
-        for entry in entries
-    ]
-    kept = [entry if _is_plain(entry) else _without_secrets(entry) for entry in kept]
+    kept = [entry if _is_plain_call(entry) else _scrubbed(_cut(entry)) for entry in entries]
     totals = grouped(((entry[2], entry[3], entry[4]), entry[5]) for entry in kept)
     try:
         encoded = msgspec.json.encode(kept)
@@ -356,25 +358,22 @@ def _cut(entry: AuditEntry) -> AuditEntry:
     return _with_texts(entry, lambda text: text[:LONGEST_TEXT])
 
 
-def _is_plain(entry: AuditEntry) -> bool:
-    """Whether the caller's texts cannot hold a secret, which is the usual case."""
-    request_id, trace = entry[6], entry[9] if len(entry) > 9 else ""
-    is_short = len(request_id) < _SHORTEST_SECRET or request_id.isdigit()
+def _is_plain_call(entry: AuditEntry) -> bool:
+    """Whether an entry is a call whose caller chose no text that is long or could hold a secret: the usual case."""
     return (
-        is_short
-        and not any(entry[11:13])
-        and not any(entry[_TARGET:])
-        and (not trace or parse_traceparent(trace) is not None)
+        len(entry) == _CALL_FIELDS
+        and len(entry[6]) < _SHORTEST_SECRET
+        and not entry[11]
+        and (len(entry[9]) in _KNOWN_TRACES or parse_traceparent(entry[9]) is not None)
     )
 
 
-def _without_secrets(entry: AuditEntry) -> AuditEntry:
+def _scrubbed(entry: AuditEntry) -> AuditEntry:
     whole = AuditEntry(*entry)
-    trace = whole.trace if parse_traceparent(whole.trace) is not None else scrub_text(whole.trace)
-    texts = {name: scrub_text(getattr(whole, name)) for name in ("request_id", "reason", "login")}
-    # A checkpoint is our own text, and the digits of a hash can look like a card number.
-    target = whole.target if whole[2:4] == (EVENTS, RETENTION_EVENT) else scrub_text(whole.target)
-    return whole._replace(trace=trace, target=target, **texts)
+    trace = whole.trace if parse_traceparent(whole.trace) is not None else without_secrets(whole.trace)
+    request_id = whole.request_id if whole.request_id.isdigit() else without_secrets(whole.request_id)
+    reason, login, target = (without_secrets(text) for text in (whole.reason, whole.login, whole.target))
+    return whole._replace(request_id=request_id, trace=trace, reason=reason, login=login, target=target)
 
 
 def _escaped(entry: AuditEntry) -> AuditEntry:

@@ -16,6 +16,7 @@ from pentad.access.audit_chain import read_head
 from pentad.kernel.clock import iso, parse_iso
 from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ports import Database, Row, Rows
+from pentad.kernel.trace import trace_id_of
 
 PAGE_MOST: Final = 1_000
 BATCHES_READ: Final = 5_000
@@ -60,7 +61,7 @@ class AuditFilter:
             and (self.since is None or entry.at >= self.since)
             and (self.until is None or entry.at <= self.until)
             and (self.user is None or _is_about(entry, self.user))
-            and (self.trace is None or self.trace in (entry.trace[3:35], entry.trace, entry.request_id))
+            and (self.trace is None or self.trace in (trace_id_of(entry.trace), entry.trace, entry.request_id))
         )
 
     def marks(self) -> list[bytes]:

@@ -45,6 +45,12 @@ def require_owner(owner_now: OwnerNow, rows: Rows, principal_id: str, room: str,
         raise Forbidden(f"Its owner {principal_id} does not have the scope {room}:{action} any more.")
 
 
+def is_known_user(owner_now: OwnerNow, rows: Rows, principal_id: str) -> bool:
+    """Whether an owner is a user who has an account now. A key or a token says nothing about who holds it."""
+    saved = Principal(principal_id, principal_id, frozenset())
+    return principal_id.startswith(_USER) and owner_now(rows, saved) is not None
+
+
 class Owners:
     """Looks owners up among the users and keys of the store."""
 

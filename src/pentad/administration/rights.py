@@ -1,11 +1,13 @@
 """Who may administer what. Nobody can give more rights than they have, or take over somebody who has more."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pentad.access.scopes import exceeding, scopes_of
-from pentad.access.users import User
 from pentad.kernel.errors import Forbidden, Unauthenticated
 from pentad.kernel.principal import Principal
+
+if TYPE_CHECKING:
+    from pentad.access.users import User
 
 ACCESS: Final = "access"
 """The scope `access:admin` is for users, keys, clients, sessions, settings and jobs."""
@@ -41,7 +43,7 @@ def require_within(actor: Principal, scopes: frozenset[str]) -> None:
         )
 
 
-def require_not_above(actor: Principal, user: User) -> None:
+def require_not_above(actor: Principal, user: "User") -> None:
     """Refuse to change a user who may do more than the caller."""
     if exceeding(scopes_of([user.role], user.scopes), actor.scopes):
         raise Forbidden(

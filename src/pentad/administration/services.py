@@ -13,6 +13,7 @@ from pentad.access.users import Users
 from pentad.administration.accounts import Accounts, CheckPassword
 from pentad.administration.logins import Logins
 from pentad.administration.server import ServerAdministration
+from pentad.administration.traces import Traces
 from pentad.administration.trail import Trail
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
@@ -29,6 +30,7 @@ class Administration:
     logins: Logins
     trail: Trail
     server: ServerAdministration
+    traces: Traces
 
 
 def administration(
@@ -46,6 +48,7 @@ def administration(
     stopping: asyncio.Event,
     check_password: CheckPassword,
     principal_now: Callable[[Principal], Awaitable[Principal]],
+    traces: Traces,
 ) -> Administration:
     """The use cases over these parts of a server."""
     return Administration(
@@ -53,4 +56,5 @@ def administration(
         Logins(users, sessions, grants, clients, audit, clock),
         Trail(database, audit, clock, stopping, principal_now),
         ServerAdministration(settings, jobs, audit),
+        traces,
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pentad.agentvault.key_manager import KeyManager
     from pentad.agentvault.mcp_utils import MCPContext, MCPItem, format_mcp_context, get_mcp_context
     from pentad.agentvault.models import AgentCard, Artifact, DataPart, FilePart, Message, Task, TaskState, TextPart
-    from pentad.agentvault.server import BaseA2AAgent, a2a_method
+    from pentad.agentvault.server import BaseA2AAgent, StepFailed, StepInterrupted, a2a_method, agent
 
 __all__ = [
     "A2AAuthenticationError",
@@ -54,10 +54,13 @@ __all__ = [
     "MCPContext",
     "MCPItem",
     "Message",
+    "StepFailed",
+    "StepInterrupted",
     "Task",
     "TaskState",
     "TextPart",
     "a2a_method",
+    "agent",
     "agent_card_utils",
     "client",
     "exceptions",
@@ -77,7 +80,7 @@ _MODULES: Final = frozenset(
 _PLACES: Final = {
     "client": ("AgentVaultClient",),
     "key_manager": ("KeyManager",),
-    "server": ("BaseA2AAgent", "a2a_method"),
+    "server": ("BaseA2AAgent", "StepFailed", "StepInterrupted", "a2a_method", "agent"),
     "mcp_utils": ("MCPContext", "MCPItem", "format_mcp_context", "get_mcp_context"),
     "models": ("AgentCard", "Artifact", "DataPart", "FilePart", "Message", "Task", "TaskState", "TextPart"),
     "agent_card_utils": ("fetch_agent_card_from_url", "load_agent_card_from_file", "parse_agent_card_from_dict"),

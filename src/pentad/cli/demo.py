@@ -119,7 +119,7 @@ def _welcome(settings: "Settings", grpc: str | None) -> str:
     parts = [
         f"Pentad demo is ready: {settings.url('/')}",
         f"Login: {LOGIN} / {LOGIN} (from this machine only)",
-        *([] if grpc is None else [f"gRPC:  {grpc} (the directory; no login needed from this machine)"]),
+        *([] if grpc is None else [f"gRPC:  {grpc} (the agents; the directory needs no login from this machine)"]),
         f"Data:  {settings.data}",
         "",
         f"Connect Claude Code (other clients: {settings.url('/#connect')}):",

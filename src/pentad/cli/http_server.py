@@ -4,8 +4,11 @@ import asyncio
 import contextlib
 import dataclasses
 import gc
+import logging
+import os
 import socket
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -17,6 +20,9 @@ from pentad.http.ports import open_ports
 from pentad.net.listen import bound_port
 from pentad.net.server import new_event_loop, serve
 from pentad.settings.model import Settings, is_loopback
+
+_END_SECONDS: Final = 10.0
+_log = logging.getLogger(__name__)
 
 Prepare = Callable[[App], Awaitable[None]]
 Announce = Callable[[App], None]
@@ -34,8 +40,32 @@ def run_server(settings: Settings, listener: socket.socket, *, prepare: Prepare,
     `prepare` runs before the first connection is accepted, `announce` afterwards.
     """
     known = dataclasses.replace(settings, port=bound_port(listener))
-    with contextlib.closing(listener), asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_run(known, listener, prepare, announce))
+    with (
+        contextlib.closing(listener),
+        contextlib.ExitStack() as ending,
+        asyncio.Runner(loop_factory=new_event_loop) as runner,
+    ):
+        try:
+            runner.run(_run(known, listener, prepare, announce))
+        finally:
+            ending.callback(_end_soon(runner.get_loop()).cancel)
+
+
+def _end_soon(loop: asyncio.AbstractEventLoop) -> threading.Timer:
+    """Everything is stored and closed. What still runs is canceled, and must not keep the process alive if it goes on
+    all the same."""
+
+    def end() -> None:
+        left = [task.get_coro() for task in asyncio.all_tasks(loop)]
+        _log.warning(
+            "The server ends while these still run: %s", ", ".join(getattr(c, "__qualname__", "?") for c in left)
+        )
+        os._exit(0)
+
+    timer = threading.Timer(_END_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 async def login_link(settings: Settings, admin: Administration) -> str | None:
@@ -59,11 +89,13 @@ async def _run(settings: Settings, listener: socket.socket, prepare: Prepare, an
             sys.setswitchinterval(_SWITCH_SECONDS)
             gc.set_threshold(*GARBAGE)
             gc.freeze()  # objects made at start live for ever: leave them out of collections
+            await app.list_hosted()
             await serve(
                 http_application(app),
                 limits=settings.limits,
                 listener=listener,
                 ready=lambda _port: announce(app),
                 stopping=app.stopping,
+                grace_seconds=settings.drain_seconds,
                 proxies=settings.proxies(),
             )

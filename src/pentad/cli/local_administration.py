@@ -1,7 +1,7 @@
 """Administration in the process of a verb: on the store alone, without rooms."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, closing
 
 from pentad.access.api_keys import ApiKeys
@@ -12,13 +12,16 @@ from pentad.access.oauth.grants import Grants
 from pentad.access.passwords import Passwords
 from pentad.access.users import Users
 from pentad.administration.services import Administration, administration
-from pentad.app import CORE_SETS
+from pentad.administration.traces import Traces
+from pentad.app import CORE_SETS, migration_sets, spans_of_rooms
 from pentad.cli.store import open_store
 from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Unauthenticated
 from pentad.kernel.principal import Principal
+from pentad.kernel.trace import SpansOf
 from pentad.net.fetch import HttpFetcher
+from pentad.rooms.finder import find_rooms
 from pentad.settings.model import Settings
 from pentad.storage.migrations import apply
 
@@ -31,6 +34,13 @@ async def open_administration(settings: Settings) -> AsyncGenerator[Administrati
         await apply(database, CORE_SETS)
         audit = AuditTrail(database, retention_days=settings.audit.days, clock=clock)
         fetcher = HttpFetcher(settings.fetch)
+        jobs = JobQueue(database, clock)
+
+        async def traced_rooms() -> Mapping[str, SpansOf]:
+            rooms = find_rooms(settings.rooms)
+            await apply(database, migration_sets(rooms))
+            return spans_of_rooms(rooms)
+
         with closing(Passwords()) as passwords:
             try:
                 yield administration(
@@ -43,10 +53,11 @@ async def open_administration(settings: Settings) -> AsyncGenerator[Administrati
                     grants=Grants(database),
                     clients=Clients(database, fetcher),
                     audit=audit,
-                    jobs=JobQueue(database, clock),
+                    jobs=jobs,
                     stopping=asyncio.Event(),
                     check_password=_no_password,
                     principal_now=_always,
+                    traces=Traces(database, audit, jobs, clock, traced_rooms),
                 )
             finally:
                 await audit.stop()

@@ -3,6 +3,7 @@
 Rooms declare their own verbs (`Room.cli`). No verb, and nothing of the application, is imported before a verb runs.
 """
 
+import gc
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from pentad.settings.model import Settings
     from pentad.terminal.launcher import Routes
 
+_GARBAGE: Final = (100_000, 50, 50)
+"""Garbage collection thresholds. What a start makes stays, so looking through it again and again finds nothing."""
 VERBS: Final[Verbs] = {
     "demo": Verb("pentad.cli.demo:demo", "Start everything with demo data on this machine."),
     "serve": Verb("pentad.cli.serve:serve", "Serve all rooms over HTTP."),
     "mcp": Verb("pentad.cli.mcp:mcp", "Serve MCP over stdio."),
     "list": Verb("pentad.cli.listing:listing", "List tools, resources or prompts."),
+    "search": Verb("pentad.cli.search:search", "Search all rooms at once."),
     "call": Verb("pentad.cli.call:call", "Call a tool, in process or on a server."),
     "install": Verb("pentad.cli.install:install", "Add Pentad to an MCP client's configuration."),
     "doctor": Verb("pentad.cli.doctor:doctor", "Check this machine, the store and the configuration."),
@@ -41,6 +45,8 @@ VERBS: Final[Verbs] = {
     "clients": Verb("pentad.cli.logins:clients", "List and remove OAuth clients."),
     "grants": Verb("pentad.cli.logins:grants", "List and revoke what users granted to OAuth clients."),
     "audit": Verb("pentad.cli.audit:audit", "Read, follow, export and verify the audit trail."),
+    "events": Verb("pentad.cli.events:events", "List what happens in all rooms, oldest first."),
+    "trace": Verb("pentad.cli.trace:trace", "Show everything a request led to, in all rooms."),
     "settings": Verb("pentad.cli.settings:settings", "List the settings: value, source, description."),
     "jobs": Verb("pentad.cli.jobs:jobs", "List jobs; retry or forget dead letters."),
     "backup": Verb("pentad.cli.backup:backup", "Copy the store to FILE while it is in use."),
@@ -211,6 +217,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """Run the command line of this process and end it."""
+    gc.set_threshold(*_GARBAGE)
     remember_program(sys.argv[0])
     sys.exit(run(sys.argv[1:]))
 

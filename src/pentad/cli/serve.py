@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pentad.platform import Room
     from pentad.settings.model import Settings
 
+_STOP_SECONDS = 5.0
+"""How much longer than `drain_seconds` the supervisor waits for a worker to end."""
+
 
 @click.command()
 @settings_options(
@@ -118,7 +121,8 @@ def _supervise(settings: "Settings") -> None:
                 _print_address(known, grpc, rooms if is_new else None)
 
             command = [sys.executable, "-m", "pentad.cli.main", *sys.argv[1:]]
-            await supervise(command, listener, workers=settings.workers, ready=announce)
+            patience = settings.drain_seconds + _STOP_SECONDS
+            await supervise(command, listener, workers=settings.workers, ready=announce, stop_seconds=patience)
 
     asyncio.run(run())
 

@@ -1,4 +1,4 @@
-"""What the pages of administration, the audit trail and the account have in common."""
+"""What the pages of administration, the audit trail, the search and the account have in common."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,15 @@ from typing import Any, Final
 from pentad.administration.rights import ACCESS, AUDIT
 from pentad.kernel.errors import NotFound
 from pentad.kernel.pages import Block, Cell, Sheet, Visit, done_notes
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import ANY_ROOM, Principal
 
 Row = dict[str, Any]
 
 ADMIN: Final = "admin"
 TRAIL: Final = "audit"
+SEARCH: Final = "search"
 ACCOUNT: Final = "account"
+TRACES: Final = "traces"
 _DONE: Final = {
     "added": "The user was added.",
     "changed": "The change takes effect at once.",
@@ -42,6 +44,7 @@ class AdminPage:
 def menu(principal: Principal) -> list[tuple[str, str]]:
     """The entries of the console's menu besides the rooms."""
     entries = [
+        (SEARCH, "Search") if principal.may(ANY_ROOM, "read") else None,
         (ADMIN, "Administration") if principal.may(ACCESS, "admin") else None,
         (TRAIL, "Audit trail") if principal.may(AUDIT, "admin") else None,
     ]

@@ -5,7 +5,7 @@ from typing import Final
 
 from pentad.administration.rights import AUDIT
 from pentad.administration.services import Administration
-from pentad.console.admin_page import TRAIL, AdminPage, Row, minute
+from pentad.console.admin_page import TRACES, TRAIL, AdminPage, Row, minute
 from pentad.kernel.pages import (
     Block,
     Button,
@@ -25,6 +25,7 @@ from pentad.kernel.pages import (
     TextField,
     Visit,
 )
+from pentad.kernel.trace import trace_id_of
 
 _FILTERS: Final = (
     ("user", "Who", "A user name, or key:ID"),
@@ -101,7 +102,7 @@ class TrailPages:
 
 
 def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit) -> Table:
-    """Entries. For readers of the whole trail, who, what, outcome and trace link to all entries like that."""
+    """Entries. For readers of the whole trail, who, what and outcome link to all entries like that."""
     whole = visit.principal.may(AUDIT, "admin")
 
     def linked(text: str, name: str, value: str) -> Text:
@@ -117,7 +118,7 @@ def entries_table(entries: Sequence[Row], given: Mapping[str, str], visit: Visit
             linked(one["outcome"], "outcome", one["outcome"]),
             f"{one['duration_ms']:.1f}" if one["duration_ms"] else "",
             " ".join(str(one[name]) for name in ("target", "login", "address", "reason") if name in one),
-            linked("trace" if one.get("trace") else "", "trace", one.get("trace", "")[3:35]),
+            Cell("trace", Place((trace_id_of(one["trace"]),), room=TRACES)) if one.get("trace") else "",
         ]
         for one in entries
     ]

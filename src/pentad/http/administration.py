@@ -151,7 +151,7 @@ class AdminRoute:
     """Media types of an answer that is a file."""
 
     def made(self, admin: Administration) -> BaseRoute:
-        topic = _ACCOUNT if self.path.startswith("/api/account") else _ADMIN
+        topic = _ADMIN if self.path.startswith("/api/admin") else _ACCOUNT
         scope = AUDIT if self.path.startswith("/api/admin/audit") else ACCESS
 
         @described(
@@ -359,4 +359,7 @@ ROUTES: Final = (
     AdminRoute("GET", "/api/account/audit", "Read the audit trail of your own calls, newest first.",
                lambda r: r.admin.trail.own_page(r.actor, r.filters, limit=r.limit, cursor=r.query("cursor")),
                parameters=(*_FILTERS[1:], *_PAGING)),
+    AdminRoute("GET", "/api/traces/{id}", "What a request led to, in all rooms: your part of a trace, or all of it"
+               " if you may read the audit trail. The id is an X-Request-Id, a trace id or a traceparent.",
+               lambda r: r.admin.traces.trace(r.actor, r.path("id"))),
 )  # fmt: skip

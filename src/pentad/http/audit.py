@@ -12,8 +12,9 @@ from typing import Final
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pentad.kernel import trace as traces
 from pentad.kernel.errors import PentadError
-from pentad.kernel.trace import RequestMark, request_mark
+from pentad.kernel.trace import RequestMark, request_mark, trace_id_of
 from pentad.mcp.dispatcher import Record
 from pentad.net.request_body import ClientDisconnected
 
@@ -44,9 +45,10 @@ def audit_app(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
             await send(message)
 
         started = time.perf_counter()
-        request_id, trace = _marks(scope)
+        trace = scope.get("trace") or traces.new_trace_id()
+        request_id = _request_id(scope)
         who = scope["state"]["principal"].id
-        request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who))
+        request_mark.set(RequestMark(request_id, trace_id_of(trace), trace, principal=who))
         try:
             await app(scope, receive, answer)
         except PentadError as error:
@@ -63,13 +65,12 @@ def audit_app(app: ASGIApp, room: str, pattern: str, record: Record) -> ASGIApp:
             state = scope["state"]
             name, outcome = state.get("call") or f"{scope['method']} {pattern}", state.get("outcome") or outcome
             who = state["principal"]
-            marks = request_id, "", "http", trace, who.credential
+            marks = request_id, "", "http", trace, who.credential, ""  # all fields of a call, as the trail expects
             record((time.time(), who.id, room, name, outcome, elapsed, *marks))
 
     return audited
 
 
-def _marks(scope: Scope) -> tuple[str, str]:
-    """The request's id and trace; empty if the caller gave none."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
-    return headers.get(b"x-request-id", b"").decode("latin-1"), headers.get(b"traceparent", b"").decode("latin-1")
+def _request_id(scope: Scope) -> str:
+    """The id that the caller gave the request; empty if it gave none."""
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")

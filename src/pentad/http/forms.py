@@ -12,16 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from pentad.console.html import page_url
 from pentad.console.routes import Console, Load, check_visitor, room_page, visit_of
 from pentad.http.guards.browser import form_fields, form_route
 from pentad.http.login import see_other
 from pentad.kernel.errors import PentadError
-from pentad.kernel.pages import Action, Sheet, Visit
+from pentad.kernel.pages import Action, Place, Sheet, Visit
 from pentad.platform import OpenRoom
 
 Fields = Mapping[str, str]
 Do = Callable[[Request, Fields], Awaitable[object]]
-"""Does what the form asks for. If it returns a page, that is shown."""
+"""Does what the form asks for. If it returns a page, that is shown; if it returns a place, the browser goes there."""
 
 
 def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: str) -> BaseRoute:
@@ -34,6 +35,8 @@ def page_form(console: Console, part: str, path: str, page: Load, do: Do, then: 
             done = await do(request, await form_fields(request))
         except PentadError as error:
             return await console.answer(request, part, page, below=True, error=error)
+        if isinstance(done, Place) and (url := page_url(done, part)) is not None:
+            return see_other(url)
         if not isinstance(done, Sheet):
             named = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
             return see_other(f"/console/{part}{then.format(**named)}")
@@ -56,10 +59,10 @@ def room_forms(console: Console, opened: OpenRoom) -> list[BaseRoute]:
 def _room_form(console: Console, opened: OpenRoom, action: Action[Any]) -> BaseRoute:
     room = opened.room.name
 
-    async def do(request: Request, fields: Fields) -> None:
+    async def do(request: Request, fields: Fields) -> object:
         visit = visit_of(request, fields)
         check_visitor(visit.principal, room)
-        await action.run(opened.service, visit)
+        return await action.run(opened.service, visit)
 
     then = f"/{action.then}" if action.then else ""
     return page_form(console, room, action.path, room_page(opened, action.page), do, then)

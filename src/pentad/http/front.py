@@ -5,7 +5,8 @@
 - An ordinary route: host, origin, credentials or browser session, rate, CSRF token; the route declares what bodies it
   takes.
 
-Callers without credentials pass the limits of `access/anonymous.py` first.
+Callers without credentials pass the limits of `access/anonymous.py` first. Every request has its trace from here on,
+as `trace` in the scope; `request_id` there is what the server answers as `X-Request-Id`.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from pentad.http.login import error_page
 from pentad.http.mounts import MountedApp, MountTable
 from pentad.http.oauth import client_error_body, is_for_clients
 from pentad.http.protected_resources import ProtectedResources
+from pentad.kernel import trace
 from pentad.kernel.default_limits import MIB, Limits
 from pentad.kernel.errors import Overloaded, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
@@ -78,6 +80,10 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
+        if b"traceparent" in headers or b"x-request-id" in headers:
+            scope["trace"], scope["request_id"] = _accepted_trace(headers)
+        else:
+            scope["trace"] = scope["request_id"] = trace.new_trace_id()
         origin = headers.get(b"origin")
         principal = self._cached_caller(scope, headers)
         try:
@@ -231,9 +237,13 @@ class Front:
             if method in _WITH_BODY:
                 if principal is not ANONYMOUS:  # an anonymous caller with a slow body must not take the place of others
                     self._enter(exchange)
-                exchange.body = await self._read(headers, receive, limit, principal)
-                check_browser_body(headers, exchange.body)
-                receive = _replay_body(exchange.body, receive)
+                if mount.streamed_bytes is None:
+                    exchange.body = await self._read(headers, receive, limit, principal)
+                    check_browser_body(headers, exchange.body)
+                    receive = _replay_body(exchange.body, receive)
+                else:
+                    check_browser_body(headers, b"-")
+                    receive = self._bounded(headers, receive, mount.streamed_bytes)
             state = scope.setdefault("state", {})
             state["principal"], state["exchange"] = principal, exchange
             await self._run_in_turn(mount.serve, principal, scope, receive, send)
@@ -270,9 +280,13 @@ class Front:
         limit = self._limits.upload_bytes
         is_form = headers.get(b"content-type", b"").startswith(_FORM) and b"content-encoding" not in headers
         if is_form and principal is not ANONYMOUS:
-            floor = self._limits.body_bytes_per_second
-            return bounded_receive(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
+            return self._bounded(headers, receive, limit)
         return _replay_body(await self._read(headers, receive, limit, principal), receive)
+
+    def _bounded(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> Receive:
+        """A body within limits, to be read as it arrives."""
+        floor = self._limits.body_bytes_per_second
+        return bounded_receive(receive, _length(headers), limit=limit, floor_bytes_per_second=floor)
 
     async def _read(self, headers: Mapping[bytes, bytes], receive: Receive, limit: int, principal: Principal) -> bytes:
         """The whole body, without its encoding."""
@@ -318,6 +332,12 @@ class Front:
 
     def _leave(self) -> None:
         self._in_flight -= 1
+
+
+def _accepted_trace(headers: Mapping[bytes, bytes]) -> tuple[str, str]:
+    """The trace that the caller continues or names, and the id of the answer."""
+    given = (headers.get(name) for name in (b"traceparent", b"x-request-id"))
+    return trace.accept_trace(*(None if value is None else value.decode("latin-1").strip(" \t") for value in given))
 
 
 def _ask_for_login(scope: Scope, session: BrowserSession, send: Send) -> Send:

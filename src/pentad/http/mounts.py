@@ -58,8 +58,8 @@ class MountTable:
                 self._add("", mount, resources)
         for opened, mount in mounts:
             self._add(opened.room.name, mount, resources)
-            if mount.server is not None and not opened.room.has_port:
-                raise Misconfigured(f"Room {opened.room.name!r} has a server of its own, but has_port is False.")
+            if mount.grpc is not None and not opened.room.has_port:
+                raise Misconfigured(f"Room {opened.room.name!r} has gRPC services, but has_port is False.")
         self._endpoints = {path: point for key, point in self.endpoints.items() for path in (key, key + "/")}
         routes = [(opened.room.name, mount.routes) for opened, mount in mounts if mount.routes is not None]
         self.routes = all_routes(app, routes, resources, credentials, self.is_resource)
@@ -73,7 +73,9 @@ class MountTable:
             self.parts.append(PartMount(self._app, room, mount.path, mount.part))
         elif mount.app is not None:
             audited = mount.app if mount.all_rooms else audit_app(mount.app, room, mount.path, self._app.record)
-            self.apps[mount.path] = MountedApp(audited, mount.is_public, mount.error_response, mount.caller_of)
+            self.apps[mount.path] = MountedApp(
+                audited, mount.is_public, mount.error_response, mount.caller_of, mount.streamed_bytes
+            )
         if mount.path and not mount.all_rooms:
             resources.add(room, [mount.path])
         if mount.any_origin:
@@ -126,6 +128,7 @@ class MountedApp:
     is_public: Callable[[str, str], bool]
     error_response: Callable[[PentadError, str], tuple[int, bytes]] | None
     caller_of: Callable[[str, str], Awaitable[Principal]] | None
+    streamed_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Servers with a port of their own (gRPC): opened beside HTTP, with the same logins, rate limits and audit trail.
+"""The gRPC port: opened beside HTTP, for the services of all rooms, with the same logins, rate limits and audit trail.
 
-There is one such port, `grpc_port`; 0 switches it off.
+It is `grpc_port`; 0 switches it off. With `grpc_cert_file` and `grpc_key_file` it speaks TLS.
 """
 
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from pentad.access.anonymous import pause
@@ -21,24 +21,32 @@ PAUSES_MOST: Final = 100
 them would keep out callers with credentials. Beyond this, a refusal is immediate."""
 
 
+_TLS_FILES: Final = ("grpc_cert_file", "grpc_key_file", "grpc_client_ca_file")
+
+
 @asynccontextmanager
 async def open_ports(app: App) -> AsyncGenerator[None]:
-    """Open the rooms' servers; they stop when the block ends."""
-    async with AsyncExitStack() as stack:
-        for opened in app.rooms:
-            room = opened.room
-            if not app.settings.grpc_port or not room.has_port or room.mounts is None:
-                continue
-            if app.settings.workers == 1:
-                check_free(app.settings)
-            for mount in room.mounts(opened.service, mount_context(app)):
-                if mount.server is not None:
-                    await stack.enter_async_context(mount.server())
+    """Serve the rooms' gRPC services, if there are any; the server stops when the block ends."""
+    rooms = [opened for opened in app.rooms if opened.room.has_port and opened.room.mounts is not None]
+    if not app.settings.grpc_port or not rooms:
+        yield
+        return
+    if app.settings.workers == 1:
+        check_free(app.settings)
+    from pentad.net.grpc_server import open_grpc, server_credentials
+
+    context = mount_context(app)
+    mounts = [mount for one in rooms if one.room.mounts is not None for mount in one.room.mounts(one.service, context)]
+    services = [mount.grpc() for mount in mounts if mount.grpc is not None]
+    credentials = server_credentials(*map(app.settings.grpc_file, _TLS_FILES))
+    async with open_grpc(
+        services, context, host=context.host, port=context.port, shared=context.is_shared, credentials=credentials
+    ):
         yield
 
 
 def port_address(settings: Settings, rooms: Iterable[Room[Any]]) -> str | None:
-    """The address of these rooms' server; None if they have none, or if it is switched off."""
+    """The address of the gRPC port; None if these rooms have no services there, or if it is switched off."""
     if not settings.grpc_port or not any(room.has_port for room in rooms):
         return None
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104  compared, not bound

@@ -18,22 +18,29 @@ from pentad.app import App
 from pentad.console.account import AccountPages
 from pentad.console.administration import AdministrationPages
 from pentad.console.audit_trail import TrailPages
+from pentad.console.lineage import LineagePages
 from pentad.console.routes import Console
+from pentad.console.search import SearchPages
+from pentad.console.traces import TracePages
 from pentad.http.administration import administration_routes, export_route
 from pentad.http.administration_forms import AdministrationForms
 from pentad.http.audit import audit_routes
 from pentad.http.authorize import AuthorizePages
 from pentad.http.connect import ConnectPages
 from pentad.http.error_responses import error_headers
+from pentad.http.events import event_routes
 from pentad.http.forms import room_forms
 from pentad.http.guards.credentials import CredentialsGuard
 from pentad.http.guards.request_checks import check_routes
+from pentad.http.lineage import lineage_routes
 from pentad.http.login import LoginPages
 from pentad.http.oauth import OAuthEndpoints
 from pentad.http.protected_resources import WELL_KNOWN, ProtectedResources
+from pentad.http.search import search_routes
 from pentad.http.server_pages import ServerPages, readiness
 from pentad.kernel.errors import PROBLEM_TYPE, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged
+from pentad.kernel.principal import ANY_ROOM
 from pentad.platform import Operation, described
 
 CONSOLE: Final = "console"
@@ -92,6 +99,9 @@ def all_routes(
         *_own_routes(app, resources),
         *LoginPages(app, credentials).routes(),
         *_administration_routes(app),
+        *_search_routes(app),
+        *_lineage_routes(app),
+        *_event_routes(app),
         *ConnectPages(app).routes(),
         *_oauth_routes(app, resources, is_resource),
     ]
@@ -124,13 +134,43 @@ def _administration_routes(app: App) -> list[BaseRoute]:
     return routes
 
 
+def _search_routes(app: App) -> list[BaseRoute]:
+    routes = search_routes(app.room_search)
+    check_routes(routes)
+    audit_routes(routes, ANY_ROOM, app.record)
+    return routes
+
+
+def _lineage_routes(app: App) -> list[BaseRoute]:
+    routes = lineage_routes(app.lineage)
+    check_routes(routes)
+    audit_routes(routes, ANY_ROOM, app.record)
+    return routes
+
+
+def _event_routes(app: App) -> list[BaseRoute]:
+    routes = event_routes(app)
+    check_routes(routes)
+    audit_routes(routes, EVENTS, app.record)
+    return routes
+
+
 def _console_routes(app: App, console: Console) -> list[BaseRoute]:
     """The pages that belong to no room, and their forms. Visits are in the audit trail."""
     admin = app.administration
     pages, account = AdministrationPages(admin, lambda: health(app), console.pages), AccountPages(admin)
     routes: list[BaseRoute] = [
         *console.home_routes(),
-        *console.administration_routes([*pages.pages(), *account.pages(), *TrailPages(admin).pages()]),
+        *console.administration_routes(
+            [
+                *pages.pages(),
+                *account.pages(),
+                *TrailPages(admin).pages(),
+                *TracePages(admin).pages(),
+                *LineagePages(app.lineage).pages(),
+                *SearchPages(app.room_search).pages(),
+            ]
+        ),
         *AdministrationForms(admin, console, pages, account).routes(),
         Route("/console/audit/export", export_route(admin), include_in_schema=False),
     ]

@@ -109,6 +109,10 @@ class JobRun:
     lease: int
     worker: str
     began: float
+    trace: str | None = None
+    """The `traceparent` of the request that queued the job."""
+    principal: str | None = None
+    """On whose behalf it was queued."""
     finished: bool = False
 
     def check(self, rows: Rows) -> None:

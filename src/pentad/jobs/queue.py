@@ -18,6 +18,7 @@ from pentad.kernel.clock import Clock
 from pentad.kernel.errors import NotFound
 from pentad.kernel.ids import opaque_id
 from pentad.kernel.ports import Database, Row, Rows, Transaction
+from pentad.kernel.trace import Span, current_traceparent, request_mark
 
 CHANNEL: Final = "jobs"
 """Signalled with the job's name when there is something to do soon."""
@@ -28,13 +29,19 @@ DEAD_DAYS: Final = 30.0
 SOON_SECONDS: Final = 2.0
 """How often workers poll; only a job that is due earlier is signalled."""
 
+MOST_OF_TRACE: Final = 200
+"""How many jobs of a trace are read."""
+
 _LONGEST_ERROR: Final = 2_000
 _GONE: Final = "The process that ran it is gone."
 _SIGNAL_RETRY: Final = 0.25
 _ENQUEUE: Final = """
-    INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+    INSERT INTO jobs (name, key, payload, run_at, created_at, updated_at, trace, principal)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (name, key) DO UPDATE SET
         payload = excluded.payload,
+        trace = excluded.trace,
+        principal = excluded.principal,
         again_at = CASE
             WHEN jobs.state <> 'running' THEN NULL
             WHEN jobs.again_at < excluded.run_at THEN jobs.again_at
@@ -97,17 +104,22 @@ class JobQueue:
         """Queue a job as part of the transaction; by default it runs as soon as that is committed.
 
         A key makes it one job: a queued one takes the new payload and the earlier time, unless it is waiting to be
-        retried. A running one runs once more afterwards. A dead one comes back to life.
+        retried. A running one runs once more afterwards. A dead one comes back to life. The job belongs to the trace of
+        the request in hand; of several requests, to the last one's.
         """
         now = self.clock.now()
         due = now if run_at is None else run_at
-        tx.run(_ENQUEUE, name, key, _encoded(payload), due, now, now)
+        mark = request_mark.get()
+        principal = None if mark is None else mark.principal
+        tx.run(_ENQUEUE, name, key, _encoded(payload), due, now, now, current_traceparent(), principal)
         if due - now < SOON_SECONDS:
             tx.signal(CHANNEL, name)
 
-    def cancel(self, tx: Transaction, name: str, key: str) -> bool:
-        """Remove a job, whatever its state; a handler that runs it finds its lease gone."""
-        return bool(tx.run("DELETE FROM jobs WHERE name = ? AND key = ?", name, key))
+    def cancel(self, tx: Transaction, name: str | Sequence[str], key: str) -> bool:
+        """Remove a job, or those of several names, whatever its state; its handler finds the lease gone."""
+        names = (name,) if isinstance(name, str) else name
+        marks = ", ".join("?" * len(names))
+        return bool(tx.run(f"DELETE FROM jobs WHERE name IN ({marks}) AND key = ?", *names, key))  # noqa: S608  marks
 
     def hold(self, tx: Transaction, name: str, key: str, payload: Any = None) -> None:
         """Start a job in this process, outside the workers. If the process dies, another one takes it over.
@@ -129,6 +141,10 @@ class JobQueue:
         """The keys of the jobs of a name that this process runs."""
         sql = "SELECT key FROM jobs WHERE worker = ? AND state = 'running' AND name = ?"
         return {key for (key,) in rows.all(sql, self.worker, name) if key is not None}
+
+    def is_queued(self, rows: Rows, name: str, key: str) -> bool:
+        """Whether a job waits for a worker."""
+        return rows.value("SELECT 1 FROM jobs WHERE name = ? AND key = ? AND state = 'queued'", name, key) is not None
 
     async def is_pending(self, name: str, key: str) -> bool:
         """Whether a job is queued or running, in any process."""
@@ -169,6 +185,19 @@ class JobQueue:
             )
         )  # fmt: skip
         return [_stored(row) for row in found]
+
+    def of_trace(self, rows: Rows, trace_id: str, principal: str | None) -> list[Span]:
+        """The jobs of a trace that are not done, of one principal or of all."""
+        found = rows.all(
+            "SELECT name, state, principal, trace, created_at, updated_at FROM jobs WHERE trace >= ? AND trace < ?"
+            " AND (principal = ? OR ? = 1) ORDER BY id LIMIT ?",
+            f"00-{trace_id}-", f"00-{trace_id}.", principal or "", int(principal is None), MOST_OF_TRACE,
+        )  # fmt: skip
+        return [
+            Span("job", name.partition(".")[0], name, created_at, updated_at - created_at if state == "dead" else None,
+                 state, who or "", parent_span_id=trace[36:52])
+            for name, state, who, trace, created_at, updated_at in found
+        ]  # fmt: skip
 
     async def counts(self) -> dict[str, int]:
         """How many jobs there are of each state."""
@@ -214,6 +243,11 @@ class JobQueue:
         )  # fmt: skip
         forget_dead_workers(tx, self.database.dialect)
 
+    def declare_dead(self, tx: Transaction, worker: str) -> None:
+        """Leave the jobs of a process that has certainly ended to the others at once."""
+        tx.run("DELETE FROM job_workers WHERE id = ?", worker)
+        tx.signal(CHANNEL)
+
     def claim(self, tx: Transaction, name: str, most: int) -> list[JobRun]:
         """Take jobs that are due, the longest due first."""
         now = self.clock.now()
@@ -223,14 +257,14 @@ class JobQueue:
             "WITH due AS MATERIALIZED (SELECT id FROM jobs WHERE name = ? AND state = 'queued' AND run_at <= ?"  # noqa: S608  constants
             f" ORDER BY run_at, id LIMIT ?{lock})"
             " UPDATE jobs SET state = 'running', worker = ?, lease = lease + 1, attempt = attempt + 1, updated_at = ?"
-            " WHERE id IN (SELECT id FROM due) RETURNING id, name, key, payload, attempt, lease",
+            " WHERE id IN (SELECT id FROM due) RETURNING id, name, key, payload, attempt, lease, trace, principal",
             name, now, most, self.worker, now,
         )  # fmt: skip
         if found:
             self._heartbeat.hold(tx)
         return [
-            JobRun(job_id, name, key, msgspec.json.decode(payload), attempt, lease, self.worker, now)
-            for job_id, name, key, payload, attempt, lease in found
+            JobRun(job_id, name, key, msgspec.json.decode(payload), attempt, lease, self.worker, now, trace, principal)
+            for job_id, name, key, payload, attempt, lease, trace, principal in found
         ]
 
     def leases(self, rows: Rows) -> set[tuple[int, int]]:

@@ -7,6 +7,7 @@ seconds.
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from pentad.kernel.clock import Randomness, SystemRandomness
 from pentad.kernel.errors import Misconfigured, PentadError, Unavailable
 from pentad.kernel.incidents import internal_error, log_failure
 from pentad.kernel.ports import Rows, Transaction
+from pentad.kernel.trace import RequestMark, request_mark, trace_id_of
 
 FIRST_SECONDS: Final = 5.0
 """Schedules start this long after the process, so that a short command leaves no trace."""
@@ -29,6 +31,27 @@ _LOST: Final = "The processes that ran it were lost, one after another."
 _RANDOMNESS: Final = SystemRandomness()
 
 _log = logging.getLogger(__name__)
+
+
+def _no_record(entry: tuple[Any, ...]) -> None:
+    """The audit trail of workers that have none."""
+
+
+def _continue_trace(run: JobRun) -> None:
+    """What the job does from here on belongs to the request that queued it."""
+    if run.trace is not None:
+        request_mark.set(RequestMark(str(run.id), trace_id_of(run.trace), run.trace, principal=run.principal))
+
+
+def _no_report(tx: Transaction, run: JobRun, problem: str) -> None:
+    """Nobody is told of a dead job but the log."""
+
+
+def _outcome_of(failure: Exception) -> str:
+    if isinstance(failure, PentadError):
+        return failure.code
+    known: dict[type[Exception], str] = {RetryLater: "retry", GiveUp: "given up", TimeoutError: "timeout"}
+    return known.get(type(failure), "internal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +74,21 @@ class Workers:
     """The workers of one process. `add` the jobs of each room, then `start`."""
 
     def __init__(
-        self, queue: JobQueue, *, first_seconds: float = FIRST_SECONDS, randomness: Randomness = _RANDOMNESS
+        self,
+        queue: JobQueue,
+        *,
+        first_seconds: float = FIRST_SECONDS,
+        randomness: Randomness = _RANDOMNESS,
+        stopping: asyncio.Event | None = None,
+        record: Callable[[tuple[Any, ...]], None] = _no_record,
+        on_dead: Callable[[Transaction, JobRun, str], None] = _no_report,
     ) -> None:
+        self._on_dead = on_dead
+        """Called in the transaction that gives up a job."""
+        self._record = record
+        """Adds a job that belongs to a trace to the audit trail."""
+        self._stopping = stopping or asyncio.Event()
+        """Once set, no more jobs are claimed; those that run have until `stop` to finish."""
         self._queue = queue
         self._database = queue.database
         self._clock = queue.clock
@@ -133,6 +169,8 @@ class Workers:
         now = self._clock.now()
         wanted = {name: free[name] for name in names if outlook.due.get(name, now + 1) <= now}
         wanted |= {name: free[name] for name, _ in unplanted}
+        if self._stopping.is_set():
+            return SOON_SECONDS
         if wanted or outlook.has_orphans:
             # A separate task: jobs claimed while we are being stopped must be released again.
             self._claiming = asyncio.ensure_future(
@@ -199,10 +237,12 @@ class Workers:
             await self._store_outcome(lambda tx: self._queue.done(tx, run))
             return
         if schedule is None and job.retry.attempts is not None and run.attempt > job.retry.attempts:
-            await self._store_outcome(lambda tx: self._queue.bury(tx, run, _LOST))
+            await self._bury(run, _LOST)
             return
         problem, failure = None, None
         outcome: Again | None = None
+        _continue_trace(run)
+        started = time.perf_counter()
         try:
             async with asyncio.timeout(job.timeout):
                 outcome = await job.handler(declared.service, run)
@@ -220,6 +260,7 @@ class Workers:
             log_failure(error, f"The job {run.name}")
         except Exception as error:  # noqa: BLE001  a handler may raise anything
             failure, problem = error, internal_error(error, f"The job {run.name}").sentence()
+        self._audit(run, failure, started)
         if schedule is not None:
             at = run.began + schedule.every * (1 + schedule.jitter * chance(self._randomness))
             following = Again(max(at, self._clock.now()), schedule.payload)
@@ -231,16 +272,37 @@ class Workers:
         elif not run.finished:
             await self._store_outcome(lambda tx: self._queue.done(tx, run))
 
+    def _audit(self, run: JobRun, failure: Exception | None, started: float) -> None:
+        """Record a run that a request caused. Schedules belong to no request and are not recorded."""
+        if run.trace is None:
+            return
+        elapsed = int((time.perf_counter() - started) * 1_000_000)
+        outcome = "ok" if failure is None else _outcome_of(failure)
+        room = run.name.partition(".")[0]
+        self._record(
+            (time.time(), run.principal or "system", room, f"job {run.name}", outcome, elapsed, str(run.id), "", "job",
+             run.trace, "", "")
+        )  # fmt: skip
+
     async def _failed(self, job: Job[Any], run: JobRun, failure: Exception, problem: str) -> None:
         is_later = isinstance(failure, RetryLater)
         attempt = 1 if is_later and failure.progressed else run.attempt
         if isinstance(failure, GiveUp) or job.retry.is_spent(attempt):
             log_failure(Unavailable(problem), f"The job {run.name} was given up")
-            await self._store_outcome(lambda tx: self._queue.bury(tx, run, problem))
+            await self._bury(run, problem)
             return
         pause = job.retry.pause(attempt, self._randomness)
         at = self._clock.now() + max(pause, failure.after if is_later else 0.0)
         await self._store_outcome(lambda tx: self._queue.retry(tx, run, problem, at, attempt))
+
+    async def _bury(self, run: JobRun, problem: str) -> None:
+        def work(tx: Transaction) -> bool:
+            is_mine = self._queue.bury(tx, run, problem)
+            if is_mine:
+                self._on_dead(tx, run, problem)
+            return is_mine
+
+        await self._store_outcome(work)
 
     async def _store_outcome(self, work: Callable[[Transaction], bool]) -> None:
         """Store the outcome of a job. While the store is unavailable, keep the lease and try again."""

@@ -162,3 +162,17 @@ class Unavailable(PentadError, code="unavailable", status=503):
 
 class Misconfigured(PentadError, code="misconfigured", status=500):
     """A setting, a declaration or a file of the operator is wrong."""
+
+
+_BY_CODE: Final[dict[str, type[PentadError]]] = {
+    kind.code: kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, PentadError)
+}
+
+
+def error_from_json(body: Mapping[str, Any]) -> PentadError:
+    """The error that has this JSON form (`as_json`)."""
+    kind = _BY_CODE.get(str(body.get("code")), PentadError)
+    message, hint, details = str(body.get("message", "")), body.get("hint"), dict(body.get("details") or {})
+    if issubclass(kind, RateLimited | Overloaded):
+        return kind(message, hint=hint, retry_after=details.get("retry_after", 1.0))
+    return kind(message, hint=hint, details=details)

@@ -349,8 +349,9 @@ class Page(Generic[S]):
 @dataclass(frozen=True, slots=True)
 class Action(Generic[S]):
     """What a form of a room's page does. The form is posted to `/console/<room>/<path>`; the console checks its CSRF
-    token and that the visitor may read the room, `run` checks every other right. Then the browser is sent to `then`,
-    which may use the names in `path`. After an error it gets `page`, which has the form, with the error above it.
+    token and that the visitor may read the room, `run` checks every other right. Then the browser is sent to the
+    `Place` that `run` returns, or to `then`, which may use the names in `path`; a `Sheet` is shown as it is. After an
+    error it gets `page`, which has the form, with the error above it.
     """
 
     path: str

@@ -1,20 +1,31 @@
 """W3C trace context: reads and writes `traceparent`, and holds what ties log lines to their request.
 
-A malformed header is treated as absent, as the recommendation asks: a broken trace must not break a call.
+Every request belongs to a trace: the caller's, or one that begins here. A trace that begins here is known by its id
+alone, 32 hex digits; one that continues a caller's is the `traceparent` of the caller. A malformed header is treated as
+absent, as the recommendation asks: a broken trace must not break a call.
 """
 
+import itertools
+import os
 import re
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from pentad.kernel.clock import Randomness, SystemRandomness
+from pentad.kernel.ports import Rows
 
 _RANDOMNESS: Final = SystemRandomness()
 _TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[^\s]*)?")
 _LONGEST: Final = 512
 _NO_TRACE: Final = "0" * 32
 _NO_SPAN: Final = "0" * 16
+TRACE_ID: Final = 32
+"""The length of a trace id."""
+_HEX_ID: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@~-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +60,102 @@ def parse_traceparent(header: str | None) -> TraceParent | None:
     return TraceParent(trace_id, span_id, bool(int(flags, 16) & 1))
 
 
+def _nonzero(randomness: Randomness, size: int) -> str:
+    text = randomness.token_bytes(size).hex()
+    return text if text.strip("0") else "1".zfill(size * 2)
+
+
+def _trace_ids() -> Callable[[], str]:
+    """Makes ids of traces: 16 digits that are random for the process, then a number of 16 digits.
+
+    Every request needs one, so no line of Python runs for it. Random bytes, or hexadecimal numbers, would cost more
+    than all else about a trace.
+    """
+    first = 10**15 + int.from_bytes(_RANDOMNESS.token_bytes(6), "big")
+    return map(_nonzero(_RANDOMNESS, 8).__add__, map(str, itertools.count(first))).__next__
+
+
+new_trace_id = _trace_ids()
+"""Returns the id of a trace that begins here. Call it as `trace.new_trace_id()`: a fork replaces it."""
+
+
+def _renew_ids() -> None:
+    """A forked process must not go on with the ids of its parent."""
+    global new_trace_id  # noqa: PLW0603  see there
+    new_trace_id = _trace_ids()
+
+
+os.register_at_fork(after_in_child=_renew_ids)
+
+
+def accept_trace(traceparent: str | None, request_id: str | None) -> tuple[str, str]:
+    """The trace of a request, and the id it is answered with, from the headers of both names.
+
+    `traceparent` decides. Without one, the request id names the trace. What is malformed counts as absent.
+    """
+    parent = parse_traceparent(traceparent)
+    given = None if request_id is None or _REQUEST_ID.fullmatch(request_id) is None else request_id
+    if parent is not None:
+        return str(parent), given or parent.trace_id
+    trace = new_trace_id() if given is None else trace_named(given)
+    return trace, given or trace
+
+
+def trace_named(text: str) -> str:
+    """The id of the trace that a trace id, a `traceparent` or a request id stands for.
+
+    A UUID or 32 hex digits are the id itself; any other request id is hashed.
+    """
+    if (parent := parse_traceparent(text)) is not None:
+        return parent.trace_id
+    if _HEX_ID.fullmatch(text.lower()) and (found := text.lower().replace("-", "")) != _NO_TRACE:
+        return found
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def trace_id_of(trace: str) -> str:
+    """The id of a trace as requests carry it: an id, or a `traceparent`."""
+    return trace if len(trace) == TRACE_ID else trace[3:35]
+
+
+def position_in(trace: str) -> str:
+    """The `traceparent` of what a request causes. The request that begins a trace is its first span."""
+    return f"00-{trace}-{trace[16:]}-01" if len(trace) == TRACE_ID else trace
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that happened as part of a trace: a call, a task, a job."""
+
+    kind: str
+    room: str
+    name: str
+    at: float
+    seconds: float | None
+    """None while it goes on."""
+    outcome: str
+    """`ok`, a state, or an error code."""
+    principal: str = ""
+    span_id: str = ""
+    parent_span_id: str = ""
+    resource: str = ""
+    """The URI to read for more."""
+    via: str = ""
+    """How it came in: http, stdio, internal ..."""
+
+
+SpansOf = Callable[[Rows, str, Sequence[str], float], Sequence[Span]]
+"""What a room knows of a trace. Takes the trace id, the principals whose part of it is read, and when it began."""
+
+
 class RequestMark(NamedTuple):
     """The request a log line belongs to."""
 
     request_id: str
     trace_id: str | None = None
-    traceparent: str | None = None
-    """As the caller sent it; outgoing requests continue the trace."""
+    trace: str | None = None
+    """The caller's `traceparent`, or the id of the trace that begins with this request; outgoing requests continue
+    it."""
     reason: str = ""
     """The reason the caller gave; goes into the audit trail."""
     principal: str | None = None
@@ -66,13 +166,13 @@ request_mark: ContextVar[RequestMark | None] = ContextVar("request_mark", defaul
 """Set by a transport for the length of a request; read by the log formatters."""
 
 
-def outgoing_traceparent() -> str | None:
-    """The `traceparent` for requests sent on behalf of the current one: the caller's trace, a span of our own."""
+def current_traceparent() -> str | None:
+    """The position of the current request in its trace."""
     mark = request_mark.get()
-    parent = parse_traceparent(mark.traceparent) if mark is not None else None
+    return None if mark is None or not mark.trace else position_in(mark.trace)
+
+
+def outgoing_traceparent() -> str | None:
+    """The `traceparent` for requests sent on behalf of the current one: its trace, a span of our own."""
+    parent = parse_traceparent(current_traceparent())
     return None if parent is None else str(parent.child())
-
-
-def _nonzero(randomness: Randomness, size: int) -> str:
-    text = randomness.token_bytes(size).hex()
-    return text if text.strip("0") else "1".zfill(size * 2)

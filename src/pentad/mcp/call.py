@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, Literal, NoReturn, Protocol, TypeVar, ca
 from pydantic import BaseModel
 
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import request_mark
+from pentad.kernel.trace import position_in, request_mark
 from pentad.mcp.client_requests import Elicit, Elicited, ListRoots, MissingCapability, Question, Root, Sample, Sampled
 from pentad.mcp.deadlines import Deadline
 from pentad.mcp.messages import RequestId, RequestMeta, notification
@@ -54,6 +54,8 @@ class Peer:
     revision: Revision
     transport: str
     trace: str | None
+    """The caller's `traceparent`, or the id of the trace that begins with the request. None until a transport without
+    headers has read the request."""
     headers: Mapping[bytes, bytes]
 
     @property
@@ -116,9 +118,8 @@ class Call(Generic[S]):
 
     @property
     def trace(self) -> str | None:
-        """The caller's `traceparent`, to send along with outgoing requests."""
-        given = self.meta.traceparent
-        return given if isinstance(given, str) else self.peer.trace
+        """The position of the call in its trace, as `traceparent`. Outgoing requests get it by themselves."""
+        return None if self.peer.trace is None else position_in(self.peer.trace)
 
     def justify(self, reason: str) -> None:
         """Record the caller's reason for this call in the audit trail."""

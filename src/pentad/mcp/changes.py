@@ -18,6 +18,7 @@ from pentad.mcp.messages import SubscriptionFilter
 
 CHANNEL: Final = "mcp"
 _MOST_QUEUED: Final = 1000
+_BURST_SECONDS: Final = 0.05
 
 ListKind = Literal["tools", "generated_tools", "prompts", "resources"]
 """`generated_tools` are told only where a profile offers generated tools of the room."""
@@ -78,7 +79,14 @@ class SubscriptionHub:
     def __init__(self, database: Database, most_per_principal: int) -> None:
         self._listeners: dict[Listener, str] = {}
         self._most = most_per_principal
-        self.stop = database.listen(CHANNEL, self._deliver)
+        self.after_changes: Callable[[], None] | None = None
+        """Called once, a moment after a burst of changes, whether or not anyone listens to them."""
+        self._burst: asyncio.TimerHandle | None = None
+        self._end = database.listen(CHANNEL, self._deliver)
+
+    def stop(self) -> None:
+        self.after_changes = None
+        self._end()
 
     def add(self, principal: str, wants: Callable[[Change], bool]) -> Listener:
         """A new listener; the caller has to `remove` it."""
@@ -111,11 +119,21 @@ class SubscriptionHub:
         finally:
             stop.cancel()
 
+    def tell(self, change: Change) -> None:
+        """Pass a change on to the listeners of this process alone."""
+        for listener in list(self._listeners):
+            listener.put(change)
+
     def _deliver(self, payload: str) -> None:
         if self._listeners:
-            change = _parse_change(payload)
-            for listener in list(self._listeners):
-                listener.put(change)
+            self.tell(_parse_change(payload))
+        if self._burst is None and self.after_changes is not None:
+            self._burst = asyncio.get_running_loop().call_later(_BURST_SECONDS, self._end_burst)
+
+    def _end_burst(self) -> None:
+        self._burst = None
+        if self.after_changes is not None:
+            self.after_changes()
 
 
 def _parse_change(payload: str) -> Change:

@@ -35,7 +35,7 @@ class NotConfirmed(Forbidden, code="not_confirmed", status=403):
     """The user declined, or has not been asked yet."""
 
 
-class _Answer(BaseModel):
+class _Answer(BaseModel, defer_build=True):
     confirm: bool = Field(description="Go ahead.")
 
 

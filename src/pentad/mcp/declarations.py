@@ -118,8 +118,6 @@ class Tool:
     """The input schema where only reading is allowed, for a tool that otherwise reads and writes."""
     rare: frozenset[str]
     """Arguments that only detailed lists have. They are accepted everywhere."""
-    finds: str | None
-    """The argument that takes words to search for, if the search over all rooms uses this tool."""
     actions_of: ActionsOf
     stands_for: str | None = None
     """The action of another tool that this one carries out (`objects:create`): rules about that one apply to it."""
@@ -245,7 +243,6 @@ def tool(
     listed: Listed = "everywhere",
     rare: Collection[str] = (),
     read_schema: Mapping[str, Any] | None = None,
-    finds: str | None = None,
     actions_of: ActionsOf = _named_action,
     stands_for: str | None = None,
 ) -> Callable[[Function], Tool]:
@@ -258,7 +255,6 @@ def tool(
     Lists are paid for in every conversation: `listed="room"` keeps a seldom-used tool off lists of several rooms, and
     `rare` names arguments that only detailed lists have. Profiles select tools by `tags`. A tool with action
     `read` that also writes, after checking the right itself, says with `read_schema` what it takes without that right.
-    `finds` names the argument for words, and makes the tool part of the search over all rooms.
     """
 
     def declare(function: Function) -> Tool:
@@ -301,7 +297,6 @@ def tool(
             listed=listed,
             read_schema=read_schema,
             rare=frozenset(rare),
-            finds=finds,
             actions_of=actions_of,
             stands_for=stands_for,
         )

@@ -7,18 +7,21 @@ It knows neither transport nor era; the peer does. `answer` turns every exceptio
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256 as hash_of
 from typing import Any, Final
 
 import msgspec
 import msgspec.structs
+from msgspec import UNSET
 from pydantic import BaseModel, ValidationError
 
+from pentad.kernel import trace as traces
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import InvalidInput, NotFound, PentadError
 from pentad.kernel.incidents import ensure_logged, internal_error
 from pentad.kernel.names import did_you_mean
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import RequestMark, request_mark
+from pentad.kernel.trace import TRACE_ID, RequestMark, parse_traceparent, request_mark
 from pentad.mcp import wire_errors
 from pentad.mcp.arguments import Repair, check_no_arguments, read_with_repairs, strict_reader
 from pentad.mcp.call import Call, Peer
@@ -40,6 +43,7 @@ from pentad.mcp.messages import (
     encode,
     inner_call,
 )
+from pentad.mcp.references import CONTENTS, body_of, has_changed, split_snapshot
 from pentad.mcp.registry import Bound, BoundResource, BoundTool, Registry
 from pentad.mcp.results import ResultFormat
 from pentad.mcp.revisions import ALL_METHODS
@@ -121,14 +125,16 @@ class Dispatcher:
         """Handle one request. Raises only ProtocolError and CancelledError."""
         started = time.perf_counter()
         outcome = "cancelled"
-        given = params.meta.traceparent
-        trace = given if isinstance(given, str) else peer.trace
+        trace = peer.trace
+        if trace is None or params.meta.traceparent is not UNSET:
+            trace = peer.trace = _trace_of(params.meta.traceparent, trace)
         caller = peer.principal.id
         if self._is_read_only:
             peer.principal = peer.principal.reading_only()
         if self._unwraps and method.name == "tools/call" and params.name == CALL_TOOL:
             params = inner_call(params)
-        request_mark.set(RequestMark(str(request_id), trace[3:35] if trace else None, trace, principal=caller))
+        trace_id = trace if len(trace) == TRACE_ID else trace[3:35]
+        request_mark.set(RequestMark(str(request_id), trace_id, trace, principal=caller))
         try:
             body, outcome = await method.handle(params, request_id, peer)
         except InputRequired as wait:
@@ -228,7 +234,25 @@ class Dispatcher:
             return await bound.declared.function(**inputs)
 
     async def _read_resource(self, params: ReadResourceParams, request_id: RequestId, peer: Peer) -> Answer:
-        found = self.registry.resource(params.uri)
+        uri, sha256 = split_snapshot(params.uri)
+        try:
+            contents, fresh = await self._read(uri, params, request_id, peer)
+            if sha256 is not None and (found := hash_of(body_of(contents)[0]).hexdigest()) != sha256:
+                raise has_changed(uri[:200], sha256, found)
+        except (PentadError, ProtocolError) as problem:
+            if sha256 is None:
+                raise
+            try:  # it has changed or is gone, but the caller may have kept what it was
+                contents, fresh = await self._read(f"{CONTENTS}{sha256}", params, request_id, peer)
+            except (PentadError, ProtocolError):
+                raise problem from None
+        return self._format(peer).cacheable(encode({"contents": contents}), fresh), "ok"
+
+    async def _read(
+        self, uri: str, params: ReadResourceParams, request_id: RequestId, peer: Peer
+    ) -> tuple[list[Contents], float]:
+        """The contents of a resource, and how long they are fresh."""
+        found = self.registry.resource(uri)
         if found is None:
             raise _no_resource(peer, params.uri, f"Unknown resource: {params.uri[:200]!r}.")
         bound, variables = found
@@ -242,8 +266,7 @@ class Dispatcher:
             returned = await run_until(deadline, resource.function(**inputs), f"Reading {params.uri[:200]!r}")
         except NotFound as error:
             raise _no_resource(peer, params.uri, error.sentence()) from None
-        body = encode({"contents": _contents(returned, params.uri, bound, peer)})
-        return self._format(peer).cacheable(body, resource.seconds_fresh), "ok"
+        return _contents(returned, params.uri, bound, peer), resource.seconds_fresh
 
     async def _get_prompt(self, params: GetPromptParams, request_id: RequestId, peer: Peer) -> Answer:
         bound = self.registry.prompt(params.name, peer.principal)
@@ -379,6 +402,12 @@ def _deferred_answer(tool: Tool, deferred: Deferred, result_format: ResultFormat
     if tool.task is None:
         raise RuntimeError(f"tool {tool.name!r} defers its answer without declaring `task`") from None
     return result_format.task(deferred.task), "task"
+
+
+def _trace_of(named: Any, trace: str | None) -> str:
+    """The trace of a call: the one its message names, else that of its request, else a new one."""
+    parent = parse_traceparent(named) if isinstance(named, str) else None
+    return str(parent) if parent is not None else trace or traces.new_trace_id()
 
 
 def _prompt_arguments(model: type[BaseModel], given: Mapping[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from pentad.kernel.principal import Principal
+from pentad.kernel.trace import TraceParent
 from pentad.mcp.messages import RequestId
 from pentad.mcp.stream_log import StreamEvent, StreamLog
 from pentad.mcp.wire_errors import ProtocolError
@@ -89,9 +90,15 @@ class HttpExchange:
         value = self.headers.get(name)
         return None if value is None else value.strip(b" \t")
 
-    def traceparent(self) -> str | None:
-        value = self.headers.get(b"traceparent")
-        return value.decode("latin-1") if value else None
+    @property
+    def trace(self) -> str | None:
+        """The trace of the request, which the front has accepted or begun."""
+        return self.scope.get("trace")
+
+    def continue_trace(self, parent: TraceParent | None) -> None:
+        """Take the trace that the message names: it is nearer to the caller than that of the headers."""
+        if parent is not None:
+            self.scope["trace"], self.scope["request_id"] = str(parent), parent.trace_id
 
     async def reply(self, status: int, body: bytes, *extra: tuple[bytes, bytes]) -> None:
         length = (b"content-length", b"%d" % len(body))

@@ -6,7 +6,7 @@ kernel errors, so that a room needs no knowledge of the protocol.
 """
 
 import itertools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,11 +15,13 @@ import msgspec
 
 from pentad.kernel.errors import LimitExceeded, NotFound, PentadError
 from pentad.kernel.principal import Principal
-from pentad.kernel.trace import outgoing_traceparent, request_mark
+from pentad.kernel.trace import current_traceparent, request_mark
 from pentad.mcp.call import NO_HEADERS, Peer
 from pentad.mcp.content import Contents
+from pentad.mcp.declarations import Resource
 from pentad.mcp.dispatcher import Dispatcher
 from pentad.mcp.messages import CallToolParams, ReadResourceParams, RequestId, RequestMeta, encode
+from pentad.mcp.references import scheme_of
 from pentad.mcp.revisions import NEWEST_LEGACY
 from pentad.mcp.wire_errors import ProtocolError, error_from_reply
 
@@ -57,6 +59,11 @@ class InternalClient:
         self._dispatcher = dispatcher
         self._principal_now = principal_now
         self._numbers = itertools.count(1)
+        self._schemes: dict[str, None] = {}
+
+    def declare(self, resources: Iterable[Resource]) -> None:
+        """Announce the resources of a room, before any room opens: rooms ask for the schemes when they start."""
+        self._schemes |= dict.fromkeys(scheme_of(one.uri) for one in resources)
 
     async def call_tool(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, progress: Progress | None = None
@@ -73,9 +80,18 @@ class InternalClient:
         result = await self._request("resources/read", ReadResourceParams(uri=uri), await self._peer(principal))
         return msgspec.convert(result["contents"], list[Contents])
 
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes of all resources, in the order of the rooms."""
+        return tuple(self._schemes)
+
+    def only_reads(self, name: str) -> bool:
+        """Whether a tool is declared to change nothing."""
+        bound = self._dispatcher().registry.tools.get(name)
+        return bound is not None and bool(bound.declared.hints.get("readOnlyHint"))
+
     async def _peer(self, principal: Principal, progress: Progress | None = None) -> _InternalPeer:
         current = await self._principal_now(principal)
-        return _InternalPeer(current, NEWEST_LEGACY, "internal", outgoing_traceparent(), NO_HEADERS, progress)
+        return _InternalPeer(current, NEWEST_LEGACY, "internal", current_traceparent(), NO_HEADERS, progress)
 
     async def _request(self, name: str, params: Any, peer: _InternalPeer) -> dict[str, Any]:
         depth = _depth.get()

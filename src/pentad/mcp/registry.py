@@ -97,6 +97,17 @@ class BoundResource(Bound[Resource]):
 
 
 @dataclass(frozen=True, slots=True)
+class CoreDeclarations:
+    """What belongs to no room. `search_tools` are offered where some tools are not listed; `tools` and `resources` also
+    wherever several rooms are served whole."""
+
+    service: Any
+    search_tools: Sequence[Tool] = ()
+    tools: Sequence[Tool] = ()
+    resources: Sequence[Resource] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """The server's name and description for clients."""
 
@@ -121,8 +132,9 @@ class Registry:
         *,
         page: int = 250,
         profile: Profile = SEVERAL_ROOMS,
-        search_tools: "Callable[[Registry], tuple[Sequence[Tool], Any]] | None" = None,
+        core: "Callable[[Registry], CoreDeclarations] | None" = None,
         confirm: ConfirmRules | None = None,
+        own: "Sequence[BoundResource]" = (),
     ) -> None:
         self.info = info
         self.profile = profile
@@ -139,6 +151,8 @@ class Registry:
         """Tools, by any of their names, that can also be called as a method of that name."""
         for opened in self.rooms:
             self._add(opened)
+        for bound in own:
+            self._add_resource(bound)
         sources = generating_rooms(self.rooms, profile)
         self.generated: GeneratedTools | None = None
         """Tools that exist for some callers only, if the profile names any."""
@@ -147,11 +161,8 @@ class Registry:
         is_complete = all(profile.shows(bound.declared) for bound in self.tools.values())
         is_complete = is_complete and (self.generated is None or profile.lists != "search")
         self.search_tools: list[Tool] = []
-        if search_tools is not None and (profile.tools or not is_complete):
-            tools, service = search_tools(self)
-            self.search_tools = [tool for tool in tools if not is_complete or profile.names(tool)]
-            for tool in self.search_tools:
-                self._add_tool(tool, ANY_ROOM, service)
+        if core is not None:
+            self._add_core(core(self), is_complete=is_complete)
         self.formats = {name: ResultFormat(revision, info.as_json()) for name, revision in REVISIONS.items()}
         listings = [Right(bound.room, "read") for bound in self.listings]
         self._pages = ListPages(self._lists(), page, {"resources/list": listings})
@@ -164,11 +175,7 @@ class Registry:
         for prompt in room.prompts:
             _put(self.prompts, prompt.name, Bound(prompt, room.name, service), f"prompt {prompt.name!r}")
         for resource in room.resources:
-            bound_resource = BoundResource(resource, room.name, service, room.guards.get(resource.uri))
-            if resource.template is None:
-                _put(self.resources, resource.uri, bound_resource, f"resource {resource.uri!r}")
-            else:
-                self.templates.append(bound_resource)
+            self._add_resource(BoundResource(resource, room.name, service, room.guards.get(resource.uri)))
         if room.listing is not None:
             self.listings.append(Bound(room.listing, room.name, service))
         if room.tools_as_methods is not None:
@@ -177,6 +184,23 @@ class Registry:
             self.task_sources.append(Bound(room.tasks(service), room.name, service))
         elif deferring := [tool.name for tool in room.tools if tool.task is not None]:
             raise Misconfigured(f"Room {room.name!r} has no `tasks`, but its tools {deferring} declare `task`.")
+
+    def _add_core(self, core: CoreDeclarations, *, is_complete: bool) -> None:
+        """Add what belongs to no room. A selection that lists all of its tools gets only what it names."""
+        profile = self.profile
+        self.search_tools = [tool for tool in core.search_tools if not is_complete or profile.names(tool)]
+        shared = not is_complete or (len(self.rooms) > 1 and not profile.is_selection)
+        offered = [tool for tool in core.tools if shared or profile.names(tool)]
+        for tool in (*self.search_tools, *offered):
+            self._add_tool(tool, ANY_ROOM, core.service)
+        if shared:
+            self.templates += [BoundResource(one, ANY_ROOM, core.service) for one in core.resources]
+
+    def _add_resource(self, bound: BoundResource) -> None:
+        if bound.declared.template is None:
+            _put(self.resources, bound.declared.uri, bound, f"resource {bound.declared.uri!r}")
+        else:
+            self.templates.append(bound)
 
     def _add_tool(self, tool: Tool, room: str, service: Any) -> None:
         bound = self._bind(tool, room, service)
@@ -294,9 +318,12 @@ class Registry:
         return self._pages.of("tools/list", revision, principal, more)
 
     def _is_listed(self, bound: BoundTool) -> bool:
-        """Search tools are listed where they are offered; those for small lists only there."""
+        """Search tools are listed where they are offered; those for small lists only there. A list of nothing else has
+        only those that ask to be kept loaded."""
         if bound.room == ANY_ROOM:
-            return bound.declared.listed == "everywhere" or self.profile.lists == "search"
+            if self.profile.lists == "search":
+                return bool(bound.declared.meta)
+            return bound.declared.listed == "everywhere"
         return self.profile.shows(bound.declared)
 
     def _lists(self) -> dict[str, list[ListEntry]]:

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import LimitExceeded, PentadError, Unavailable
 from pentad.kernel.json import check_bounds
+from pentad.kernel.trace import parse_traceparent
 from pentad.mcp import messages
 from pentad.mcp.call import KEEP_ALIVE_SECONDS
 from pentad.mcp.changes import Change, SubscriptionHub
@@ -101,6 +102,8 @@ class McpEndpoint:
         if exchange.repeated:
             _refuse_repeated(exchange.repeated)
         admitted = self.modern.admit(envelope, exchange.headers)
+        if admitted.params.meta.traceparent is not UNSET:
+            exchange.continue_trace(parse_traceparent(admitted.params.meta.traceparent))
         if admitted.method.name == "subscriptions/listen":
             exchange.release()
         stream = EventStream(exchange.send, exchange.receive, accepted=exchange.accepts_stream())
@@ -111,7 +114,7 @@ class McpEndpoint:
                 exchange.principal,
                 stream,
                 "http",
-                exchange.traceparent(),
+                exchange.scope["trace"],
                 exchange.principal_now,
                 exchange.headers,
             )
@@ -193,6 +196,8 @@ class McpEndpoint:
             absorb_cancellation()  # the client cancelled the call
             await (stream.close() if stream.started else exchange.reply(202, b""))
             return
+        if peer.trace is not exchange.trace:  # the message named another one
+            exchange.continue_trace(parse_traceparent(peer.trace))
         if stream.started:
             await stream.finish(answer)
         else:
@@ -201,7 +206,7 @@ class McpEndpoint:
     def _legacy_peer(
         self, exchange: HttpExchange, revision: Revision, session: Session | None, stream: LoggedEventStream
     ) -> LegacyPeer:
-        trace, headers = exchange.traceparent(), exchange.headers
+        trace, headers = exchange.trace, exchange.headers
         state, pending = self.sessions, self.legacy.pending
         return LegacyPeer(exchange.principal, revision, "http", trace, headers, session, state, stream, pending)
 

@@ -1,29 +1,29 @@
-"""The search tools: find a tool by what it does, read its schemas, call it, and search all rooms at once.
+"""The search tools: find a tool by what it does, read its schemas, call it.
 
 With them a client needs no list of all tools. They belong to no room, and show and run what the caller may use.
 """
 
-import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 
+import msgspec
 from pydantic import BaseModel, Field
 
-from pentad.kernel.errors import InvalidInput, NotFound, PentadError
+from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.names import did_you_mean
-from pentad.kernel.principal import Principal
 from pentad.kernel.words import words
 from pentad.mcp.arguments import Arguments
 from pentad.mcp.call import Call
-from pentad.mcp.declarations import ToolResult, tool
+from pentad.mcp.declarations import ToolResult, resource, tool
 from pentad.mcp.messages import CALL_TOOL
 from pentad.mcp.registry import BoundTool, Registry
 
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 """Claude Code keeps these tools loaded, where it defers all others. Listed only in lists that have nothing else."""
+TOOL_URI: Final = "pentad://tools/"
 _MOST_FOUND: Final = 50
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STEM: Final = 4
@@ -32,18 +32,11 @@ _WEIGHTS: Final = (4, 3, 2, 1)
 """Of a word in the name, the title or tags, the first paragraph of the description, and anywhere else."""
 
 
-class ToolCaller(Protocol):
-    """Calls a tool with the rights, limits and audit entry of the caller; `InternalClient` does."""
-
-    async def call_tool(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ToolSearch:
     """The service of the search tools."""
 
     registry: Registry
-    caller: ToolCaller
 
 
 class SearchArguments(Arguments):
@@ -78,7 +71,7 @@ async def search_tools(arguments: SearchArguments, call: Call[ToolSearch]) -> Fo
         FoundTool(
             name=one.declared.name,
             room=one.room,
-            description=_first_paragraph(one.declared.description),
+            description=first_paragraph(one.declared.description),
             arguments=_arguments(one),
         )
         for one in found[: arguments.limit if arguments.query else _MOST_FOUND]
@@ -93,15 +86,19 @@ class DescribeArguments(Arguments):
 @tool("describe_tool", title="Describe a tool", read_only=True, meta=ALWAYS_LOADED)
 async def describe_tool(arguments: DescribeArguments, call: Call[ToolSearch]) -> ToolResult:
     """The complete description of a tool, with its input and output schema."""
+    return ToolResult(structured=await _described(call, arguments.name))
+
+
+async def _described(call: Call[ToolSearch], name: str) -> dict[str, Any]:
     registry = call.service.registry
     usable = {one.declared.name: one for one in await registry.usable_tools(call.principal)}
-    bound = registry.tools.get(arguments.name) or usable.get(arguments.name)
+    bound = registry.tools.get(name) or usable.get(name)
     if bound is None or not call.principal.may(bound.room, bound.declared.action):
         raise NotFound(
-            f"There is no tool {arguments.name[:100]!r} for you here.",
-            hint=did_you_mean(arguments.name, usable) or "search_tools finds tools by what they do.",
+            f"There is no tool {name[:100]!r} for you here.",
+            hint=did_you_mean(name, usable) or "search_tools finds tools by what they do.",
         )
-    return ToolResult(structured={"room": bound.room, **registry.entry(bound, detailed=True)})
+    return {"room": bound.room, **registry.entry(bound, detailed=True)}
 
 
 class CallArguments(Arguments):
@@ -118,40 +115,13 @@ async def call_tool(arguments: CallArguments) -> ToolResult:
     raise InvalidInput(f"`arguments` of {arguments.name[:100]!r} must be an object, not text.", hint="Send JSON.")
 
 
-class SearchRoomsArguments(Arguments):
-    query: Annotated[str, Field(min_length=1, max_length=500)]
-    rooms: Annotated[list[str] | None, Field(description="Default: all.")] = None
-    limit: Annotated[int, Field(ge=1, le=20, description="Per room.")] = 5
+@resource(TOOL_URI + "{name}", name="Tool", mime_type="application/json")
+async def tool_resource(name: str, call: Call[ToolSearch]) -> str:
+    """The complete description of a tool, as describe_tool returns it."""
+    return msgspec.json.encode(await _described(call, name)).decode()
 
 
-@tool("search", title="Search all rooms", read_only=True, meta=ALWAYS_LOADED, listed="room")
-async def search(arguments: SearchRoomsArguments, call: Call[ToolSearch]) -> ToolResult:
-    """Search the content of all rooms by words. Returns the best matches of each room, and the tool that found them."""
-    tools = [
-        one
-        for one in await call.service.registry.usable_tools(call.principal)
-        if one.declared.finds is not None and (arguments.rooms is None or one.room in arguments.rooms)
-    ]
-    found = await asyncio.gather(*(_search_room(one, arguments, call) for one in tools))
-    return ToolResult(structured={"rooms": found})
-
-
-async def _search_room(bound: BoundTool, arguments: SearchRoomsArguments, call: Call[ToolSearch]) -> Mapping[str, Any]:
-    declared = bound.declared
-    given: dict[str, Any] = {str(declared.finds): arguments.query}
-    if "limit" in declared.input_schema["properties"]:
-        given["limit"] = arguments.limit
-    found: dict[str, Any] = {"room": bound.room, "tool": declared.name, "arguments": given}
-    try:
-        result = await call.service.caller.call_tool(call.principal, declared.name, given)
-    except PentadError as error:
-        return {**found, "error": error.sentence()}
-    if result.get("isError"):
-        return {**found, "error": result["content"][0]["text"]}
-    return {**found, "found": result.get("structuredContent")}
-
-
-SEARCH_TOOLS: Final = (search_tools, describe_tool, call_tool, search)
+SEARCH_TOOLS: Final = (search_tools, describe_tool, call_tool)
 
 
 def _ranked(query: str, tools: list[BoundTool]) -> list[BoundTool]:
@@ -174,8 +144,8 @@ def _weight(word: str, bound: BoundTool) -> int:
     places = (
         words(_CAPITAL.sub(" ", declared.name)),
         words(" ".join([declared.title or "", bound.room, *declared.tags])),
-        words(_first_paragraph(declared.description)),
-        words(" ".join([declared.description, *_texts(declared.input_schema)])),
+        words(first_paragraph(declared.description)),
+        words(" ".join([declared.description, *argument_texts(declared.input_schema)])),
     )
     return next((weight for weight, place in zip(_WEIGHTS, places, strict=True) if _has(word, place)), 0)
 
@@ -187,7 +157,7 @@ def _has(word: str, place: list[str]) -> bool:
     )
 
 
-def _texts(schema: Any) -> Iterable[str]:
+def argument_texts(schema: Any) -> Iterable[str]:
     """The names and descriptions of a tool's arguments."""
     for name, one in schema.get("properties", {}).items():
         yield name
@@ -200,5 +170,6 @@ def _arguments(bound: BoundTool) -> list[str]:
     return [name if name in required else f"{name}?" for name in schema.get("properties", {})]
 
 
-def _first_paragraph(text: str) -> str:
+def first_paragraph(text: str) -> str:
+    """The first paragraph of a description, as one line."""
     return " ".join(text.partition("\n\n")[0].split())

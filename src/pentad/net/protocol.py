@@ -34,6 +34,7 @@ TOO_MANY: Final = (b"429 Too Many Requests", b"Too many connections from this ad
 INVALID: Final = (b"400 Bad Request", b"This is not a valid HTTP request.")
 _LEFT_TO_UVICORN: Final = frozenset({b"connection", b"transfer-encoding"})
 _MOST_LINES: Final = 4096
+_REQUEST_ID: Final = b"x-request-id"
 
 
 class _Dropped(list[tuple[bytes, bytes]]):
@@ -154,8 +155,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self._start_asgi_task(self.cycle, self._application)
 
     def on_message_complete(self) -> None:
-        if not self.parser.should_upgrade():
-            super().on_message_complete()
+        if not self.parser.should_upgrade() and not self.cycle.response_complete:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
 
     def _receive(self, data: bytes) -> None:
         before = self.cycle
@@ -284,12 +286,20 @@ class OneWriteCycle(RequestResponseCycle):
     """uvicorn's request-response cycle, with a whole answer leaving in one write.
 
     uvicorn writes an answer's head as soon as it gets it, and the body later: two system calls and often two packets.
-    ASGI wants the head held until the first part of the body anyway, so here both leave together. Anything unusual goes
-    uvicorn's own way.
+    ASGI wants the head held until the first part of the body anyway, so here both leave together. A body that is here
+    already is handed over without waiting. Anything unusual goes uvicorn's own way.
     """
 
     flow: FlowControl
     _held: dict[str, Any] | None = None
+
+    async def receive(self) -> Any:
+        if self.more_body or not self.body or self.response_complete or self.disconnected or self.flow.read_paused:
+            return await super().receive()
+        body, self.body = bytes(self.body), bytearray()
+        self.message_event.clear()
+        self.waiting_for_100_continue = False  # the client did not wait
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Any) -> None:
         if not self.response_started and message["type"] == "http.response.start":
@@ -299,6 +309,8 @@ class OneWriteCycle(RequestResponseCycle):
         if held is not None:
             if not message.get("more_body", False) and self._write_whole(held, message.get("body", b"")):
                 return
+            if (request_id := self._request_id()) is not None:
+                held["headers"] = [*held["headers"], (_REQUEST_ID, request_id)]
             await super().send(cast("Any", held))
         await super().send(message)
 
@@ -317,6 +329,8 @@ class OneWriteCycle(RequestResponseCycle):
             parts.append(line)
         if length != len(body):
             return False
+        if (request_id := self._request_id()) is not None:  # a new one each time, so not one of the kept lines
+            parts.append(b"x-request-id: %b\r\n" % request_id)
         parts += (b"\r\n", body)
         self.response_started = True
         self.waiting_for_100_continue = False
@@ -325,6 +339,11 @@ class OneWriteCycle(RequestResponseCycle):
         self.message_event.set()
         self.on_response()
         return True
+
+    def _request_id(self) -> bytes | None:
+        """The id under which the application knows the request. It is one line of plain characters."""
+        found = cast("dict[str, Any]", self.scope).get("request_id")
+        return None if found is None else found.encode("ascii")
 
 
 Line = tuple[bytes | None, int | None]

@@ -86,6 +86,11 @@ class Engine:
             collection = _with_segment(tx, collection, latest[start : start + posting_lists.MOST_DOCUMENTS])
         collections.save(tx, self._with_vectors(tx, collection, numbered, model))
 
+    def known(self, rows: Rows, name: str, ids: Sequence[int]) -> set[int]:
+        """Those of these ids that a collection has."""
+        collection = collections.find(rows, name)
+        return set() if collection is None else {id_ for id_, _, _ in _listed(rows, collection, ids)}
+
     def remove(self, tx: Transaction, name: str, ids: Sequence[int]) -> None:
         """Take documents out; ids that are not there are passed over."""
         if (collection := collections.find(tx, name)) is not None:
@@ -257,14 +262,14 @@ def _with_segment(tx: Transaction, collection: Collection, documents: Sequence[D
     )
 
 
-def _listed(tx: Transaction, collection: Collection, ids: Sequence[int]) -> list[tuple[int, int, str]]:
+def _listed(rows: Rows, collection: Collection, ids: Sequence[int]) -> list[tuple[int, int, str]]:
     """Id, number and lengths of those documents that are there."""
     found: list[Any] = []
     if not collection.documents:
         return found
     for start in range(0, len(ids), _LOOKED_UP):
         part = ids[start : start + _LOOKED_UP]
-        found += tx.all(
+        found += rows.all(
             "SELECT id, document, lengths FROM search_documents"  # noqa: S608  only marks
             f" WHERE collection = ? AND id IN ({', '.join('?' * len(part))})",
             collection.number, *part,

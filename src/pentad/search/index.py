@@ -48,6 +48,7 @@ _LEFT_OVER: Final = (
     "SELECT number FROM search_collections WHERE name IS NULL UNION ALL SELECT collection FROM search_pending LIMIT 1"
 )
 _REMEMBERED: Final = 256
+_MOST_COUNTED: Final = 1_000
 _NO_EMBEDDER: Final = "No embedding model is installed; `pentad models pull` fetches one."
 _NO_PGVECTOR: Final = "The database has no pgvector."
 _EMBEDDER_FAILED: Final = "The embedding model did not answer."
@@ -89,6 +90,16 @@ class SearchIndex:
         self._used()
         self._engine.put(tx, collection, documents, self._model)
         tx.signal(CHANGED, collection)
+
+    async def put_missing(self, collection: str, documents: Sequence[Document]) -> None:
+        """Index those documents whose ids are not there yet, for documents that never change under their id."""
+
+        def missing(rows: Rows) -> list[Document]:
+            known = self._engine.known(rows, collection, [document.id for document in documents])
+            return [document for document in documents if document.id not in known]
+
+        if await self._database.read(missing):
+            await self._database.write(lambda tx: self.put(tx, collection, missing(tx)))
 
     def remove(self, tx: Transaction, collection: str, ids: Sequence[int]) -> None:
         """Take documents out in the caller's transaction."""
@@ -155,6 +166,18 @@ class SearchIndex:
         from pentad.search.collection import readiness
 
         return readiness(rows, collection)
+
+    async def waiting(self, collections: Sequence[str]) -> int:
+        """How many documents of these collections have no vector yet, counted up to a bound; 0 without a model."""
+        if self.embedder is None or not collections:
+            return 0
+        marks = ", ".join("?" * len(collections))
+        found = await self._database.lookup(
+            "SELECT count(*) FROM (SELECT 1 FROM search_pending WHERE collection IN"  # noqa: S608  only marks
+            f" (SELECT number FROM search_collections WHERE name IN ({marks})) LIMIT {_MOST_COUNTED}) AS w",
+            *collections,
+        )
+        return 0 if found is None else found[0]
 
     def declare(self, searchable: Searchable) -> None:
         """Take a room's declaration: from now on its collections are scored, and filled if it supplies them, by it."""

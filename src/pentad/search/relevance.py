@@ -8,7 +8,6 @@ not made yet competes fairly with those that have one. The maps and thresholds w
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pentad.kernel.ports import Embedder
@@ -130,6 +129,8 @@ _SPREADS: Final = 3.0
 
 async def measure_cosines(embedder: Embedder) -> CosineScale:
     """Ask a model where its cosines lie. MiniLM's are known."""
+    from statistics import fmean, pstdev  # rarely needed
+
     if embedder.model.startswith("all-minilm-l6-v2"):
         return MINILM
     data = await embedder.embed([*_QUESTIONS, *_SAME, *_UNRELATED])

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pentad.kernel.ports import Dialect, Transaction
+from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.kernel.sql import Sql, composed, insert, nested, select
 from pentad.kernel.words import words
 
@@ -109,6 +109,21 @@ class WordTable:
         else:
             listed, given = "SELECT unnest(CAST(? AS bigint[]))", "{" + ",".join(map(str, ids)) + "}"
         return nested(composed(self._matching(dialect, expression), " UNION ", Sql(listed, (given,))), "d")
+
+    def rarest(self, rows: Rows, dialect: Dialect, asked: Sequence[Word], most: int) -> list[Word]:
+        """The rarest words, as many as are in at most so many documents together; none if each is in more."""
+        counted: list[tuple[int, Word]] = []
+        for word in asked:
+            table = self.having(dialect, self.expression(dialect, (word,), "or"))
+            statement = composed("SELECT count(*) FROM (SELECT 1 FROM ", table, f" LIMIT {most + 1}) AS c")
+            counted.append((rows.value(statement.text, *statement.params), word))
+        found: list[Word] = []
+        for count, word in sorted(counted, key=lambda one: one[0]):
+            most -= count
+            if most < 0:
+                break
+            found.append(word)
+        return found
 
     def best_first(self, dialect: Dialect, expression: str) -> Sql:
         """The same table `d`, with the store's own guess of how well a document fits as `points`."""

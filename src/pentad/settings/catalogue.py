@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.secrets.names import is_secret_member
-from pentad.kernel.secrets.urls import is_url, scrub_url, scrub_value
 from pentad.mcp.profiles import Profile
 from pentad.net.policy import FetchPolicy
 from pentad.settings.model import Origin, Settings
@@ -80,6 +79,8 @@ class Entry:
 
     def display(self, value: Any) -> str:
         """A value of this setting for people, with secrets masked."""
+        from pentad.kernel.secrets.urls import is_url, scrub_url  # a server starts without
+
         if value is None or value == ():
             return ""
         if isinstance(value, str) and is_url(value) and (not self.secret or self.path == "database"):
@@ -152,6 +153,8 @@ def _undeclared(room: str, values: Mapping[str, Any], origin: Callable[[str], Or
 
 def _masked(key: str, value: Any) -> Any:
     """A room's value for people: secrets are masked by member name, at any depth, and inside URLs."""
+    from pentad.kernel.secrets.urls import scrub_value  # a server starts without
+
     if isinstance(value, Mapping):
         inner = typing.cast("Mapping[str, Any]", value)
         return {name: "***" if _is_header(key) else _masked(name, one) for name, one in inner.items()}

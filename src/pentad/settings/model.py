@@ -259,6 +259,23 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """Where traces are sent, besides the audit trail."""
+
+    otlp_endpoint: str | None = setting(
+        None, "An OpenTelemetry collector that takes OTLP over HTTP, such as http://localhost:4318; none by default."
+    )
+    otlp_headers: str | None = setting(
+        None, "Headers for the collector, as name=value with commas between them.", secret=True
+    )
+
+    def headers(self) -> dict[str, str]:
+        """The headers for the collector."""
+        pairs = (part.partition("=") for part in (self.otlp_headers or "").split(",") if part.strip())
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
     """Where the vectors for search come from."""
 
@@ -292,7 +309,10 @@ class Settings:
 
     host: str = setting("127.0.0.1", "The address to listen on.")
     port: int = setting(8700, "The HTTP port; 0 picks a free one.")
-    grpc_port: int = setting(8888, "The port of the directory's gRPC service; 0 switches it off.")
+    grpc_port: int = setting(8888, "The port of the gRPC services (directory, agents); 0 switches it off.")
+    grpc_cert_file: str | None = setting(None, "The certificate of the gRPC port (PEM); without it, plain text.")
+    grpc_key_file: str | None = setting(None, "The private key of that certificate.")
+    grpc_client_ca_file: str | None = setting(None, "The authority whose certificates gRPC callers must show.")
     data: Path = field(default=Path(), metadata=documented("The folder that holds everything Pentad keeps."))
     database: str | None = setting(
         None, "A postgresql:// URL; without it a SQLite file in the data folder.", secret=True
@@ -305,10 +325,13 @@ class Settings:
     )
     auth: Literal["required", "none"] = setting("required", "none trusts every caller; allowed on loopback only.")
     workers: int = setting(1, "Processes that serve; more than one suits PostgreSQL and several cores.")
+    drain_seconds: int = setting(10, "Seconds that requests and agents have to finish when the server is told to stop.")
     rooms: tuple[str, ...] = setting(
         (), "Rooms to open, by name or as my.module:ROOM; empty opens every installed one."
     )
-    agent: tuple[str, ...] = setting((), "Agents to host, each as my.module:Agent.")
+    agent: tuple[str, ...] = setting(
+        (), "Agents to host: each my.module:Agent, a card's URL, a registered id, or `command: ...`."
+    )
     public_url: str | None = setting(None, "The URL clients use, if there is a proxy in front.")
     allowed_hosts: tuple[str, ...] = setting((), "Further Host names to accept, besides this machine's names.")
     allowed_origins: tuple[str, ...] = setting(
@@ -348,6 +371,7 @@ class Settings:
     fetch: FetchPolicy = field(default_factory=FetchPolicy)
     log: LogSettings = field(default_factory=LogSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     search: SearchSettings = field(default_factory=SearchSettings)
 
     file: Path | None = None
@@ -395,6 +419,12 @@ class Settings:
         from pentad.access.secret_box import SecretBox
 
         return SecretBox(self.secret_key, self.secret_key_previous)
+
+    def grpc_file(self, name: str) -> str | None:
+        """A TLS file of the gRPC port by its setting. The directory room had these settings: its names are still read,
+        also if the room is not open."""
+        former = self.environment.get(f"PENTAD_DIRECTORY_{name.upper()}")
+        return getattr(self, name) or former or self.room_tables.get("directory", {}).get(name)
 
     def proxies(self) -> TrustedProxies:
         """The trusted proxies."""

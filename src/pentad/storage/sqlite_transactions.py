@@ -6,7 +6,8 @@ run again, each in a savepoint, which is expensive for full-text indexes and the
 acknowledged before the COMMIT they share has returned.
 
 Where commits cost less than a thread hop (a RAM disk, a disk with its own power supply), the calling thread commits a
-brief unit of work itself while nobody else writes. Two slow commits send brief units back to the writer thread.
+brief unit of work itself while nobody else writes. If they cost a little more, it does so only while there is a single
+writer, because several would share a commit. Two slow commits send brief units back to the writer thread.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ import apsw
 from pentad.kernel.errors import Overloaded, PentadError, Unavailable
 from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Row, Transaction, Value
+from pentad.kernel.trace import request_mark
 from pentad.storage.errors import closed, reason_of, reference_violation
 from pentad.storage.sqlite_connection import SqliteConnection, SqliteCursor
 from pentad.storage.sqlite_errors import raise_translated, translate_error
@@ -34,12 +36,16 @@ _PRUNE_EVERY = 256
 _WAL_BYTES = 32 * 1024 * 1024
 _CHECKPOINT_PATIENCE_MS = 100
 _QUICK_SECONDS = 0.0001
+_QUICK_SECONDS_ALONE = 0.0004
 _QUICK_ENOUGH = 8
 _QUICK_MOST = 32
 _SLOW_COSTS = 16
 """A score of quick commits: each adds one, up to the most; a slow one takes this away; brief units need enough."""
 _MOST_IN_A_ROW = 1_000
-"""Brief commits in a row; then the writer thread has a turn, which also bounds the log."""
+_MOST_IN_A_ROW_ALONE = 64
+"""Brief commits in a row; then the writer thread has a turn: it bounds the log, and sees whether others write."""
+_ALONE = 8
+"""A single writer is one whose units the writer thread has found alone so often in a row."""
 
 
 class SqliteRows:
@@ -161,6 +167,8 @@ class Writer:
         self._using = threading.Lock()  # held by whichever thread uses the connection
         self._quick = 0
         self._in_a_row = 0
+        self._most_in_a_row = _MOST_IN_A_ROW
+        self._alone = 0
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="pentad-writer", daemon=True)
         self._thread.start()
@@ -188,7 +196,7 @@ class Writer:
         if self._quick < _QUICK_ENOUGH or self._closed:
             return None
         self._in_a_row += 1
-        if self._in_a_row > _MOST_IN_A_ROW:
+        if self._in_a_row > self._most_in_a_row:
             self._in_a_row = 0
             return None
         if self._newest is not None and not self._newest.future.done():
@@ -218,6 +226,7 @@ class Writer:
         last = False
         while not last:
             units, last = self._gather()
+            self._alone = self._alone + 1 if len(units) == 1 else 0
             with self._using:
                 while units:
                     units = self._commit_together(units)
@@ -297,6 +306,7 @@ class Writer:
         """Run one unit and keep its result or failure; the caller rolls back a failed one."""
         transaction = SqliteTransaction(self._connection, self._cursor, self._origin)
         unit.signals = ()
+        request_mark.set(unit.mark)
         try:
             if begin is not None:
                 self._cursor.execute(begin)
@@ -331,8 +341,10 @@ class Writer:
             self._roll_back("ROLLBACK")
             _set_failure(done, error)
             return False
-        if time.perf_counter() - started < _QUICK_SECONDS:
+        spent = time.perf_counter() - started
+        if spent < _QUICK_SECONDS or (spent < _QUICK_SECONDS_ALONE and self._alone >= _ALONE):
             self._quick = min(self._quick + 1, _QUICK_MOST)
+            self._most_in_a_row = _MOST_IN_A_ROW if spent < _QUICK_SECONDS else _MOST_IN_A_ROW_ALONE
         else:
             self._quick = max(self._quick - _SLOW_COSTS, 0)
         return True

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pentad.kernel.errors import InvalidInput, LimitExceeded, Overloaded
 from pentad.kernel.ports import Value
+from pentad.kernel.trace import request_mark
 from pentad.storage.errors import closed
 
 T = TypeVar("T")
@@ -34,15 +35,15 @@ def checked(params: Sequence[Value]) -> Sequence[Value]:
     the other. Every statement passes here, so keep it short.
     """
     for value in params:
-        if value is None:
-            continue
         if isinstance(value, str):
             if "\0" in value:
                 raise InvalidInput("A text holds a NUL character.", hint="Remove U+0000 from it; it cannot be stored.")
-        elif type(value) is not float and isinstance(value, int):
+        elif value is None or isinstance(value, bytes):
+            continue
+        elif isinstance(value, int):
             if not _LOWEST <= value <= _HIGHEST:
                 raise InvalidInput("A number does not fit into 64 bits.", hint="Store it as text.")
-        elif isinstance(value, float) and value != value:  # only NaN differs from itself
+        elif value != value:  # only NaN differs from itself
             raise InvalidInput("NaN is not a number that can be stored.", hint="Leave the value out instead.")
     return params
 
@@ -59,12 +60,14 @@ def check_signal(channel: str, payload: str) -> None:
 
 
 class Work:
-    """A function to run, and its result or failure."""
+    """A function to run, and its result or failure. It belongs to the request that was in hand: jobs it queues and
+    lines it logs carry on its trace."""
 
-    __slots__ = ("failure", "value", "work")
+    __slots__ = ("failure", "mark", "value", "work")
 
     def __init__(self, work: Callable[..., Any]) -> None:
         self.work = work
+        self.mark = request_mark.get()
         self.value: Any = None
         self.failure: BaseException | None = None
 
@@ -158,6 +161,7 @@ class Workers:
         while (task := self._tasks.get()) is not None:
             if task.is_cancelled:
                 continue
+            request_mark.set(task.mark)
             try:
                 task.value = task.work()
             except BaseException as error:  # noqa: BLE001  the caller gets it; the thread must live on

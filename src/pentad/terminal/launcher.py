@@ -51,21 +51,26 @@ def launcher() -> Launcher:
     return found
 
 
-def run_in_room(settings: "Settings", work: Callable[[Any], Coroutine[Any, Any, T]], *rooms: str) -> T:
-    """Open these rooms and run `work` with the service of the first."""
+def run_in_room(
+    settings: "Settings", work: Callable[[Any], Coroutine[Any, Any, T]], *rooms: str, beside_all: bool = False
+) -> T:
+    """Open these rooms and run `work` with the service of the first. `beside_all` opens all rooms of the settings."""
 
     async def run() -> T:
-        async with open_room(settings, *rooms) as service:
+        async with open_room(settings, *rooms, beside_all=beside_all) as service:
             return await work(service)
 
     return asyncio.run(run())
 
 
 @asynccontextmanager
-async def open_room(settings: "Settings", *rooms: str) -> AsyncGenerator[Any]:
-    """The service of the first of these rooms, with the others beside it."""
-    async with launcher().open_app(replace(settings, rooms=rooms)) as app:
-        yield app.rooms[0].service
+async def open_room(settings: "Settings", *rooms: str, beside_all: bool = False) -> AsyncGenerator[Any]:
+    """The service of the first of these rooms, with the others beside it, or (`beside_all`) those of the settings."""
+    opened = rooms
+    if beside_all:
+        opened = tuple(dict.fromkeys((*settings.rooms, *rooms))) if settings.rooms else ()
+    async with launcher().open_app(replace(settings, rooms=opened)) as app:
+        yield next(one.service for one in app.rooms if not beside_all or one.room.name == rooms[0])
 
 
 @asynccontextmanager

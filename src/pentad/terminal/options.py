@@ -42,7 +42,12 @@ _OPTIONS: Final[dict[str, Decorator]] = {
     "rooms": click.option(
         "--rooms", metavar="A,B,...", help="Rooms to open, by name or as my.module:ROOM; all by default."
     ),
-    "agent": click.option("--agent", multiple=True, metavar="MODULE:AGENT", help="An agent to host; may be repeated."),
+    "agent": click.option(
+        "--agent",
+        multiple=True,
+        metavar="AGENT",
+        help="An agent to host: my.module:Agent, a card's URL, a registered id, or command: ...; may be repeated.",
+    ),
 }
 _CONFIG: Final = click.option(
     "--config", type=click.Path(dir_okay=False, path_type=Path), help="The configuration file (TOML)."

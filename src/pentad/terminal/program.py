@@ -6,7 +6,6 @@ or put on a page: by `./pentad`, `.venv/bin/pentad`, `uvx --from DIR pentad`, wh
 
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -53,6 +52,8 @@ def uvx_command() -> list[str] | None:
 
 
 def _program(called: str, environ: Mapping[str, str]) -> str:
+    import shlex  # rarely needed
+
     if (uvx := uvx_command()) is not None:
         return shlex.join(["uvx", *uvx[1:]])
     path = Path(called)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import InvalidInput
+from pentad.kernel.principal import Principal
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.agents.card_signing import CardSigner, derived_key
 from pentad.rooms.agents.cards import Cards
@@ -14,8 +15,8 @@ from pentad.rooms.agents.hosting.built_in_agents import Echo
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface.a2a import AgentEndpoint
-from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Operations
-from pentad.rooms.agents.models import Dialect, Message
+from pentad.rooms.agents.interface.a2a_operations import Operations
+from pentad.rooms.agents.models import Message
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
 from pentad.rooms.agents.tasks.task_log import TaskLog
@@ -72,25 +73,27 @@ class Own(BaseA2AAgent):
         raise RuntimeError("canary-7f")
 
 
-async def accept(_request: AgentRequest, message: Message, _dialect: Dialect) -> Message:
-    """As a check of contexts does: refuse with the fields, or let pass."""
-    if "bad" in (message.metadata or {}):
-        problems = [{"path": "/message/metadata/bad", "rule": "bad", "message": "It is bad."}]
-        raise InvalidInput("The message is bad.", details={"problems": problems})
-    return message
+class CheckedContexts(PlainContexts):
+    """As a check of contexts does: refuses with the fields, or lets pass."""
+
+    async def accept(self, caller: Principal, message: Message, level: Any = None) -> Message:
+        if "bad" in (message.metadata or {}):
+            problems = [{"path": "/message/metadata/bad", "rule": "bad", "message": "It is bad."}]
+            raise InvalidInput("The message is bad.", details={"problems": problems})
+        return message
 
 
 class Hall:
     def __init__(self, platform: Platform, tasks: Tasks, agents: Mapping[str, HostedAgent]) -> None:
         self.tasks = tasks
         cards = Cards(CardSigner(derived_key(b"secret")), protected=platform.protected, started=1_750_000_000.0)
-        self.endpoint = AgentEndpoint(Operations(tasks, cards, accept), agents, cards, platform.limits)
+        self.endpoint = AgentEndpoint(Operations(tasks, cards), agents, cards, platform.limits)
 
 
 @asynccontextmanager
 async def open_hall(platform: Platform) -> AsyncGenerator[Hall]:
     agents = {one.name: one for one in map(hosted, (Choosy, Echo, Steps, Own))}
-    log = TaskLog(platform.database, platform.clock, TaskLimits(), PlainContexts(), platform.jobs)
+    log = TaskLog(platform.database, platform.clock, TaskLimits(), CheckedContexts(), platform.jobs)
     tasks = Tasks(log, agents, fetcher=platform.fetcher, push_private=True, site="http://localhost")
     await tasks.open()
     try:

@@ -168,7 +168,8 @@ class Old:
         body = json.dumps({"jsonrpc": "2.0", "id": "r1", "method": method, "params": params}).encode()
         request = urllib.request.Request(self.url, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=20) as answer:
-            return [json.loads(line[6:])["result"] for line in answer if line.startswith(b"data: ")]
+            found = [json.loads(line[6:]) for line in answer if line.startswith(b"data: ")]
+        return [event.get("result") or event["error"]["code"] for event in found]
 
 
 def said(beginning: str, **more: Any) -> dict[str, Any]:

@@ -3,17 +3,19 @@
 import base64
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from joserfc import jws
+from joserfc.errors import BadSignatureError
 from joserfc.jwk import ECKey
 
 from pentad.app import App, open_app
 from pentad.kernel.jcs import canonical
 from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire
-from tests.behaviour.agents.test_jsonrpc import v10
+from tests.behaviour.agents.test_jsonrpc import v03, v10
 from tests.behaviour.http_wire import HttpAnswer, send
 
 pytestmark = pytest.mark.anyio
@@ -88,28 +90,67 @@ async def test_a_card_cannot_be_posted(wire: Wire) -> None:
     assert answer.status == 404
 
 
+def verifying(signatures: list[dict[str, str]], payload: Any, key: ECKey) -> int:
+    """How many signatures hold for a payload."""
+    encoded = base64.urlsafe_b64encode(canonical(payload)).rstrip(b"=").decode()
+    held = 0
+    for one in signatures:
+        with suppress(BadSignatureError):
+            jws.deserialize_compact(f"{one['protected']}.{encoded}.{one['signature']}", key, algorithms=["ES256"])
+            held += 1
+    return held
+
+
 async def test_the_signatures_hold_for_readers_of_everything_and_of_1_0_alone(wire: Wire) -> None:
-    card = await get(wire).json()
+    card, known = await get(wire).json(), await get(wire, "/a2a/1.0/.well-known/agent-card.json").json()
     keys = await get(wire, "/.well-known/jwks.json").json()
     key = ECKey.import_key(keys["keys"][0])
     signatures = card.pop("signatures")
-    header = json.loads(base64.urlsafe_b64decode(signatures[0]["protected"] + "=="))
-    assert header == {
-        "alg": "ES256",
-        "typ": "JOSE",
-        "kid": keys["keys"][0]["kid"],
-        "jku": "http://localhost:8700/.well-known/jwks.json",
-    }
-    payload = base64.urlsafe_b64encode(canonical(card)).rstrip(b"=").decode()
-    jws.deserialize_compact(
-        f"{signatures[0]['protected']}.{payload}.{signatures[0]['signature']}", key, algorithms=["ES256"]
-    )
-    payload = base64.urlsafe_b64encode(canonical({**card, "name": "Mallory"})).rstrip(b"=").decode()
-    with pytest.raises(Exception, match="bad_signature"):
-        jws.deserialize_compact(
-            f"{signatures[0]['protected']}.{payload}.{signatures[0]['signature']}", key, algorithms=["ES256"]
-        )
-    assert len(signatures) == 2
+    for one in signatures:
+        assert json.loads(base64.urlsafe_b64decode(one["protected"] + "==")) == {
+            "alg": "ES256",
+            "typ": "JOSE",
+            "kid": keys["keys"][0]["kid"],
+            "jku": "http://localhost:8700/.well-known/jwks.json",
+        }
+    own = known.pop("signatures")
+    for signed, payload in ((signatures, card), (signatures, known), (own, known)):
+        assert verifying(signed, payload, key) == 1
+        assert verifying(signed, {**payload, "name": "Mallory"}, key) == 0
+    assert verifying(own, card, key) == 0
+
+
+V10_MEMBERS = {
+    "name", "description", "version", "supportedInterfaces", "provider", "capabilities", "defaultInputModes",
+    "defaultOutputModes", "skills", "signatures",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/a2a/1.0/.well-known/agent-card.json", {}),
+        ("/agents/own/1.0/.well-known/agent-card.json", {}),
+        ("/agents/own/1.0/agent-card.json", {}),
+        (WELL_KNOWN, {"a2a_version": "1.0"}),
+        ("/agents/own", {"a2a_version": "1.0.1"}),
+        ("/agents/own/agent-card.json?A2A-Version=1.0", {}),
+    ],
+)
+@pytest.mark.requirement("agents:cards:v10")
+async def test_who_asks_for_1_0_gets_its_members_alone(wire: Wire, path: str, headers: dict[str, str]) -> None:
+    answer = get(wire, path, **headers)
+    card = await answer.json()
+    assert set(card) == V10_MEMBERS
+    assert set(card["capabilities"]) <= {"streaming", "pushNotifications", "extendedAgentCard", "extensions"}
+    assert set(card["provider"]) == {"organization", "url"}
+    assert "a2a-version" in answer.headers["vary"]
+    assert (await get(wire, path, if_none_match=answer.headers["etag"], **headers).head()).status == 304
+
+
+@pytest.mark.parametrize("version", ["0.3", "9.9", "one"])
+async def test_who_asks_for_another_version_gets_the_card_for_all(wire: Wire, version: str) -> None:
+    assert await get(wire, a2a_version=version).json() == await get(wire).json()
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +175,12 @@ async def test_behind_a_login_the_card_is_public_and_says_how_to_come_in(
     card = await get(wire).json()
     assert card["url"] == "https://agents.example/agents/tck"
     assert [one["scheme"] for one in card["authSchemes"]] == ["apiKey", "bearer"]
+    assert {one["service_identifier"] for one in card["authSchemes"]} == {"agents_example"}
     key = card["securitySchemes"]["apiKey"]
     assert (key["type"], key["in"], key["name"]) == ("apiKey", "header", "X-Api-Key")
     assert key["apiKeySecurityScheme"] == {"location": "header", "name": "X-Api-Key"}
+    bearer = card["securitySchemes"]["bearer"]
+    assert bearer["httpAuthSecurityScheme"]["scheme"] == bearer["scheme"] == "bearer"
     assert card["security"] == [{"apiKey": []}, {"bearer": []}]
     assert (await get(wire, "/.well-known/jwks.json").head()).status == 200
 
@@ -147,10 +191,19 @@ async def test_the_extended_card_is_for_those_who_are_let_in(closed: tuple[App, 
     for method in ("GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard"):
         card = await wire.call(method, {}, "/agents/own", x_api_key=keys["reader"])
         assert {"own/double", "own/broken"} <= {skill["id"] for skill in card["skills"]}
-        assert card["tags"] == ["may:read"]
-        assert len(card["signatures"]) == 2
+        assert len(card["signatures"]) >= 2
+        assert rights_in(card) == ["read"]
+    assert card["tags"] == ["may:read"]
     same = await wire.rest("GET", "/agents/own/extendedAgentCard", x_api_key=keys["writer"]).json()
-    assert same["tags"] == ["may:read", "may:write"]
+    assert rights_in(same) == ["read", "write"]
+    assert set(same) == V10_MEMBERS | {"securitySchemes", "securityRequirements"}
+
+
+def rights_in(card: dict[str, Any]) -> list[str]:
+    """What the caller may do: an extension in 1.0, whose cards have no tags."""
+    declared = {one["uri"]: one.get("params", {}) for one in card["capabilities"]["extensions"]}
+    tagged = [tag.removeprefix("may:") for tag in card.get("tags", [])]
+    return declared.get("urn:pentad:a2a:rights:v1", {}).get("may", tagged)
 
 
 async def test_without_credentials_nothing_else_answers(closed: tuple[App, Wire, dict[str, str]]) -> None:
@@ -177,6 +230,7 @@ async def test_what_a_caller_may_do_follows_from_its_scopes(closed: tuple[App, W
     assert (await status(wire.ask("SendMessage", v10("m"), x_api_key=keys["reader"])))[0] == 403
     assert (await status(wire.rest("POST", "/agents/tck/message:send", v10("m"), x_api_key=keys["reader"])))[0] == 403
     assert (await status(wire.ask("ListTasks", {}, x_api_key=keys["none"])))[0] == 403
+    assert (await status(wire.ask("message/stream", v03("m"), x_api_key=keys["reader"])))[0] == 403
     assert (await wire.call("ListTasks", {}, x_api_key=keys["reader"]))["totalSize"] == 0
     assert await wire.call("GetTask", {"id": task["id"]}, authorization=f"Bearer {keys['writer']}")
     for name in ("reader", "other"):

@@ -9,6 +9,7 @@ from pentad.app import open_app
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.settings.model import Settings
 from tests.behaviour.agents.conftest import Wire
+from tests.behaviour.agents.test_jsonrpc import any_id
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ async def wire(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wire]:
 
 
 def in_10(metadata: dict[str, Any], text: str = "x") -> dict[str, Any]:
-    return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}], "metadata": metadata}}
+    return {"message": {"messageId": any_id(), "role": "ROLE_USER", "parts": [{"text": text}], "metadata": metadata}}
 
 
 @pytest.mark.requirement("agents:context:levels")
@@ -86,7 +87,7 @@ async def lenient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wir
 
 
 def in_03(metadata: dict[str, Any]) -> dict[str, Any]:
-    message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "x"}]}
+    message = {"kind": "message", "messageId": any_id(), "role": "user", "parts": [{"kind": "text", "text": "x"}]}
     return {"message": {**message, "metadata": metadata}}
 
 

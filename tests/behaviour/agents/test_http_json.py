@@ -39,7 +39,7 @@ async def test_a_task_is_sent_shown_listed_and_canceled(wire: Wire) -> None:
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])
 async def test_streams_are_stream_responses_without_an_envelope(wire: Wire, verb: str) -> None:
-    answer = wire.rest("POST", f"{BASE}/message:stream", v10("tck-input-required-i"), accept="text/event-stream")
+    answer = wire.rest("POST", f"{BASE}/message:stream", v10(f"tck-input-required-{verb}"), accept="text/event-stream")
     told = [json.loads(frame["data"]) for frame in frames_of(await answer.body()) if "data" in frame]
     assert [next(iter(one)) for one in told] == ["task", "statusUpdate"]
     task = told[0]["task"]["id"]
@@ -47,7 +47,7 @@ async def test_streams_are_stream_responses_without_an_envelope(wire: Wire, verb
     chunks = following.chunks()
     first = json.loads((await anext(chunks)).split(b"data: ")[1])
     assert first["task"]["id"] == task
-    await ok(wire, "POST", f"{BASE}/message:send", v10("tck-complete-task-h", taskId=task))
+    await ok(wire, "POST", f"{BASE}/message:send", v10(f"tck-complete-task-{verb}", taskId=task))
     rest = frames_of(b"".join([chunk async for chunk in chunks]))
     assert json.loads(rest[-1]["data"])["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 

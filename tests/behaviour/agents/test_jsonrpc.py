@@ -1,5 +1,6 @@
 """JSON-RPC on one address: which dialect a request is in, what it is answered, how it is refused."""
 
+import itertools
 import json
 from typing import Any
 
@@ -9,15 +10,21 @@ from tests.behaviour.agents.conftest import Wire
 from tests.behaviour.http_wire import send
 
 pytestmark = pytest.mark.anyio
+_NUMBERS = itertools.count(1)
+
+
+def any_id(message_id: str = "m") -> str:
+    """The id of a message; `m` stands for one that was never used."""
+    return f"m-{next(_NUMBERS)}" if message_id == "m" else message_id
 
 
 def v10(message_id: str, text: str = "Hello", **more: Any) -> dict[str, Any]:
-    return {"message": {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}], **more}}
+    return {"message": {"messageId": any_id(message_id), "role": "ROLE_USER", "parts": [{"text": text}], **more}}
 
 
 def v03(message_id: str, text: str = "Hello", **more: Any) -> dict[str, Any]:
     parts = [{"kind": "text", "text": text}]
-    return {"message": {"kind": "message", "messageId": message_id, "role": "user", "parts": parts, **more}}
+    return {"message": {"kind": "message", "messageId": any_id(message_id), "role": "user", "parts": parts, **more}}
 
 
 def av(text: str = "Hello", **more: Any) -> dict[str, Any]:
@@ -105,6 +112,18 @@ async def test_a_task_that_is_over_is_not_canceled_again(wire: Wire) -> None:
     assert (await wire.call("tasks/cancel", made, "/av"))["success"] is False
 
 
+@pytest.mark.requirement("agents:tasks:cancel-again")
+async def test_a_task_may_be_canceled_again_in_every_dialect(wire: Wire) -> None:
+    made = await wire.call("tasks/send", av("slow"), "/agents/echo")
+    first = await wire.call("CancelTask", made, "/agents/echo", a2a_version="1.0")
+    assert await wire.call("CancelTask", made, "/agents/echo", a2a_version="1.0") == first
+    assert await wire.rest("POST", f"/agents/echo/tasks/{made['id']}:cancel").json() == first
+    again = await wire.call("tasks/cancel", made, "/agents/echo", a2a_version="0.3")
+    assert again["status"]["state"] == "canceled"
+    assert (await wire.call("tasks/cancel", made, "/agents/echo"))["success"] is True
+    assert len(await wire.frames("tasks/sendSubscribe", made, "/agents/echo")) == 4, "nothing more is in the log"
+
+
 async def test_what_a_task_waits_for_continues_it(wire: Wire) -> None:
     asked = (await wire.call("SendMessage", v10("tck-input-required-1")))["task"]
     assert asked["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
@@ -189,7 +208,7 @@ async def test_a_wrong_kind_of_body_is_refused_as_such(wire: Wire) -> None:
 
 
 async def test_content_of_a_type_the_agent_does_not_take_is_refused(wire: Wire) -> None:
-    odd = {"messageId": "m", "role": "ROLE_USER", "parts": [{"raw": "dGNr", "mediaType": "application/x-odd"}]}
+    odd = {"messageId": any_id(), "role": "ROLE_USER", "parts": [{"raw": "dGNr", "mediaType": "application/x-odd"}]}
     error = await wire.refused("SendMessage", {"message": odd})
     assert (error["code"], error["data"][0]["reason"]) == (-32005, "CONTENT_TYPE_NOT_SUPPORTED")
     assert await wire.call("SendMessage", {"message": odd}, "/agents/echo")
@@ -205,7 +224,7 @@ async def test_a_task_of_the_older_suite_can_be_continued_and_canceled(wire: Wir
     for beginning, state in (("other", "input-required"), ("tck-complete-task", "completed")):
         more = await wire.call("message/send", v03(beginning, taskId=task["id"]))
         assert (more["id"], more["status"]["state"]) == (task["id"], state)
-    task = await wire.call("message/send", v03("any"))
+    task = await wire.call("message/send", v03("any more"))
     assert (await wire.call("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
 
 
@@ -296,7 +315,7 @@ async def test_numbers_and_depth_survive_every_dialect(wire: Wire) -> None:
     for _ in range(40):
         deep = [deep]
     data = {"n": 2**53 + 1, "f": 42.0, "i": 42, "deep": deep}
-    sent = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": data}], "metadata": {"d": data}}}
+    sent = {"message": {"messageId": any_id(), "role": "ROLE_USER", "parts": [{"data": data}], "metadata": {"d": data}}}
     task = (await wire.call("SendMessage", sent, "/agents/echo"))["task"]
     exact = json.dumps(data)
     for method in ("GetTask", "tasks/get"):

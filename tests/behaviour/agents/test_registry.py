@@ -69,6 +69,23 @@ async def test_a_card_is_registered_read_changed_and_removed(site: Site) -> None
     assert (await site.ask("PUT", at, {"is_active": True}, "ada"))[1]["is_active"] is True
 
 
+@pytest.mark.requirement("agents:registry:verified")
+async def test_a_developer_is_verified_who_has_an_account_or_runs_the_server(site: Site) -> None:
+    """A key shows that somebody holds it, and not who that is."""
+    await site.app.users.add("eve", "correct horse of eve", role="writer")
+    site.keys["eve"] = (await site.app.api_keys.create("of eve", owner="eve", scopes=["*:read", "*:write"])).token
+    for who, verified in (("ada", False), ("eve", True)):
+        kept = await site.registered(agentvault_card(readable=f"acme/{who}"), who)
+        assert kept["developer_is_verified"] is verified
+        assert (await site.ask("GET", CARDS + kept["id"]))[1]["developer_is_verified"] is verified
+        status, changed = await site.ask("PUT", CARDS + kept["id"], {"card_data": {"name": "Storm"}}, who)
+        assert (status, changed["developer_is_verified"]) == (200, verified)
+    assert (await site.ask("GET", CARDS + "by-hri?hri=pentad/echo"))[1]["developer_is_verified"] is True
+
+    await site.app.users.remove("eve")
+    assert (await site.ask("GET", CARDS + "by-hri?hri=acme/eve"))[1]["developer_is_verified"] is False
+
+
 @pytest.mark.parametrize("way", ["id/{}", "by-hri?hri={}"])
 @pytest.mark.requirement("agents:registry:readable")
 async def test_a_card_is_found_by_its_readable_id_in_any_case(site: Site, way: str) -> None:

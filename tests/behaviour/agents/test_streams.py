@@ -14,7 +14,7 @@ from pentad.mcp.http_exchange import HttpExchange
 from pentad.rooms.agents.codecs.a2a_v10 import V10
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.interface import a2a_streams
-from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Stream
+from pentad.rooms.agents.interface.a2a_operations import HttpRequest, Stream
 from pentad.rooms.agents.interface.a2a_streams import EventCache, EventWriter
 from pentad.rooms.agents.models import Event, StatusEvent, Task
 from pentad.settings.model import Settings
@@ -95,12 +95,46 @@ async def test_an_answer_without_a_task_is_a_stream_of_one(wire: Wire) -> None:
 
 @pytest.mark.parametrize(
     ("method", "params"),
-    [("SendStreamingMessage", {}), ("SendStreamingMessage", v10("m", taskId="none")), ("message/stream", v03(""))],
+    [("SendStreamingMessage", {}), ("SendStreamingMessage", v10("m", taskId="none"))],
 )
 async def test_a_stream_that_cannot_begin_is_an_error_in_json(wire: Wire, method: str, params: Any) -> None:
     answer = wire.ask(method, params)
     assert "error" in await answer.json()
     assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "headers", "code"),
+    [
+        ("message/stream", v03(""), {}, -32602),
+        ("message/stream", [], {}, -32602),
+        ("message/stream", v03("m", taskId="none"), {}, -32001),
+        ("message/stream", v03("m"), {"a2a_version": "1.0"}, -32009),
+        ("message/stream", v03("m"), {"a2a_version": "9.9"}, -32009),
+        ("tasks/resubscribe", {"id": "none"}, {}, -32001),
+        ("tasks/resubscribe", {}, {}, -32602),
+    ],
+)
+@pytest.mark.requirement("agents:dialects:stream-errors")
+async def test_in_0_3_a_stream_that_cannot_begin_is_an_event_with_the_error(
+    wire: Wire, method: str, params: Any, headers: dict[str, str], code: int
+) -> None:
+    """Its clients read nothing but events: of an answer in JSON they only say that it is no stream."""
+    answer = wire.ask(method, params, **headers)
+    [frame] = frames_of(await answer.body())
+    error = json.loads(frame["data"])
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+    assert (error["jsonrpc"], error["error"]["code"]) == ("2.0", code)
+    assert isinstance(error["id"], int)
+    assert "event" not in frame
+
+
+@pytest.mark.requirement("agents:dialects:stream-errors")
+async def test_other_methods_of_0_3_report_errors_in_json(wire: Wire) -> None:
+    for method in ("message/send", "tasks/get", "tasks/cancel", "tasks/pushNotificationConfig/get"):
+        answer = wire.ask(method, {}, a2a_version="0.3")
+        assert "error" in await answer.json()
+        assert answer.headers["content-type"] == "application/json"
 
 
 async def test_the_profiles_events_have_names_and_numbers(wire: Wire) -> None:
@@ -129,8 +163,9 @@ async def test_an_unknown_task_of_the_profile_is_an_event_that_says_so(wire: Wir
 
 async def test_a_task_that_is_over_is_subscribed_to_only_to_hear_the_rest(wire: Wire) -> None:
     task = (await wire.call("SendMessage", v10("tck-stream-001-b")))["task"]
-    for method in ("SubscribeToTask", "tasks/resubscribe"):
-        assert (await wire.refused(method, {"id": task["id"]}))["code"] == -32004
+    assert (await wire.refused("SubscribeToTask", {"id": task["id"]}))["code"] == -32004
+    [frame] = await wire.frames("tasks/resubscribe", {"id": task["id"]})
+    assert json.loads(frame["data"])["error"]["code"] == -32004
     all_told = await wire.frames("SubscribeToTask", {"id": task["id"]}, last_event_id="0")
     numbers = [int(frame["id"]) for frame in all_told]
     assert numbers == list(range(2, numbers[-1] + 1))  # the first was the caller's own message
@@ -300,7 +335,7 @@ async def test_what_goes_wrong_on_the_way_is_said_in_the_stream(error: Exception
             return []
 
     exchange = HttpExchange({}, frozenset(), LOCAL, receive, send, Unprotected())
-    request = AgentRequest(LOCAL, hosted(Steps), exchange, {}, V10)
+    request = HttpRequest(LOCAL, hosted(Steps), "http://localhost", {}, V10, exchange=exchange)
     response = a2a_streams.StreamResponse(request, receive, send)
     stream = Stream("t", "c", Voices(error).events())
     await response.send_stream(EventWriter(EventCache(), V10, "t", "c", b"7"), stream, [])

@@ -84,7 +84,8 @@ def test_what_is_unknown_or_over_has_the_codes_of_0_3(old: Old) -> None:
     assert old.ask("tasks/get", {"id": "no-such-task"}) == -32001
     assert old.ask("tasks/cancel", {"id": "no-such-task"}) == -32001
     assert old.ask("message/send", said("x", taskId="no-such-task")) == -32001
-    assert old.ask("tasks/resubscribe", {"id": "no-such-task"}) == -32001
+    assert old.events("tasks/resubscribe", {"id": "no-such-task"}) == [-32001]
+    assert old.events("message/stream", said("x", taskId="no-such-task")) == [-32001]
     assert old.ask("tasks/cancel", {"id": over}) == -32002
 
 

@@ -102,7 +102,7 @@ def test_the_examples_work_with_curl_itself_against_the_demo(tmp_path: Path) -> 
         assert found is not None
         assert len(typed(LIST_TOOLS, found[1])["result"]["tools"]) == 3
         listed = json.loads(typed(CALL_A_TOOL, found[1])["result"]["content"][0]["text"])
-        assert len(listed) == 3, "the three registers of the demo"
+        assert len(listed) == 4, "the registers of the demo"
 
 
 @pytest.mark.requirement("openregister:clients")

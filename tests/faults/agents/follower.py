@@ -6,6 +6,7 @@ It begins in one dialect and goes on after each loss in the next one: they all n
 import itertools
 import json
 import re
+import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
@@ -121,16 +122,18 @@ async def _frames(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[int, An
         elif text.startswith("data: "):
             data = text[6:]
         elif not text:
+            event = json.loads(data) if data else {}
+            assert "error" not in event, event
             if number:
-                event = json.loads(data) if data else {}
                 yield number, event.get("result", event)
             number, data = 0, ""
 
 
 def _message(dialect: str, count: int) -> dict[str, Any]:
+    message_id = str(uuid.uuid4())
     if dialect == "1.0":
-        return {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": str(count)}]}
-    return {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": str(count)}]}
+        return {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": str(count)}]}
+    return {"kind": "message", "messageId": message_id, "role": "user", "parts": [{"kind": "text", "text": str(count)}]}
 
 
 def _call(method: str, params: dict[str, Any]) -> dict[str, Any]:

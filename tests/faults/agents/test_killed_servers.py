@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import subprocess
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.faults, pytest.mark.timeout(900)]
 COUNT = 60
 STREAMS = 6
 PATIENCE = 120.0
+NO_SETTINGS: Mapping[str, str] = {}
 
 
 @pytest.mark.requirement("agents:faults:kill")
@@ -111,14 +112,17 @@ async def check(session: aiohttp.ClientSession, one: Follower) -> None:
 
 
 @asynccontextmanager
-async def serving(arguments: list[str]) -> AsyncGenerator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
+async def serving(
+    arguments: list[str], *, agent: str = "tests.faults.agents.agent:Agent", settings: Mapping[str, str] = NO_SETTINGS
+) -> AsyncGenerator[tuple[aiohttp.ClientSession, asyncio.subprocess.Process]]:
     """A server over the same store as the one before it; it is killed at the end if it lives."""
     port = free_port()
     command = [pentad(), "serve", "--port", str(port), "--grpc-port", "0", "--auth", "none", "--rooms", "agents"]
-    settings = {"PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
+    unlimited = {"PENTAD_LIMITS_CALLS_PER_SECOND": "0"}
     process = await asyncio.create_subprocess_exec(
-        *command, "--agent", "tests.faults.agents.agent:Agent", *arguments,
-        cwd=REPOSITORY, env={**environment(), **settings}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        *command, "--agent", agent, *arguments,
+        cwd=REPOSITORY, env={**environment(), **unlimited, **settings},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         async with aiohttp.ClientSession(f"http://localhost:{port}") as session:

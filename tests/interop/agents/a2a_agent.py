@@ -1,11 +1,13 @@
 """An agent on the official A2A library, for Pentad's client: `a2a_agent.py PORT`.
 
 "wait" works until it is canceled, "ask" asks for a city first, "stream" gives out three chunks; anything else is said
-back with the metadata that came along. Three cards: JSON-RPC and HTTP+JSON of version 1.0, HTTP+JSON alone below
-`/only-rest`, JSON-RPC of version 0.3 alone below `/old`. Nothing of Pentad is imported.
+back with the metadata that came along. Four cards: JSON-RPC and HTTP+JSON of version 1.0, HTTP+JSON alone below
+`/only-rest`, JSON-RPC of version 0.3 alone below `/old`, and below `/signed` one of both versions that the library has
+signed, with the key at `/jwks.json`. Nothing of Pentad is imported.
 """
 
 import asyncio
+import json
 import logging
 import sys
 
@@ -17,8 +19,14 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part, Role
-from google.protobuf.json_format import MessageToDict
+from a2a.utils.signing import create_agent_card_signer
+from cryptography.hazmat.primitives.asymmetric import ec
+from google.protobuf.json_format import MessageToDict, ParseDict
+from jwt import PyJWK
+from jwt.algorithms import ECAlgorithm
 from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 
 class Agent(AgentExecutor):
@@ -70,16 +78,35 @@ def card(port: int, *interfaces: tuple[str, str, str]) -> AgentCard:
     )
 
 
+def signed(card: AgentCard) -> tuple[AgentCard, dict]:
+    """A card that says how to log in, signed; and the public key."""
+    schemes = {
+        "key": {"apiKeySecurityScheme": {"location": "header", "name": "X-Api-Key"}},
+        "login": {"openIdConnectSecurityScheme": {"openIdConnectUrl": "https://login.example.org"}},
+    }
+    ParseDict({"securitySchemes": schemes, "securityRequirements": [{"schemes": {"key": {}}}]}, card)
+    card.capabilities.extended_agent_card = False
+    private = ec.generate_private_key(ec.SECP256R1())
+    public = json.loads(ECAlgorithm.to_jwk(private.public_key()))
+    header = {"alg": "ES256", "kid": "k1", "jku": "https://keys.example.org/jwks.json", "typ": "JOSE"}
+    key = PyJWK({**json.loads(ECAlgorithm.to_jwk(private)), "alg": "ES256"})
+    create_agent_card_signer(key, header)(card)
+    return card, {**public, "kid": "k1"}
+
+
 async def main(port: int) -> None:
     new = card(port, ("/a2a", "JSONRPC", "1.0"), ("/rest", "HTTP+JSON", "1.0"))
     rest = card(port, ("/rest", "HTTP+JSON", "1.0"))
     old = card(port, ("/a2a", "JSONRPC", "0.3"))
+    both, key = signed(card(port, ("/a2a", "JSONRPC", "1.0"), ("/a2a", "JSONRPC", "0.3")))
     handler = DefaultRequestHandler(agent_executor=Agent(), task_store=InMemoryTaskStore(), agent_card=new)
     app = Starlette(
         routes=[
             *create_agent_card_routes(new),
             *create_agent_card_routes(rest, card_url="/only-rest/.well-known/agent-card.json"),
             *create_agent_card_routes(old, card_url="/old/.well-known/agent-card.json"),
+            *create_agent_card_routes(both, card_url="/signed/.well-known/agent-card.json"),
+            Route("/jwks.json", lambda _request: JSONResponse({"keys": [key]})),
             *create_jsonrpc_routes(handler, "/a2a", enable_v0_3_compat=True),
             *create_rest_routes(handler, path_prefix="/rest"),
         ]

@@ -13,6 +13,7 @@ import uuid
 import warnings
 from typing import Any
 
+import grpc
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import (
@@ -68,7 +69,10 @@ class Tour:
         narrowed.supported_interfaces.extend(only)
 
         def client(streaming: bool) -> Any:
-            config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding])
+            config = ClientConfig(
+                streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding],
+                grpc_channel_factory=grpc.aio.insecure_channel,
+            )  # fmt: skip
             return ClientFactory(config).create(narrowed)
 
         self.plain, self.streaming = client(False), client(True)
@@ -108,6 +112,17 @@ class Tour:
         before = (await self.sent("ask"))["task"]
         after = await self.sent("Ghent", taskId=before["id"], contextId=before["contextId"])
         return {"before": before, "after": after["task"]}
+
+    async def again(self) -> Any:
+        """A message and an answer, each sent twice as they are, as after a lost connection."""
+        first = asked("ask")
+        tasks = [await self.answer_to(first) for _ in range(2)]
+        answer = asked("Ghent", taskId=tasks[0]["id"])
+        return {"tasks": tasks, "answered": [await self.answer_to(answer) for _ in range(2)]}
+
+    async def answer_to(self, request: SendMessageRequest) -> Any:
+        (answer,) = [shown(one) async for one in self.plain.send_message(request)]
+        return answer["task"]
 
     async def subscribe(self) -> Any:
         """Started, subscribed to, canceled: the subscription hears of it and ends."""
@@ -187,8 +202,8 @@ class Tour:
 
 
 STOPS = (
-    "card_read", "send", "stream", "reply", "proceed", "subscribe", "context", "parts", "reject", "listed", "push",
-    "extended", "refusals",
+    "card_read", "send", "stream", "reply", "proceed", "again", "subscribe", "context", "parts", "reject", "listed",
+    "push", "extended", "refusals",
 )  # fmt: skip
 
 

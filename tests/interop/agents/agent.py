@@ -1,8 +1,9 @@
 """The agent foreign clients speak to: what it does is said by the first word of the message."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from pentad.agentvault.server import BaseA2AAgent
+from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.hosting.turn import Turn
 
@@ -53,3 +54,40 @@ class Agent(BaseA2AAgent):
         context = turn.context
         contents = {name: await context.content(name) for name in context["items"]}
         return {"hash": items_hash(context["items"]), "contents": contents}
+
+
+class Dressed(Agent):
+    """Fills in everything a card can say, also what readers write differently: ü, 🌊, defaults, numbers."""
+
+    name: ClassVar[str] = "dressed"
+    title: ClassVar[str] = "Dreß 🌊"
+    version: ClassVar[str] = "1.0"
+    tags: ClassVar[Sequence[str]] = ("meer", "ü")
+    input_modes: ClassVar[Sequence[str]] = ("text/plain", "image/*")
+    skills: ClassVar[Sequence[Mapping[str, Any]]] = (
+        {"id": "a", "name": "", "description": "", "examples": [], "inputModes": ["text/plain"], "outputModes": None},
+        {"id": "b", "tags": ["x"], "examples": ["über", ""], "security": [{"oauth": ["read"]}, {"apiKey": []}]},
+        {"id": "c", "securityRequirements": [{"schemes": {"oauth": {"list": ["write"]}}}], "beyond": {"deep": [1]}},
+    )
+    extensions: ClassVar[Sequence[Mapping[str, Any]]] = (
+        {"uri": "urn:test:plain", "description": "", "required": False, "params": {}},
+        {
+            "uri": "urn:test:params",
+            "description": "Nötig.",
+            "required": True,
+            "params": {
+                "n": 42,
+                "half": 0.5,
+                "tiny": 1e-7,
+                "far": 1e21,
+                "no": False,
+                "none": None,
+                "": "",
+                "ü": [[], 0, (), (1,)],
+            },
+        },
+    )
+
+    @a2a_method("dressed/undo")
+    async def undo(self) -> bool:
+        return True

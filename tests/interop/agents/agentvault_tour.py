@@ -1,5 +1,6 @@
 """AgentVault's own client and Pentad: `agentvault_tour.py tour CARD_URL REF` gives a line of JSON for every stop of a
-tour, `begin CARD_URL TEXT` the id of a task it began, `task CARD_URL ID` what it is told of one.
+tour, `begin CARD_URL TEXT` the id of a task it began, `task CARD_URL ID` what it is told of one, `keyed CARD_URL TEXT`
+the end of a task for which it took its key from the environment.
 
 Run by the interpreter of its own environment; nothing of Pentad is imported. Whatever the client answers has passed the
 models of its library.
@@ -51,6 +52,13 @@ class Tour:
             if until and found[-1].get("state") == until:
                 break
         return found
+
+    async def keyed(self, text: str) -> Any:
+        keys = KeyManager(use_env_vars=True)
+        task_id = await self.client.initiate_task(self.card, said(text), keys)
+        async for _ in self.client.receive_messages(self.card, task_id, keys):
+            pass
+        return dumped(await self.client.get_task_status(self.card, task_id, keys))
 
     async def task(self, task_id: str) -> Any:
         return dumped(await self.client.get_task_status(self.card, task_id, KEYS))

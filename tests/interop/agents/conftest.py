@@ -9,6 +9,7 @@ import pytest
 
 from tests.conformance.server import serving
 from tests.interop.agents.tours import Site
+from tests.ports import free_port
 
 
 def posted(url: str, body: dict[str, Any]) -> Any:
@@ -19,7 +20,8 @@ def posted(url: str, body: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="session")
 def site() -> Generator[Site]:
-    with serving("agents,registers", ["--agent", "tests.interop.agents.agent:Agent"]) as served:
+    arguments = ["--agent", "tests.interop.agents.agent:Agent", "--grpc-port", str(free_port())]
+    with serving("agents,registers", arguments) as served:
         url = f"http://localhost:{served.port}"
         schema = {"title": "Person", "slug": "person", "properties": {"name": {"type": "string"}}}
         schema_id = posted(f"{url}/api/schemas", schema)["id"]

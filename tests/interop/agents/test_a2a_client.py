@@ -1,4 +1,4 @@
-"""The official A2A client against Pentad, in both versions and both bindings: what it reads has passed its messages."""
+"""The official A2A client against Pentad, in both versions and all bindings: what it reads has passed its messages."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.interop.agents.tours import Site, a2a, stops
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 
-@pytest.fixture(scope="module", params=["JSONRPC 1.0", "HTTP+JSON 1.0", "JSONRPC 0.3"])
+@pytest.fixture(scope="module", params=["JSONRPC 1.0", "HTTP+JSON 1.0", "GRPC 1.0", "JSONRPC 0.3"])
 def seen(site: Site, request: pytest.FixtureRequest) -> dict[str, Any]:
     return stops(a2a("tour", site.url, *request.param.split(), site.ref))
 
@@ -40,12 +40,13 @@ def kinds(events: list[Any]) -> list[str]:
 def test_the_card_is_read_and_its_signature_holds(seen: dict[str, Any], site: Site) -> None:
     card = seen["card_read"]
     offered = [(one["protocolBinding"], one["protocolVersion"]) for one in card["supportedInterfaces"]]
-    assert offered == [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")]
-    assert {one["url"] for one in card["supportedInterfaces"]} == {f"{site.url}/agents/proof"}
+    assert offered == [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("GRPC", "1.0")]
+    assert {one["url"] for one in card["supportedInterfaces"][:3]} == {f"{site.url}/agents/proof"}
+    assert card["supportedInterfaces"][3]["tenant"] == "proof"
     assert len(card["signatures"]) >= 1
 
 
-@pytest.mark.requirement("agents:interop:a2a")
+@pytest.mark.requirement("agents:interop:a2a", "agents:interop:grpc")
 def test_a_task_is_sent_and_read(seen: dict[str, Any]) -> None:
     task = seen["send"]["task"]
     assert (state(task), said(task)) == ("COMPLETED", "You said: hello")
@@ -72,6 +73,15 @@ def test_a_task_that_asks_goes_on_with_the_answer(seen: dict[str, Any]) -> None:
     assert (state(before), said(before)) == ("INPUT_REQUIRED", "Which city?")
     assert (state(after), said(after), after["id"]) == ("COMPLETED", "You said: Ghent", before["id"])
     assert [message["parts"][0]["text"] for message in after["history"]] == ["ask", "Which city?", "Ghent"]
+
+
+@pytest.mark.requirement("agents:repeat:first-result", "agents:repeat:answers")
+def test_a_message_and_an_answer_that_are_sent_again_get_their_first_result(seen: dict[str, Any]) -> None:
+    first, again = seen["again"]["tasks"]
+    assert (again["id"], state(again)) == (first["id"], "INPUT_REQUIRED")
+    done, repeated = seen["again"]["answered"]
+    assert repeated == done
+    assert [message["parts"][0]["text"] for message in done["history"]] == ["ask", "Which city?", "Ghent"]
 
 
 @pytest.mark.requirement("agents:interop:a2a")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import urllib.request
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ class Wire:
         return answer
 
 
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
 def faults(python: Path, judges: str, answers: Judged) -> list[str]:
     lines = "".join(json.dumps(one) + "\n" for one in answers)
     done = subprocess.run(
@@ -64,8 +69,8 @@ def faults(python: Path, judges: str, answers: Judged) -> list[str]:
 def test_every_answer_in_version_1_0_is_what_its_messages_say(site: Site) -> None:
     wire = Wire(site, "1.0")
     wire.keep("1.0 AgentCard", json.loads(wire.raw("/.well-known/agent-card.json")))
-    for number, word in enumerate(WORDS):
-        message = {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [{"text": word}]}
+    for word in WORDS:
+        message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": word}]}
         answer = wire.call("SendMessage", {"message": message}, "1.0 SendMessageResponse")
         wire.keep("1.0 SendMessageResponse", json.loads(wire.raw("/message:send", {"message": message})))
         for _, data in wire.stream("SendStreamingMessage", {"message": message}):
@@ -75,7 +80,7 @@ def test_every_answer_in_version_1_0_is_what_its_messages_say(site: Site) -> Non
             wire.keep("1.0 Task", json.loads(wire.raw(f"/tasks/{answer['task']['id']}")))
     wire.call("ListTasks", {"includeArtifacts": True}, "1.0 ListTasksResponse")
     wire.keep("1.0 ListTasksResponse", json.loads(wire.raw("/tasks?pageSize=3")))
-    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "wait"}]}
+    message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": "wait"}]}
     waiting = wire.call("SendMessage", {"message": message, "configuration": {"returnImmediately": True}})["task"]
     config = "1.0 TaskPushNotificationConfig"
     wire.call("CreateTaskPushNotificationConfig", {"taskId": waiting["id"], **PUSH}, config)
@@ -95,16 +100,16 @@ def test_every_answer_in_version_0_3_is_what_its_models_say(site: Site) -> None:
         "task": "0.3 Task", "message": "0.3 Message", "status-update": "0.3 TaskStatusUpdateEvent",
         "artifact-update": "0.3 TaskArtifactUpdateEvent",
     }  # fmt: skip
-    for number, word in enumerate(WORDS):
+    for word in WORDS:
         parts = [{"kind": "text", "text": word}]
-        message = {"kind": "message", "messageId": f"m{number}", "role": "user", "parts": parts}
+        message = {"kind": "message", "messageId": new_id(), "role": "user", "parts": parts}
         answer = wire.call("message/send", {"message": message})
         wire.keep(names[answer["kind"]], answer)
         for _, data in wire.stream("message/stream", {"message": message}):
             wire.keep(names[data["result"]["kind"]], data["result"])
         if answer["kind"] == "task":
             wire.call("tasks/get", {"id": answer["id"]}, "0.3 Task")
-    message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "wait"}]}
+    message = {"kind": "message", "messageId": new_id(), "role": "user", "parts": [{"kind": "text", "text": "wait"}]}
     waiting = wire.call("message/send", {"message": message, "configuration": {"blocking": False}})
     config = "0.3 TaskPushNotificationConfig"
     given = {"taskId": waiting["id"], "pushNotificationConfig": PUSH}
@@ -143,7 +148,7 @@ def test_a_task_begun_nowhere_in_particular_is_read_by_both_of_the_dialects_that
     """Begun in 1.0 and asked for with `tasks/get`: one answer for AgentVault's readers and for those of 0.3."""
     new, shared = Wire(site, "1.0"), Wire(site)
     for word in ("stream", "parts", "ask"):
-        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": word}]}
+        message = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": word}]}
         task = new.call("SendMessage", {"message": message})["task"]
         answer = shared.call("tasks/get", {"id": task["id"]})
         shared.keep("Task", answer)

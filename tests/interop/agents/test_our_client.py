@@ -1,16 +1,17 @@
 """Pentad hands tasks to agents on foreign libraries: the official A2A one, in all its dialects, and AgentVault's."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Generator
 from contextlib import aclosing
 from typing import Any
 
 import pytest
 
-from pentad.kernel.errors import NotFound, PentadError
+from pentad.kernel.errors import Forbidden, NotFound, PentadError
 from pentad.kernel.ids import opaque_id
 from pentad.net.fetch import HttpFetcher
-from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent
+from pentad.rooms.agents.client.remote_agent import Item, RemoteAgent, fetch_card
 from pentad.rooms.agents.context.integrity import items_hash
 from pentad.rooms.agents.models import Event, Message, Part, StatusEvent, Task
 from tests.interop.agents.tours import foreign_agent
@@ -111,6 +112,7 @@ async def test_a_task_is_canceled_while_somebody_follows_it(agent: RemoteAgent) 
                 assert (await agent.cancel(task.id)).state == "canceled"
     assert heard[-1] == "canceled"
     assert (await agent.get(task.id)).state == "canceled"
+    assert (await agent.cancel(task.id)).state == "canceled", "also of agents that refuse the second time"
 
 
 @pytest.mark.requirement("agents:interop:hash")
@@ -129,3 +131,19 @@ async def test_a_task_nobody_knows_is_not_found(agent: RemoteAgent) -> None:
     with pytest.raises(PentadError):
         async with aclosing(agent.subscribe("no-such-task")) as items:
             _ = [item async for item in items]
+
+
+@pytest.mark.requirement("agents:elsewhere:signed-forms")
+async def test_a_card_that_the_official_library_signed_counts_as_far_as_it_signed_it(
+    sites: dict[str, str], fetcher: HttpFetcher
+) -> None:
+    """Its server adds members of 0.3 to the card after it has signed it, and signs no empty ones."""
+    _, card = await fetch_card(f"{sites['a2a']}/signed", fetcher, trusted=True)
+    keys = json.loads((await fetcher.fetch(f"{sites['a2a']}/jwks.json", trusted=True)).body)
+    assert "url" in card
+    agent = RemoteAgent({**card, "url": "https://evil.example"}, fetcher, signing_keys=keys)
+    assert agent.interface.url == f"{sites['a2a']}/a2a"
+    assert not {"url", "preferredTransport", "additionalInterfaces"} & set(agent.card)
+    assert "evil" not in json.dumps(agent.card)
+    with pytest.raises(Forbidden, match="not signed"):
+        RemoteAgent({**card, "name": "Mallory"}, fetcher, signing_keys=keys)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.interop.environments import a2a_python, agentvault_python
+from tests.interop.environments import a2a_03_python, a2a_python, agentvault_python
 from tests.ports import free_port
 
 FOLDER = Path(__file__).parent
@@ -35,6 +35,16 @@ def agentvault(*arguments: str) -> list[Any]:
 def a2a(*arguments: str) -> list[Any]:
     """What the official A2A client says, line by line."""
     return _said([a2a_python(), FOLDER / "a2a_tour.py", *arguments])
+
+
+def a2a_cards(*arguments: str, python: Path | None = None) -> list[Any]:
+    """What the official A2A library says about cards, line by line."""
+    return _said([python or a2a_python(), FOLDER / "a2a_cards.py", *arguments])
+
+
+def a2a_03(*arguments: str) -> list[Any]:
+    """What the official A2A library of version 0.3 says, line by line."""
+    return _said([a2a_03_python(), FOLDER / "a2a_03_tour.py", *arguments])
 
 
 def stops(lines: list[Any]) -> dict[str, Any]:

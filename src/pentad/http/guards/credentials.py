@@ -41,6 +41,8 @@ class CredentialsGuard:
 
     def cached_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Principal | None:
         """The caller, if its credentials are cached; ANONYMOUS if it has none."""
+        if self._authenticator is None:
+            return self._local
         return self.cached(_from_headers(headers), client_of(scope))
 
     def cached(self, credentials: bytes | None, client: str | None) -> Principal | None:

@@ -23,11 +23,14 @@ Origin = tuple[str, str, int]
 _MOST_CACHED: Final = 1000
 _PORTS: Final = {"http": 80, "https": 443}
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_EXPOSED: Final = b"mcp-session-id, www-authenticate, a2a-extensions, etag, allow, pentad-ignored-parameters"
+_EXPOSED: Final = (
+    b"mcp-session-id, www-authenticate, a2a-extensions, etag, allow, x-request-id, pentad-ignored-parameters"
+)
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
 _ALLOWED_HEADERS: Final = (
     b"authorization, x-api-key, content-type, accept, last-event-id, a2a-version, a2a-extensions,"
-    b" mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, if-match, if-none-match, idempotency-key"
+    b" mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, if-match, if-none-match, idempotency-key,"
+    b" traceparent, x-request-id"
 )
 
 

@@ -5,9 +5,9 @@ that are too large go into the store and the message refers to them; a context t
 and the log has its hash. From the second turn on, the context of a conversation is stored version by version.
 """
 
-import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace as replace_limits
 from typing import Any, Final, cast
 
 import msgspec
@@ -19,24 +19,29 @@ from pentad.kernel.principal import Principal
 from pentad.kernel.schema import pointer
 from pentad.kernel.secrets.documents import Masked, scrub_json
 from pentad.platform import Platform
+from pentad.rooms.agents.context.agent_view import AgentContext
 from pentad.rooms.agents.context.context_store import (
+    SNAPSHOT,
     ContentStore,
+    as_reference,
     context_marker,
     is_marker,
     is_small,
+    is_stored,
     large_context,
     restore_context,
+    with_content,
 )
 from pentad.rooms.agents.context.extension import ISSUES_KEY, PLAIN_KEY, URI, secrets_metadata
 from pentad.rooms.agents.context.findings import Issue, Level
 from pentad.rooms.agents.context.integrity import exact_json, items_hash
 from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 from pentad.rooms.agents.context.redaction import SecretsMode, storage_policy
-from pentad.rooms.agents.context.refs import ReadArtifact, Resolution, Resolver
+from pentad.rooms.agents.context.refs import Resolver
 from pentad.rooms.agents.context.validation import read_context
 from pentad.rooms.agents.context.versions import ContextVersions, Items, after_turn
 from pentad.rooms.agents.keys import context_keys
-from pentad.rooms.agents.models import TERMINAL, Message, Part, Task, json_object
+from pentad.rooms.agents.models import TERMINAL, Artifact, Message, Part, Task, json_object
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import Tasks
 
@@ -44,34 +49,6 @@ EFFECTIVE_KEY: Final = f"{URI}/effective"
 """The metadata key of a task with the hash and the version of its context."""
 _KEYS: Final = (URI, PLAIN_KEY)
 _MAX_TASKS: Final = 100
-
-
-class AgentContext(Mapping[str, Any]):
-    """The context an agent receives: a mapping (`context["items"]["doc"]`), and access to the contents.
-
-    `await context.content("doc")` resolves the item's reference on demand, with the rights of the sender.
-    """
-
-    def __init__(self, whole: Mapping[str, Any], resolution: Resolution) -> None:
-        self._whole = whole
-        self._resolution = resolution
-
-    def __getitem__(self, key: str) -> Any:
-        return self._whole[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._whole)
-
-    def __len__(self) -> int:
-        return len(self._whole)
-
-    @property
-    def items_by_name(self) -> dict[str, Any]:
-        return self._whole["items"]
-
-    async def content(self, name: str) -> Any:
-        """The content of an item: its own, or what its reference points to."""
-        return await self._resolution.content(name)
 
 
 class ContextIntake:
@@ -82,11 +59,11 @@ class ContextIntake:
         self, platform: Platform, contents: ContentStore, versions: ContextVersions, tasks: Callable[[], Tasks]
     ) -> None:
         settings: AgentsSettings = platform.settings
-        self.limits: ContextLimits = DEFAULT_LIMITS
         self.level: Level = settings.context_level
         self.secrets: SecretsMode = settings.context_secrets
         """What to do about secrets in incoming and outgoing contexts."""
-        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher, _artifact_reader(tasks))
+        self.resolver = Resolver(platform.neighbours, contents, platform.fetcher)
+        self.limits: ContextLimits = _limits(self.resolver)
         self._inline_limits: ContextLimits = _inline_limits(self.limits)
         self._keys = context_keys(settings.context_keys)
         self._contents = contents
@@ -112,7 +89,7 @@ class ContextIntake:
         )  # fmt: skip
         if context is None:
             return message
-        items = context.items
+        items = await self._with_snapshots(caller, context.items)
         stored, masked_outside = _to_store(metadata, items, self.secrets)
         if not is_small(stored):
             items, _ = await self._contents.store_large(caller, items, self.limits)
@@ -131,6 +108,23 @@ class ContextIntake:
             made[ISSUES_KEY] = _issues_json(context.warnings)
         made.update(secrets_metadata((*context.masked, *masked_outside)))
         return replace(message, metadata=made)
+
+    async def _with_snapshots(self, caller: Principal, items: Items) -> Items:
+        """The items with a copy of each content that must not change: it is read now, with the sender's rights, and
+        kept by its hash. The item keeps its reference under `x-ref`."""
+        names = [name for name, item in items.items() if _wants_snapshot(item)]
+        if not names:
+            return items
+        resolution = self.resolver.open(caller, items)
+        made, bodies = dict(items), dict[str, tuple[bytes, str | None]]()
+        for name in names:
+            found = await resolution.resolved(name)
+            metadata = {key: value for key, value in items[name]["metadata"].items() if key != SNAPSHOT}
+            made[name] = {**items[name], "metadata": metadata, "mediaType": found.media_type or "text/plain"}
+            made[name], _ = as_reference(made[name], found.body)
+            bodies[found.sha256] = (found.body, found.media_type)
+        await self._contents.keep(caller, bodies)
+        return made
 
     # For the engine (`MessageContexts`)
 
@@ -161,9 +155,20 @@ class ContextIntake:
         context = await restore_context(message.metadata[PLAIN_KEY], self._contents, caller)
         return message if context is None else replace(message, metadata=_with_context(message.metadata, context))
 
+    async def with_contents(self, message: Message, caller: Principal) -> Message:
+        message = await self.from_log(message, caller)
+        context = json_object((message.metadata or {}).get(PLAIN_KEY))
+        items = json_object(context.get("items"))
+        names = [name for name, item in items.items() if is_stored(item)]
+        if message.metadata is None or not names:
+            return message
+        resolution = self.resolver.open(caller, items)
+        whole = {name: with_content(items[name], await resolution.content(name)) for name in names}
+        return replace(message, metadata=_with_context(message.metadata, {**context, "items": {**items, **whole}}))
+
     def _agent_context(self, context: Mapping[str, Any], caller: Principal) -> AgentContext:
         items = json_object(context.get("items"))
-        return AgentContext({**context, "items": items}, self.resolver.open(caller, items))
+        return AgentContext({**context, "items": items}, self.resolver.open(caller, items).content)
 
     async def _conversation(self, caller: Principal, message: Message) -> str | None:
         """The conversation a message continues; None if it starts one, or cannot continue."""
@@ -221,37 +226,38 @@ def _message_hash(message: Message) -> str:
     return str(found["sha256"]) if is_marker(found) else items_hash(found.get("items") or {})
 
 
-def _artifact_reader(tasks: Callable[[], Tasks]) -> ReadArtifact:
-    async def read(caller: Principal, task_id: str, artifact_id: str) -> tuple[bytes, str | None]:
-        task = await tasks().get(caller, task_id)
-        for artifact in task.artifacts:
-            if artifact_id in (artifact.id, artifact.name):
-                return _artifact_content(artifact.parts)
-        raise NotFound(f"The task has no artifact {artifact_id[:100]!r}.", hint="Its artifacts are in the task.")
-
-    return read
+def artifact_of(task: Task, name: str) -> Artifact:
+    """An artifact of a task, by id or name."""
+    for artifact in task.artifacts:
+        if name in (artifact.id, artifact.name):
+            return artifact
+    raise NotFound(f"The task has no artifact {name[:100]!r}.", hint="Its artifacts are in the task.")
 
 
-def _artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
+def artifact_content(parts: tuple[Part, ...]) -> tuple[bytes, str | None]:
     """Text parts joined, as chunks are sent; a single part as it is; several parts as JSON."""
     if parts and all(part.text is not UNSET for part in parts):
         return "".join(str(part.text) for part in parts).encode(), parts[0].media_type or "text/plain"
     if len(parts) != 1:
         return exact_json(msgspec.to_builtins(parts)), "application/json"
     (part,) = parts
-    if part.raw is not UNSET:
-        plain = str(part.raw).replace("-", "+").replace("_", "/").rstrip("=")
-        return base64.b64decode(plain + "=" * (-len(plain) % 4)), part.media_type
+    if (content := part.raw_bytes) is not None:
+        return content, part.media_type
     if part.data is not UNSET:
         return exact_json(part.data), part.media_type or "application/json"
     raise InvalidInput(f"The artifact is at {str(part.url)[:200]}.", hint="Refer to that address itself.")
+
+
+def _wants_snapshot(item: Any) -> bool:
+    members = json_object(item)
+    return isinstance(members.get("ref"), str) and json_object(members.get("metadata")).get(SNAPSHOT) is True
 
 
 def _to_store(
     metadata: Mapping[str, Any], items: Mapping[str, Any], mode: SecretsMode
 ) -> tuple[dict[str, Any], Sequence[Masked]]:
     """The context to store, and the secrets found outside its items, masked by `mode`."""
-    given: dict[str, Any] = next(metadata[key] for key in _KEYS if key in metadata)
+    given: dict[str, Any] = metadata[URI] if URI in metadata else metadata[PLAIN_KEY]
     others: dict[str, Any] = {key: value for key, value in given.items() if key != "items"}
     masked: Sequence[Masked] = ()
     if others and mode != "off":
@@ -263,8 +269,10 @@ def _to_store(
 
 def _with_context(metadata: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata with this context under every key that had one."""
-    present = [key for key in _KEYS if key in metadata]
-    return {**metadata, **dict.fromkeys({*present, PLAIN_KEY}, context)}
+    made = {**metadata, PLAIN_KEY: context}
+    if URI in made:
+        made[URI] = context
+    return made
 
 
 def _issues_json(issues: Sequence[Issue]) -> list[dict[str, str]]:
@@ -281,6 +289,11 @@ def _point_into_message(error: PentadError, key: str) -> None:
             problem["path"] = base + problem["path"]
             for step in problem.get("patch", ()):
                 step.update({name: base + step[name] for name in ("from", "path") if name in step})
+
+
+def _limits(resolver: Resolver) -> ContextLimits:
+    """The limits of this server: the references it follows are those of the rooms it has."""
+    return replace_limits(DEFAULT_LIMITS, ref_schemes=resolver.references.schemes())
 
 
 def _inline_limits(limits: ContextLimits) -> ContextLimits:

@@ -1,14 +1,15 @@
 """Signs agent cards: a JWS over the card's canonical JSON (RFC 8785), with keys that all processes of a store share.
 
-A card is one document for three kinds of readers, and some keep only the members they know. So it is signed twice: as a
-whole, and reduced to what a reader of A2A 1.0 keeps. Signatures are deterministic (RFC 6979), so every process serves
-the same bytes and ETag.
+A card is one document for three kinds of readers, and most keep only the members they know before they verify it. So a
+card has a signature for each form that readers verify: the whole card, its A2A 1.0 members, and its 0.3 members.
+Signatures are deterministic (RFC 6979), so every process serves the same bytes and ETag.
 """
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 from cryptography.hazmat.primitives import hashes, serialization
@@ -24,24 +25,53 @@ if TYPE_CHECKING:
 _SIZE: Final = 32
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
-_INTERFACE: Final = {"url": None, "protocolBinding": None, "tenant": None, "protocolVersion": None}
-_SCHEME: Final = {"description": None, "location": None, "name": None, "scheme": None, "bearerFormat": None}
-_SKILL: Final = dict.fromkeys(("id", "name", "description", "tags", "examples", "inputModes", "outputModes"))
+_TEXTS: Final = dict.fromkeys(("name", "description", "version", "documentationUrl", "iconUrl"))
+_MODES: Final = dict.fromkeys(("defaultInputModes", "defaultOutputModes"))
+_PROVIDER: Final = {"url": None, "organization": None}
 _EXTENSION: Final = dict.fromkeys(("uri", "description", "required", "params"))
+_SKILL: Final = dict.fromkeys(("id", "name", "description", "tags", "examples", "inputModes", "outputModes"))
+_V10_SCHEMES: Final = dict.fromkeys(
+    (
+        "apiKeySecurityScheme",
+        "httpAuthSecurityScheme",
+        "oauth2SecurityScheme",
+        "openIdConnectSecurityScheme",
+        "mtlsSecurityScheme",
+    )
+)
+_V10_REQUIREMENTS: Final = [{"schemes": {"*": {"list": None}}}]
 _V10: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("name", "description", "version", "documentationUrl", "iconUrl")),
-    **dict.fromkeys(("defaultInputModes", "defaultOutputModes")),
-    "supportedInterfaces": [_INTERFACE],
-    "provider": {"url": None, "organization": None},
+    **_TEXTS,
+    **_MODES,
+    "supportedInterfaces": [dict.fromkeys(("url", "protocolBinding", "tenant", "protocolVersion"))],
+    "provider": _PROVIDER,
     "capabilities": {
         **dict.fromkeys(("streaming", "pushNotifications", "extendedAgentCard")),
         "extensions": [_EXTENSION],
     },
-    "securitySchemes": {"*": {"apiKeySecurityScheme": _SCHEME, "httpAuthSecurityScheme": _SCHEME}},
-    "securityRequirements": [{"schemes": {"*": {"list": None}}}],
-    "skills": [_SKILL],
+    "securitySchemes": {"*": _V10_SCHEMES},
+    "securityRequirements": _V10_REQUIREMENTS,
+    "skills": [{**_SKILL, "securityRequirements": _V10_REQUIREMENTS}],
 }
 """The members of a card that A2A 1.0 knows. None is any value, a list describes its elements, `*` is any name."""
+_V03_SCHEME: Final = dict.fromkeys(
+    ("description", "in", "name", "scheme", "bearerFormat", "flows", "oauth2MetadataUrl", "openIdConnectUrl")
+)
+_V03: Final[Mapping[str, Any]] = {
+    **_TEXTS,
+    **_MODES,
+    **dict.fromkeys(("url", "preferredTransport", "protocolVersion", "supportsAuthenticatedExtendedCard")),
+    "additionalInterfaces": [dict.fromkeys(("url", "transport"))],
+    "provider": _PROVIDER,
+    "capabilities": {
+        **dict.fromkeys(("streaming", "pushNotifications", "stateTransitionHistory")),
+        "extensions": [_EXTENSION],
+    },
+    "securitySchemes": {"*": {**_V03_SCHEME, "type": None}},
+    "security": None,
+    "skills": [{**_SKILL, "security": None}],
+}
+_V03_DEFAULTS: Final = {"preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"}
 
 
 def new_key() -> str:
@@ -91,15 +121,15 @@ class CardSigner:
     def signed(self, card: Mapping[str, Any], keys_url: str) -> dict[str, Any]:
         """The card with its signatures."""
         bare = {name: value for name, value in card.items() if name != "signatures"}
-        known = _known_members(bare, _V10)
-        return {**bare, "signatures": [self._signature(bare, keys_url), self._signature(known, keys_url)]}
+        bare = msgspec.json.decode(msgspec.json.encode(bare))  # an agent may describe itself with tuples
+        return {**bare, "signatures": [self._signature(payload, keys_url) for payload in _payloads(bare)]}
 
     def detached(self, payload: bytes, keys_url: str) -> str:
         """A detached JWS over any bytes (RFC 7515, appendix F)."""
         return "..".join(self._jws(payload, keys_url))
 
-    def _signature(self, payload: Any, keys_url: str) -> dict[str, str]:
-        protected, signature = self._jws(canonical(payload), keys_url)
+    def _signature(self, payload: bytes, keys_url: str) -> dict[str, str]:
+        protected, signature = self._jws(payload, keys_url)
         return {"protected": protected, "signature": signature}
 
     def _jws(self, payload: bytes, keys_url: str) -> tuple[str, str]:
@@ -112,32 +142,100 @@ class CardSigner:
         return protected, _b64(_bytes(r) + _bytes(s))
 
 
+def v10_members(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card without members that A2A 1.0 does not know."""
+    return _known_members(dict(card), _V10)
+
+
+class SignedForm(NamedTuple):
+    """A form of a card that is signed, and the members of the card that it covers."""
+
+    payload: bytes
+    members: Mapping[str, Any]
+
+
+def signed_forms(card: Mapping[str, Any]) -> list[SignedForm]:
+    """The forms in which readers verify a card, the most complete first.
+
+    The specification's form keeps empty objects, that of the official libraries leaves out everything empty. Those
+    before 1.2 write JSON in Python's way, with every number a double; the library of 0.3 also leaves out defaults.
+    """
+    known = v10_members(card)
+    full = without_empty(known)
+    forms = [
+        SignedForm(canonical(card), card),
+        SignedForm(canonical(known), known),
+        SignedForm(canonical(full), known),
+        SignedForm(_python_json(_with_doubles(full)), known),
+    ]
+    if "url" in card:
+        old = _known_members(dict(card), _V03)
+        changed = {name: value for name, value in old.items() if value != _V03_DEFAULTS.get(name)}
+        full = without_empty(_known_members(changed, {**_V03, "securitySchemes": {"*": _V03_SCHEME}}))
+        forms += [SignedForm(canonical(full), old), SignedForm(_python_json(full), old)]
+    return forms
+
+
+def _payloads(card: Mapping[str, Any]) -> list[bytes]:
+    """What to sign. The library of 1.0 converts the card that an agent of 0.3 answers before it verifies it, so a card
+    with the members of both is also signed in that form."""
+    payloads = [form.payload for form in signed_forms(card)]
+    if "url" in card:
+        converted = without_empty({**v10_members(card), "supportedInterfaces": _converted_interfaces(card)})
+        payloads += [canonical(converted), _python_json(_with_doubles(converted))]
+    return list(dict.fromkeys(payloads))
+
+
+def _converted_interfaces(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The interfaces of a card of 0.3 as 1.0 writes them."""
+    transport, version = card.get("preferredTransport", "JSONRPC"), card.get("protocolVersion", "0.3.0")
+    return [
+        {"url": card["url"], "protocolBinding": transport, "protocolVersion": version},
+        *(
+            {"url": one["url"], "protocolBinding": one["transport"], "protocolVersion": "0.3"}
+            for one in card.get("additionalInterfaces", ())
+        ),
+    ]
+
+
+def _python_json(value: Any) -> bytes:
+    """JSON as Python's library writes it: other numbers than RFC 8785, and nothing but ASCII."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _with_doubles(value: Any) -> Any:
+    """A value whose integers are doubles, as protocol buffers keep them."""
+    if isinstance(value, dict):
+        return {name: _with_doubles(one) for name, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_with_doubles(one) for one in cast("list[Any]", value)]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _known_members(value: Any, shape: Any) -> Any:
-    """The members of a value that a shape names; None if nothing is left."""
-    if shape is None:
-        return _without_empty(value)
-    if isinstance(shape, list):
+    """The members of a value that a shape names."""
+    if isinstance(shape, list) and isinstance(value, list):
         inner = cast("list[Any]", shape)[0]
-        found = [known for one in value if (known := _known_members(one, inner)) is not None]
-        return found or None
-    names: dict[str, Any] = shape
-    every = names.get("*", False)
-    shapes = {
-        name: every if every is not False else names[name] for name in value if every is not False or name in names
-    }
+        return [_known_members(one, inner) for one in cast("list[Any]", value)]
+    if not isinstance(shape, dict) or not isinstance(value, dict):
+        return value
+    names, members = cast("dict[str, Any]", shape), cast("dict[str, Any]", value)
+    every = "*" in names
     return {
-        name: known for name, inner in shapes.items() if (known := _known_members(value[name], inner)) is not None
-    } or None
+        name: _known_members(one, names["*" if every else name])
+        for name, one in members.items()
+        if one is not None and (every or name in names)
+    }
 
 
-def _without_empty(value: Any) -> Any:
-    """A value without empty members, as protocol buffers readers see it."""
+def without_empty(value: Any) -> Any:
+    """A value without empty members and elements, at any depth; None if nothing is left."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
-        return {name: full for name, one in members.items() if (full := _without_empty(one)) is not None} or None
+        return {name: full for name, one in members.items() if (full := without_empty(one)) is not None} or None
     if isinstance(value, list):
         elements = cast("list[Any]", value)
-        return [full for one in elements if (full := _without_empty(one)) is not None] or None
+        return [full for one in elements if (full := without_empty(one)) is not None] or None
     return None if value == "" else value
 
 

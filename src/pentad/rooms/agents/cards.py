@@ -1,18 +1,20 @@
 """The cards of hosted agents: one document that readers of AgentVault, A2A 0.3 and A2A 1.0 all understand.
 
 Its URL speaks all dialects. AgentVault's readers accept only https and `http://localhost`, so a server on a loopback
-address calls itself localhost.
+address calls itself localhost. Clients that ask for A2A 1.0 get the members of 1.0 alone.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import formatdate
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
 from pentad.kernel.principal import Principal
-from pentad.rooms.agents.card_signing import CardSigner
+from pentad.rooms.agents.card_signing import CardSigner, v10_members
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
@@ -23,12 +25,15 @@ _MADE_MODES: Final = ("text/plain", "application/json")
 _KEY: Final = {"location": "header", "name": "X-Api-Key"}
 _SCHEMES: Final = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "apiKeySecurityScheme": _KEY},
-    "bearer": {"type": "http", "scheme": "bearer", "httpAuthSecurityScheme": {"scheme": "Bearer"}},
+    "bearer": {"type": "http", "scheme": "bearer", "httpAuthSecurityScheme": {"scheme": "bearer"}},
 }
+"""Each in the form of 0.3 and of 1.0. The values must be the same: some readers of 1.0 convert the form of 0.3 before
+they verify the signature."""
 _AUTH: Final = [
     {"scheme": "apiKey", "description": "An API key in the header X-Api-Key."},
     {"scheme": "bearer", "description": "An API key or a token in the header Authorization."},
 ]
+_RIGHTS_URI: Final = "urn:pentad:a2a:rights:v1"
 _MAX_CACHED: Final = 512
 
 
@@ -61,7 +66,9 @@ class Cards:
         self._started = float(int(started))
         self._provider = provider or {}
         self._extensions = extensions
-        self._cache: dict[tuple[str, str], Card] = {}
+        self._cache: dict[tuple[str, str, bool], Card] = {}
+        self._required: dict[str, tuple[dict[str, bool], bool]] = {}
+        self._grpc: Callable[[str], str] | None = None
 
     def sign_with(self, signer: CardSigner, since: float) -> None:
         """Sign cards again with a key that is in use since `since`."""
@@ -69,34 +76,62 @@ class Cards:
         self._started = max(self._started, float(int(since)))
         self._cache.clear()
 
-    def served(self, agent: HostedAgent, site: str) -> Card:
+    def announce_grpc(self, port: int, address: str | None, public_url: str | None) -> None:
+        """Name the gRPC port on cards: by the operator's address, or on the host of the card's URL. If others reach
+        this server by a public URL, only the operator knows their way to the port."""
+        if address is not None:
+            self._grpc = lambda _site: address
+        elif public_url is None:
+            self._grpc = lambda site: f"{urlsplit(site).hostname}:{port}"
+        self.forget()
+
+    def forget(self) -> None:
+        """Create the cards again: an agent is described differently now."""
+        self._cache.clear()
+        self._required.clear()
+
+    def served(self, agent: HostedAgent, site: str, *, v10_only: bool = False) -> Card:
         """The public card as bytes."""
-        cached = self._cache.get((agent.name, site))
+        key = (agent.name, site, v10_only)
+        cached = self._cache.get(key)
         if cached is None:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
-            cached = Card(msgspec.json.encode(self.public(agent, site)), self._started)
-            self._cache[agent.name, site] = cached
+            card = msgspec.json.encode(self.public(agent, site, v10_only=v10_only))
+            cached = self._cache[key] = Card(card, self._started)
         return cached
 
-    def public(self, agent: HostedAgent, site: str) -> dict[str, Any]:
+    def public(self, agent: HostedAgent, site: str, *, v10_only: bool = False) -> dict[str, Any]:
         """The public card."""
-        return self._signed(self._card(agent, site), site)
+        card = self._card(agent, site)
+        return self._signed(v10_members(card) if v10_only else card, site)
 
-    def extended(self, agent: HostedAgent, site: str, caller: Principal) -> dict[str, Any]:
+    def extended(self, agent: HostedAgent, site: str, caller: Principal, *, v10_only: bool = False) -> dict[str, Any]:
         """The extended card: also lists custom methods, and what the caller may do."""
         card = self._card(agent, site)
         for name in agent.methods:
             skill = {"id": name, "name": name, "description": f"The method {name}, called by its name."}
             card["skills"] = [*card["skills"], {**skill, "tags": ["method"]}]
         allowed = [action for action in ("read", "write", "admin") if caller.may("agents", action)]
-        card["tags"] = [*card.get("tags", []), *(f"may:{action}" for action in allowed)]
+        if not v10_only:
+            card["tags"] = [*card.get("tags", []), *(f"may:{action}" for action in allowed)]
+            return self._signed(card, site)
+        card = v10_members(card)
+        rights = {"uri": _RIGHTS_URI, "description": "What you may do here.", "params": {"may": allowed}}
+        card["capabilities"]["extensions"] = [*card["capabilities"].get("extensions", ()), rights]
         return self._signed(card, site)
 
     def extensions_of(self, agent: HostedAgent) -> list[Mapping[str, Any]]:
         """The extensions of the room and of the agent."""
         own: Sequence[Mapping[str, Any]] = getattr(agent.agent, "extensions", ())
         return [*self._extensions, *own]
+
+    def required_extensions(self, agent: HostedAgent) -> tuple[dict[str, bool], bool]:
+        """The extensions by URI with whether each is required, and whether any is."""
+        if (known := self._required.get(agent.name)) is None:
+            declared = {str(one["uri"]): bool(one.get("required")) for one in self.extensions_of(agent) if "uri" in one}
+            known = self._required[agent.name] = declared, any(declared.values())
+        return known
 
     def _signed(self, card: dict[str, Any], site: str) -> dict[str, Any]:
         return card if self.signer is None else self.signer.signed(card, site + KEYS_PATH)
@@ -117,18 +152,24 @@ class Cards:
             "protocolVersions": ["1.0", "0.3"],
             "preferredTransport": "JSONRPC",
             "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
-            "supportedInterfaces": _interfaces(url),
+            "supportedInterfaces": [*_interfaces(url), *self._grpc_interface(agent, site)],
             "provider": {"name": organization, "organization": organization, "url": self._provider.get("url", site)},
             "capabilities": self._capabilities(agent),
             "defaultInputModes": list(input_modes(agent) or _ANY_MODE),
             "defaultOutputModes": list(getattr(agent.agent, "output_modes", ()) or _MADE_MODES),
             "skills": _skills(agent, title, description),
             "supportsAuthenticatedExtendedCard": self.has_extended,
-            **self._access(),
+            **self._access(site),
         }
         if agent.tags:
             card["tags"] = list(agent.tags)
         return card
+
+    def _grpc_interface(self, agent: HostedAgent, site: str) -> list[dict[str, str]]:
+        if self._grpc is None:
+            return []
+        where = {"url": self._grpc(site), "tenant": agent.name}
+        return [{**where, "protocolBinding": "GRPC", "protocolVersion": "1.0"}]
 
     def _capabilities(self, agent: HostedAgent) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -141,18 +182,25 @@ class Cards:
             "extendedAgentCard": self.has_extended,
         }
         if declared := self.extensions_of(agent):
-            found["extensions"] = [_declared(one) for one in declared]
+            found["extensions"] = [_without_defaults(one) for one in declared]
         return found
 
-    def _access(self) -> dict[str, Any]:
+    def _access(self, site: str) -> dict[str, Any]:
         if not self.has_extended:
             return {"authSchemes": [{"scheme": "none"}]}
         return {
-            "authSchemes": _AUTH,
+            "authSchemes": [{**one, "service_identifier": service_identifier(site)} for one in _AUTH],
             "securitySchemes": _SCHEMES,
             "security": [{name: []} for name in _SCHEMES],
             "securityRequirements": [{"schemes": {name: {}}} for name in _SCHEMES],
         }
+
+
+def service_identifier(site: str) -> str:
+    """The name under which AgentVault's clients keep their key for a server. One key is good for all agents of a
+    server, and no other server's card may ask for it, so it is made of the host. It fits into the name of an
+    environment variable."""
+    return re.sub(r"[^a-z0-9]+", "_", urlsplit(site).netloc.lower()).strip("_")
 
 
 def input_modes(agent: HostedAgent) -> Sequence[str]:
@@ -184,18 +232,28 @@ def _skills(agent: HostedAgent, title: str, description: str) -> list[dict[str, 
 def _skill(given: Mapping[str, Any], agent: HostedAgent) -> dict[str, Any]:
     name = str(given.get("name") or given.get("id") or agent.name)
     named = {"id": str(given.get("id") or name), "name": name, "description": str(given.get("description") or name)}
-    return {**given, **named, "tags": list(given.get("tags") or agent.tags or [agent.name])}
+    skill = {**_without_defaults(given), **named, "tags": list(given.get("tags") or agent.tags or [agent.name])}
+    return _with_both_securities(skill)
 
 
-def _declared(given: Mapping[str, Any]) -> dict[str, Any]:
-    """An extension without members at their default."""
-    return {name: value for name, value in given.items() if value not in (None, "", False)}
+def _with_both_securities(skill: dict[str, Any]) -> dict[str, Any]:
+    """A skill with its own security requirements in the form of 0.3 and of 1.0."""
+    if "security" in skill:
+        old: list[dict[str, list[str]]] = skill["security"]
+        new = [{"schemes": {name: {"list": scopes} if scopes else {} for name, scopes in one.items()}} for one in old]
+        return {"securityRequirements": new, **skill}
+    if "securityRequirements" in skill:
+        new = skill["securityRequirements"]
+        old = [{name: one.get("list", []) for name, one in each.get("schemes", {}).items()} for each in new]
+        return {"security": old, **skill}
+    return skill
+
+
+def _without_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A skill or an extension without members that have their default value. Readers that verify a signature leave
+    them out."""
+    return {name: value for name, value in given.items() if value not in (None, "", False, [], ())}
 
 
 def _slug(text: str) -> str:
     return "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split()) or "pentad"
-
-
-def required_extensions(declared: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """The extensions by URI, and whether they are required."""
-    return {str(one["uri"]): bool(one.get("required")) for one in declared if "uri" in one}

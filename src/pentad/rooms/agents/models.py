@@ -7,6 +7,7 @@ an interrupted task waits for its caller.
 Times are seconds since the epoch, in milliseconds. A `Part` has exactly one of text, raw, url and data.
 """
 
+import base64
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import UNSET, Struct, UnsetType
@@ -23,12 +24,23 @@ RESTING: Final = TERMINAL | INTERRUPTED
 """States in which a waiting caller gets its answer: nothing more happens by itself."""
 
 
+_STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
+
+
 def may_follow(before: State, after: State) -> bool:
     """Whether a task may change from one state to another. Repeating a state that is not terminal is allowed."""
     if before in TERMINAL:
         return False
     return after != "submitted" or before == "submitted"
 
+
+DEADLINE_KEY: Final = "urn:pentad:a2a:deadline"
+"""In the metadata of a message: in how many seconds the task has to be over. In that of a status: that it is near, or
+has passed."""
+BUDGET_KEY: Final = "budget"
+"""The metadata key, on a task and its status events, for what it may use and has used (`tasks/budgets.py`)."""
+LIMITS_KEY: Final = "urn:pentad:a2a:budget"
+"""The metadata key, on a message or a request, for the limits that its sender sets."""
 
 Dialect = Literal["agentvault", "0.3", "1.0", "mcp"]
 Role = Literal["user", "agent"]
@@ -45,6 +57,17 @@ class Part(Struct, frozen=True, omit_defaults=True, kw_only=True):
     filename: str | None = None
     media_type: str | None = None
     metadata: Json | None = None
+
+    @property
+    def raw_bytes(self) -> bytes | None:
+        """The bytes in `raw`; None if it is not such a part."""
+        return None if self.raw is UNSET else base64.b64decode(standard_base64(self.raw))
+
+
+def standard_base64(text: str) -> str:
+    """Base64 in the standard alphabet, padded. Callers may use either alphabet and leave the padding out."""
+    plain = text.translate(_STANDARD_ALPHABET).rstrip("=")
+    return plain + "=" * (-len(plain) % 4)
 
 
 class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -63,6 +86,16 @@ class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
     def text(self) -> str:
         """The text parts, one per line."""
         return "\n".join([part.text for part in self.parts if part.text is not UNSET])
+
+
+EVENT: Final = "urn:pentad:a2a:event:v1"
+"""The name in a message's metadata of the event that the message signals (`turn.wait_for`)."""
+
+
+def event_name(message: Message) -> str | None:
+    """The event that a message signals, if it does."""
+    found = message.metadata.get(EVENT) if message.metadata else None
+    return found if isinstance(found, str) else None
 
 
 class Artifact(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -110,6 +143,15 @@ class Event(Struct, frozen=True):
     body: Body
 
 
+class Origin(Struct, frozen=True, omit_defaults=True):
+    """Where a task comes from: the task whose agent started it, the place of that call in its journal, and the trace
+    context (W3C) it was started with."""
+
+    parent: str | None = None
+    step: str | None = None
+    trace: str | None = None
+
+
 class Task(Struct, kw_only=True):
     """A task after event `seq`. Treat it as immutable: `apply_event` returns a new one."""
 
@@ -127,6 +169,10 @@ class Task(Struct, kw_only=True):
     history: list[Message] = []
     artifacts: list[Artifact] = []
     metadata: Json | None = None
+    deadline: float | None = None
+    """When the caller wants it to be over."""
+    origin: Origin | None = None
+    """None for a task that a caller sent without a trace."""
 
 
 class PushConfig(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -138,6 +184,36 @@ class PushConfig(Struct, frozen=True, omit_defaults=True, kw_only=True):
     token: str | None = None
     scheme: str | None = None
     credentials: str | None = None
+
+
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
+    """What an agent wants to have approved, and by whom."""
+
+    what: str
+    by: tuple[str, ...]
+    """Roles, scopes, people or groups; one of them has to decide."""
+    details: Json | None = None
+    deadline: float | None = None
+    """In seconds; None for the operator's default."""
+    requester_may_decide: bool = False
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What became of an approval. It is false unless it was approved."""
+
+    id: str
+    outcome: Literal["approved", "refused", "expired"]
+    by: str = ""
+    """The principal that decided, such as `user:ada`; empty if nobody did in time."""
+    reason: str = ""
+    at: float = 0.0
+
+    @property
+    def approved(self) -> bool:
+        return self.outcome == "approved"
+
+    def __bool__(self) -> bool:
+        return self.approved
 
 
 class TaskPage(Struct, frozen=True, kw_only=True):
@@ -164,6 +240,11 @@ def json_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def json_texts(value: Any) -> list[str]:
+    """The texts in a list; empty if it is not a list."""
+    return [one for one in cast("list[Any]", value) if isinstance(one, str)] if isinstance(value, list) else []
+
+
 def apply_event(task: Task, event: Event) -> Task:
     """The task after one more event."""
     return apply_events(task, (event,))
@@ -171,18 +252,21 @@ def apply_event(task: Task, event: Event) -> Task:
 
 def apply_events(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
     """The task after these events, in order."""
-    history, artifacts = list(task.history), _Artifacts(task.artifacts)
+    history, artifacts = list(task.history), None
     state, status_message, status_at = task.state, task.status_message, task.status_at
-    seq, at = task.seq, task.updated_at
+    seq, at, metadata = task.seq, task.updated_at, task.metadata
     for event in events:
         body, seq, at = event.body, event.seq, event.at
         if isinstance(body, StatusEvent):
             state, status_message, status_at = body.state, body.message, at
             if body.message is not None:
                 history.append(body.message)
+            if body.metadata is not None and BUDGET_KEY in body.metadata:
+                metadata = {**(metadata or {}), BUDGET_KEY: body.metadata[BUDGET_KEY]}
         elif isinstance(body, MessageEvent):
             history.append(body.message)
         else:
+            artifacts = artifacts or _Artifacts(task.artifacts)
             artifacts.put(body)
     return Task(
         id=task.id,
@@ -197,8 +281,10 @@ def apply_events(task: Task, events: "tuple[Event, ...] | list[Event]") -> Task:
         updated_at=at,
         seq=seq,
         history=history,
-        artifacts=artifacts.all(),
-        metadata=task.metadata,
+        artifacts=list(task.artifacts) if artifacts is None else artifacts.all(),
+        metadata=metadata,
+        origin=task.origin,
+        deadline=task.deadline,
     )
 
 

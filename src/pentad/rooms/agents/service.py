@@ -1,38 +1,63 @@
 """The agents room as one object, used by its tools, resources, pages and endpoints."""
 
-import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import dataclasses
+import logging
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 from uuid import NAMESPACE_URL, uuid5
+
+from msgspec.structs import replace
 
 from pentad.access.signing_keys import SigningKey, following
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.principal import Principal
+from pentad.listings.listing import Listing
+from pentad.listings.offered_agents import OfferedAgent
 from pentad.platform import Platform
 from pentad.rooms.agents.agent_context import ContextIntake, with_context_hash
+from pentad.rooms.agents.approvals.approvers import Approvers
+from pentad.rooms.agents.approvals.inbox import InboxOptions
+from pentad.rooms.agents.client.local_agents import AgentFetcher
 from pentad.rooms.agents.context.context_store import ContentStore
 from pentad.rooms.agents.context.extension import declaration
 from pentad.rooms.agents.context.temporary_links import TemporaryLinks
 from pentad.rooms.agents.context.versions import ContextVersions
+from pentad.rooms.agents.delegator import Delegator
+from pentad.rooms.agents.files import Files
+from pentad.rooms.agents.gateway import Gateway, MountedAgent
+from pentad.rooms.agents.hosting.agent_specs import load_all
 from pentad.rooms.agents.hosting.built_in_agents import Echo, ToolProxy, servers_of, text_of
-from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted, load_all
+from pentad.rooms.agents.hosting.hosted_agent import (
+    NAME,
+    HostedAgent,
+    HostingOptions,
+    deadline_of,
+    fixed_isolation,
+    hosted,
+)
+from pentad.rooms.agents.hosting.tool_agent import ToolAgent
 from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.models import Task
+from pentad.rooms.agents.registry.card_listing import card_listing, card_modules
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardRecord
+from pentad.rooms.agents.remote_agents import RemoteAgents
 from pentad.rooms.agents.settings import AgentsSettings
 from pentad.rooms.agents.tasks.engine import Tasks, open_tasks
-from pentad.rooms.agents.tasks.remote_tasks import RemoteTasks
+from pentad.rooms.agents.tasks.remote_tasks import ForwardedTasks, RemoteTasks
+from pentad.rooms.agents.tasks.task_search import TaskSearch
 
 if TYPE_CHECKING:
     from pentad.rooms.agents.card_signing import CardSigner
     from pentad.rooms.agents.cards import Cards
     from pentad.rooms.agents.context.integrity import Key
 
-_IMPORT_TOOL: Final = "agntcy_oasf_import_record"
+_log = logging.getLogger(__name__)
+_RESOLVE_TOOL: Final = "directory_resolve"
+_LISTED_SECONDS: Final = 2.0
 
 
 class Agents:
@@ -41,7 +66,16 @@ class Agents:
     def __init__(self, platform: Platform, signing_keys: Sequence[SigningKey]) -> None:
         self.platform = platform
         self.started = platform.clock.now()
-        self.agents = hosted_agents(platform)
+        self.fetcher = AgentFetcher(platform.fetcher, platform.settings.local_agents)
+        """Outgoing HTTP to agents."""
+        self.agents: dict[str, HostedAgent] = {}
+        self.files = Files(
+            platform.database,
+            platform.clock,
+            platform.settings,
+            site=own_site(platform.site),
+            fetcher=platform.fetcher,
+        )
         self.contents = ContentStore(platform.database, platform.clock)
         self.context_versions = ContextVersions(platform.database, platform.clock)
         self.links = TemporaryLinks(
@@ -49,9 +83,19 @@ class Agents:
         )
         self.remote_tasks = RemoteTasks(platform.database, platform.clock)
         self.intake = ContextIntake(platform, self.contents, self.context_versions, lambda: self.tasks)
-        self.registry = CardRegistry(platform.database, platform.clock, self.host_cards)
+        self.registry = CardRegistry(
+            platform.database, platform.clock, self.host_cards, platform.search, platform.owner_now, platform.listings
+        )
+        self.remotes = RemoteAgents(
+            platform, self.fetcher, self.registry, self.links, self.files,
+            secrets=self.intake.secrets, context_key=lambda: self.context_key, hosted_names=lambda: self.agents,
+        )  # fmt: skip
+        self.task_search = TaskSearch(platform.database, platform.jobs)
+        self.forwarded = ForwardedTasks(platform.database)
+        self.gateway = Gateway(self.forwarded, platform.clock)
         self._signing_keys = signing_keys
         self._tasks: Tasks | None = None
+        self._load_agents()
 
     @property
     def tasks(self) -> Tasks:
@@ -65,9 +109,31 @@ class Agents:
         """Run the engine inside the block."""
         site = own_site(self.platform.site)
         async with open_tasks(
-            self.platform, self.agents, contexts=self.intake, site=site, sign=self.signature
-        ) as self._tasks:
-            yield self
+            self.platform, self.agents, contexts=self.intake, files=self.files,
+            approvals=self._approval_options(site), site=site, sign=self.signature, cancel_remote=self.remotes.cancel,
+        ) as self._tasks:  # fmt: skip
+            self.gateway.start()
+            try:
+                yield self
+            finally:
+                await self.gateway.stop()
+
+    def _approval_options(self, site: str) -> InboxOptions:
+        platform, settings = self.platform, self.platform.settings
+        if settings.approval_webhook is not None and not settings.approval_secret:
+            raise Misconfigured(
+                "rooms.agents.approval_webhook is set without approval_secret.",
+                hint="Set the secret that its receiver verifies signatures with.",
+            )
+        return InboxOptions(
+            Approvers(settings.approvers),
+            settings.approval_days,
+            settings.approval_webhook,
+            settings.approval_secret or "",
+            site,
+            platform.organisation_of,
+            platform.report,
+        )
 
     async def with_context_hash(self, caller: Principal, task: Task) -> Task:
         """A task with the hash of its context, as its owner sees it."""
@@ -118,8 +184,65 @@ class Agents:
 
     def host(self, agent: HostedAgent) -> None:
         """Host one more agent from now on."""
-        self.agents.setdefault(agent.name, agent)
+        if agent.name not in self.agents:
+            self.replace(agent)
+
+    def remove(self, name: str) -> None:
+        """Host an agent no longer."""
+        self.agents.pop(name, None)
+        self._forget_cards()
+
+    def host_offered(self, offered: Sequence[OfferedAgent]) -> None:
+        """Host what other rooms offer now. An agent of the operator keeps its name."""
+        known = {one.name: one.agent for one in self.agents.values() if isinstance(one.agent, ToolAgent)}
+        for name in known.keys() - {one.name for one in offered}:
+            self.remove(name)
+        options = hosting_options(self.platform.settings)
+        for offer in offered:
+            taken = self.agents.get(offer.name)
+            if not NAME.fullmatch(offer.name) or (taken is not None and offer.name not in known):
+                _log.warning("%r is not hosted as an agent: the name is taken, or not one for a URL.", offer.name)
+            elif offer.name not in known or known[offer.name].offer != offer:
+                self.replace(ToolAgent(offer).hosted(deadline_of(offer.name, None, options)))
+
+    def _load_agents(self) -> None:
+        """Host the operator's agents, then the built-in ones."""
+        settings: AgentsSettings = self.platform.settings
+        options = hosting_options(settings)
+        self.agents.update(load_all(settings.agent, options, self._mount))
+        for built_in in (Echo(), ToolProxy(self.platform, servers_of(settings.mcp_servers))):
+            one = hosted(built_in, options=options)
+            self.agents.setdefault(one.name, one)
+        delegator = hosted(Delegator(settings.delegate_to), options=options)
+        self.agents.setdefault(delegator.name, dataclasses.replace(delegator, is_listed=False))
+
+    @property
+    def listed_agents(self) -> list[HostedAgent]:
+        """The agents that lists and the directory name."""
+        return [one for one in self.agents.values() if one.is_listed]
+
+    def _mount(self, name: str, place: str) -> HostedAgent:
+        """A remote agent under a name of this server."""
+        options = hosting_options(self.platform.settings)
+        fixed_isolation(name, "a remote agent", None, options)
+        deadline = deadline_of(name, None, options)
+        return self.gateway.add(
+            MountedAgent(
+                name, place, self.remotes, self.forwarded,
+                site=own_site(self.platform.site), deadline=deadline, on_change=self.replace,
+            )
+        )  # fmt: skip
+
+    def replace(self, agent: HostedAgent) -> None:
+        """Host an agent in place of the one with its name, if there is one."""
+        self.agents[agent.name] = agent
+        self._forget_cards()
+
+    def _forget_cards(self) -> None:
         self.__dict__.pop("_host_cards", None)
+        if "cards" in self.__dict__:
+            self.cards.forget()
+        self.platform.listings.changed()
 
     def host_cards(self) -> Sequence[CardRecord]:
         """The cards of hosted agents."""
@@ -133,8 +256,19 @@ class Agents:
                 str(uuid5(NAMESPACE_URL, f"{site}/agents/{one.name}")),
                 "", self.cards.public(one, site), True, self.started, self.started, hosted=True,
             )
-            for one in self.agents.values()
+            for one in self.listed_agents
         ]  # fmt: skip
+
+    def listings(self) -> list[Listing]:
+        """The agents that run here, for the directory."""
+        site = own_site(self.platform.site)
+        return [self._listing(one, f"{site}/agents/{one.name}", site) for one in self.listed_agents]
+
+    def _listing(self, agent: HostedAgent, url: str, site: str) -> Listing:
+        card, own = self.cards.public(agent, site), agent.agent
+        if isinstance(own, ToolAgent):  # its room lists it; the card is added to that
+            return replace(own.listing, modules=card_modules(card))
+        return card_listing(url, card, getattr(own, "oasf_skills", ()), getattr(own, "oasf_domains", ()))
 
     def hosted_name(self, card: CardRecord) -> str | None:
         """The name of the hosted agent behind a card."""
@@ -142,20 +276,19 @@ class Agents:
             return None
         return card.metadata.url.rpartition("/")[2]
 
-    async def list_in_directory(self, caller: Principal, card: Mapping[str, Any]) -> dict[str, str]:
-        """Create a record of a card in the directory room, with the caller's rights; returns what happened.
-
-        Best effort: a card is registered even if the directory is closed, or closed to this caller.
-        """
-        arguments = {"source_data": json.dumps(card), "source_format": "a2a", "push": True}
+    async def directory_entry(self, caller: Principal, card: CardRecord) -> dict[str, str]:
+        """Where the directory lists a registered card, as the caller may see it; or why it does not."""
+        if not card.is_listed:
+            return {"status": "not listed", "reason": f"{caller.name!r} may not write in the directory room."}
+        await self.platform.listings.caught_up(_LISTED_SECONDS)
+        name = card.metadata.readable_id
         try:
-            result = await self.platform.neighbours.call_tool(caller, _IMPORT_TOOL, arguments)
+            result = await self.platform.neighbours.call_tool(caller, _RESOLVE_TOOL, {"reference": name})
         except PentadError as error:
             return {"status": "not listed", "reason": error.sentence()}
-        answer: Mapping[str, Any] = result.get("structuredContent") or {}
-        if result.get("isError") or answer.get("error_message") or not answer.get("cid"):
-            return {"status": "not listed", "reason": str(answer.get("error_message") or text_of(result))}
-        return {"status": "listed", "cid": str(answer["cid"])}
+        if result.get("isError"):
+            return {"status": "not listed", "reason": text_of(result)}
+        return {"status": "listed", "name": name, "cid": str(result["structuredContent"]["cid"])}
 
 
 @asynccontextmanager
@@ -165,13 +298,21 @@ async def open_agents(platform: Platform) -> AsyncGenerator[Agents]:
         yield agents
 
 
-def hosted_agents(platform: Platform) -> dict[str, HostedAgent]:
-    """The operator's agents, then the built-in ones."""
-    settings: AgentsSettings = platform.settings
-    agents = load_all(settings.agent)
-    for one in (hosted(Echo), hosted(ToolProxy(platform, servers_of(settings.mcp_servers)))):
-        agents.setdefault(one.name, one)
-    return agents
+def hosting_options(settings: AgentsSettings) -> HostingOptions:
+    """How the operator wants agents to run."""
+    for name, seconds in settings.deadlines.items():
+        if not isinstance(seconds, int | float) or seconds <= 0:
+            raise Misconfigured(f"rooms.agents.deadlines.{name} must be a number of seconds greater than 0.")
+    return HostingOptions(
+        isolation=settings.isolation,
+        deadlines=settings.deadlines,
+        deadline=settings.deadline or None,
+        concurrency=settings.agent_concurrency,
+        memory_bytes=settings.process_memory,
+        cpu_seconds=settings.process_cpu_seconds,
+        output_bytes=settings.task_bytes,
+        line_bytes=settings.artifact_bytes + 64 * 1024,
+    )
 
 
 def own_site(site: str) -> str:

@@ -14,11 +14,23 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from pentad.events.outbox import emit
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.kernel.ports import Rows, Transaction, Value
 from pentad.kernel.principal import ANONYMOUS, Principal
 from pentad.mcp.changes import resource_updated
-from pentad.rooms.agents.models import STATES, Body, Dialect, Event, MessageEvent, State, StatusEvent, Task
+from pentad.rooms.agents.models import (
+    STATES,
+    TERMINAL,
+    Body,
+    Dialect,
+    Event,
+    MessageEvent,
+    Origin,
+    State,
+    StatusEvent,
+    Task,
+)
 
 MAX_PAGE: Final = 100
 CHANNEL: Final = "agents"
@@ -28,21 +40,26 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder(Body).decode
 _DECODE_JSON: Final = msgspec.json.Decoder().decode
 
-_OPEN: Final = "state IN ('submitted', 'working', 'input-required', 'auth-required')"
+OPEN: Final = "state IN ('submitted', 'working', 'input-required', 'auth-required')"
+ENDED: Final = "state IN (" + ", ".join(f"'{state}'" for state in sorted(TERMINAL)) + ")"
+_UNFINISHED: Final = f"(holder IS NOT NULL OR suspended = 1) AND {OPEN}"
 HEAD_COLUMNS: Final = (
     "id, owner, agent, context, dialect, state, seq, turn, pushes, created_at, updated_at, metadata, holder, caller,"
-    " bytes"
+    " bytes, suspended, code, parent, parent_step, trace, deadline"
 )
 _INSERT_TASK: Final = (
     "INSERT INTO agent_tasks (id, owner, agent, context, dialect, state, seq, turn, messages, bytes, pushes,"
-    " created_at, updated_at, metadata, caller, holder)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " created_at, updated_at, metadata, caller, holder, parent, parent_step, trace, deadline, number)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+    " (SELECT coalesce(max(number), 0) + 1 FROM agent_tasks WHERE context = ? AND owner = ?))"
 )
 _INSERT_EVENT: Final = "INSERT INTO agent_events (task, seq, at, body) VALUES (?, ?, ?, ?)"
 _GROW: Final = "UPDATE agent_tasks SET seq = seq + ?, messages = messages + ?, bytes = bytes + ?"
-COUNT_OPEN: Final = f"SELECT count(*) FROM agent_tasks WHERE owner = ? AND {_OPEN}"  # noqa: S608  a constant
+COUNT_OPEN: Final = f"SELECT count(*) FROM agent_tasks WHERE owner = ? AND {OPEN}"  # noqa: S608  a constant
 COUNT_ALL: Final = "SELECT count(*) FROM agent_tasks WHERE owner = ?"
-_GREW: Final = " RETURNING seq, state, pushes, messages, bytes, holder"
+_GREW: Final = " RETURNING seq, state, pushes, messages, bytes, holder, suspended, children, deadline, owner, agent"
+_NO_ORIGIN: Final = Origin()
+_AFTER_ALL: Final = 2**62
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
@@ -64,6 +81,10 @@ class Bounds:
     bytes: int = 64 * 1024 * 1024
 
 
+LAST_WORD: Final = Bounds(2**31, 2**40)
+"""For what the engine itself says: a task that has reached its bounds must still be able to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The row of a task, without its content."""
@@ -83,6 +104,15 @@ class Head:
     holder: str | None
     caller: bytes | None
     size: int
+    suspended: int
+    """1 if the turn is not over, but no process has to run it."""
+    code: str | None
+    """The version of the agent's code that the turn is pinned to."""
+    parent: str | None
+    parent_step: str | None
+    trace: str | None
+    deadline: float | None
+    """When the caller wants the task to be over."""
 
     def blank(self) -> Task:
         """The task before its first event."""
@@ -96,7 +126,15 @@ class Head:
             created_at=self.created_at,
             updated_at=self.created_at,
             metadata=None if self.metadata is None else _DECODE_JSON(self.metadata),
+            origin=self.origin(),
+            deadline=self.deadline,
         )
+
+    def origin(self) -> Origin | None:
+        """Where the task comes from."""
+        if self.parent is None and self.trace is None:
+            return None
+        return Origin(self.parent, self.parent_step, self.trace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +145,9 @@ class Appended:
     state: State
     pushes: int
     holder: str | None
+    suspended: int
+    children: int
+    deadline: float | None
 
 
 Claim = Literal["none", "take", "release"]
@@ -131,10 +172,13 @@ def create(
     _check(bounds, messages, size)
     holder, caller = lease or (None, None)
     metadata = None if task.metadata is None else _ENCODE(task.metadata)
+    origin = task.origin or _NO_ORIGIN
     transaction.run(
         _INSERT_TASK, task.id, task.owner, task.agent, task.context_id, task.dialect, state or "submitted",
         len(bodies), messages, size, pushes, task.created_at, at, metadata, caller, holder,
+        origin.parent, origin.step, origin.trace, task.deadline, task.context_id, task.owner,
     )  # fmt: skip
+    _tell(transaction, task.id, task.owner, task.agent, state or "submitted", at)
     return _insert(transaction, task.id, 0, bodies, at)
 
 
@@ -149,36 +193,104 @@ def append(
     holder: str | None = None,
     claim: Claim = "none",
     lease: Lease | None = None,
+    journal_bytes: int = 0,
+    code: str | None = None,
+    only_in: State | None = None,
+    deadline: float | None = None,
 ) -> Appended | None:
-    """Add events. Returns None if the task has ended, or if another process holds it (`holder`). `lease` goes with
-    `take`."""
+    """Add events. Returns None if the task has ended, if another process holds it (`holder`), or if its state is
+    another (`only_in`). `lease` goes with `take`; `code` pins the turn; `deadline` is a new one."""
     state, messages, size = _sums(bodies)
     sql = _GROW
-    params: list[Value] = [len(bodies), messages, size]
+    params: list[Value] = [len(bodies), messages, size + journal_bytes]
     if state is not None:  # lists are ordered by the last change of state, so chunks of artifacts do not move a task
         sql += ", state = ?, updated_at = ?"
         params += [state, at]
+    if code is not None:
+        sql += ", code = ?"
+        params.append(code)
+    if deadline is not None:
+        sql += ", deadline = ?"
+        params.append(deadline)
     if claim == "release":
-        sql += ", holder = NULL"
+        sql += ", holder = NULL, suspended = 0"
     elif claim == "take" and lease is not None:
-        sql += ", turn = seq + 1, holder = ?, caller = ?"
+        sql += ", turn = seq + 1, code = NULL, holder = ?, caller = ?"
         params += lease
-    sql += f" WHERE id = ? AND {_OPEN}"
+    sql += f" WHERE id = ? AND {OPEN}"
     params.append(task_id)
     if holder is not None:
         sql += " AND holder = ?"
         params.append(holder)
     elif claim == "take":
-        sql += " AND holder IS NULL"
+        sql += " AND holder IS NULL AND suspended = 0"
+    if only_in is not None:
+        sql += " AND state = ?"
+        params.append(only_in)
     row = transaction.one(sql + _GREW, *params)
     if row is None:
         return None
-    seq, now, pushes, all_messages, all_bytes, held_by = row
+    seq, now, pushes, all_messages, all_bytes, held_by, suspended, children, until, owner, agent = row
     _check(bounds, all_messages, all_bytes)
+    if not bodies:
+        return Appended([], now, pushes, held_by, suspended, children, until)
+    if state is not None and state != "working":
+        _tell(transaction, task_id, owner, agent, state, at)
     events = _insert(transaction, task_id, seq - len(bodies), bodies, at)
     transaction.signal(CHANNEL, f"{origin} {task_id} {seq}")
     resource_updated(transaction, f"agents://tasks/{task_id}")
-    return Appended(events, now, pushes, held_by)
+    return Appended(events, now, pushes, held_by, suspended, children, until)
+
+
+def _tell(transaction: Transaction, task_id: str, owner: str, agent: str, state: State, at: float) -> None:
+    """Tell the owner of a new task, or that it rests or has ended. Progress is in the task's own events."""
+    kind = f"task.{state}"
+    emit(transaction, "agents", kind, [f"agents://tasks/{task_id}"], audience=owner, at=at, data={"agent": agent})
+
+
+def count_child(transaction: Transaction, parent: str, owner: str) -> bool:
+    """Count one more child of a task; False if it has ended or belongs to someone else."""
+    sql = f"UPDATE agent_tasks SET children = children + 1 WHERE id = ? AND owner = ? AND {OPEN}"  # noqa: S608  a constant
+    return bool(transaction.run(sql, parent, owner))
+
+
+def take_over(transaction: Transaction, task_id: str, holder: str) -> bool:
+    """Make this process run the turn of one that ended; False if the turn is over after all."""
+    return bool(
+        transaction.run(
+            f"UPDATE agent_tasks SET holder = ?, suspended = 0 WHERE id = ? AND {_UNFINISHED}",  # noqa: S608  a constant
+            holder, task_id,
+        )
+    )  # fmt: skip
+
+
+def suspend(transaction: Transaction, task_id: str, seq: int) -> bool:
+    """Leave the turn of a process that ended until something happens; False if something has, after the event `seq`."""
+    return bool(
+        transaction.run(
+            f"UPDATE agent_tasks SET holder = NULL, suspended = 1 WHERE id = ? AND seq = ? AND {_UNFINISHED}",  # noqa: S608  a constant
+            task_id, seq,
+        )
+    )  # fmt: skip
+
+
+def unpin(transaction: Transaction, task_id: str) -> bool:
+    """Let the turn go on with other code; False if there is no unfinished turn."""
+    return bool(
+        transaction.run(f"UPDATE agent_tasks SET code = NULL WHERE id = ? AND {_UNFINISHED}", task_id)  # noqa: S608  a constant
+    )
+
+
+def waiting_since(rows: Rows, before: float, most: int) -> list[Head]:
+    """Tasks that have waited for their caller since before that time. Approvals have deadlines of their own."""
+    found = rows.all(
+        f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE state IN ('input-required', 'auth-required')"  # noqa: S608  constants
+        " AND updated_at < ? AND NOT EXISTS"
+        " (SELECT 1 FROM agent_approvals AS a WHERE a.task = agent_tasks.id AND a.state = 'pending')"
+        " ORDER BY id LIMIT ?",
+        before, most,
+    )  # fmt: skip
+    return [Head(*row) for row in found]
 
 
 HEAD_SQL: Final = f"SELECT {HEAD_COLUMNS} FROM agent_tasks WHERE id = ?"  # noqa: S608  column names
@@ -280,7 +392,7 @@ def list_heads(rows: Rows, listing: Listing) -> HeadPage:
     )  # fmt: skip
     heads = [Head(*row) for row in found[: listing.page_size]]
     more = len(found) > listing.page_size
-    return HeadPage(heads, total, _cursor(heads[-1]) if more else None)
+    return HeadPage(heads, total, _cursor(heads[-1].updated_at, heads[-1].id) if more else None)
 
 
 def _conditions(listing: Listing) -> tuple[str, list[Value]]:
@@ -303,8 +415,25 @@ def _conditions(listing: Listing) -> tuple[str, list[Value]]:
     return where, params
 
 
-def _cursor(last: Head) -> str:
-    return base64.urlsafe_b64encode(f"{last.updated_at!r} {last.id}".encode()).decode().rstrip("=")
+def conversation_heads(rows: Rows, task: Task, limit: int, cursor: str | None) -> HeadPage:
+    """The tasks of the same owner and context that were created before this one, newest first."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput(f"A page has 1 to {MAX_PAGE} tasks.", details={"reason": "page-size"})
+    if cursor is not None:
+        number, task_id = _read_cursor(cursor)
+    else:  # a task that is not stored yet is the last one
+        number, task_id = rows.value("SELECT number FROM agent_tasks WHERE id = ?", task.id) or _AFTER_ALL, task.id
+    found = rows.all(
+        f"SELECT {HEAD_COLUMNS}, number FROM agent_tasks WHERE context = ? AND owner = ? AND id <> ?"  # noqa: S608  own words
+        " AND (number, id) < (?, ?) ORDER BY number DESC, id DESC LIMIT ?",
+        task.context_id, task.owner, task.id, int(number), task_id, limit + 1,
+    )  # fmt: skip
+    heads = [Head(*row[:-1]) for row in found[:limit]]
+    return HeadPage(heads, 0, _cursor(found[limit - 1][-1], heads[-1].id) if len(found) > limit else None)
+
+
+def _cursor(at: float, task_id: str) -> str:
+    return base64.urlsafe_b64encode(f"{at!r} {task_id}".encode()).decode().rstrip("=")
 
 
 def _read_cursor(text: str) -> tuple[float, str]:

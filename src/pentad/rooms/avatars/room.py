@@ -4,9 +4,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from pentad.kernel.principal import Principal
+from pentad.listings.listing import Listing
+from pentad.listings.offered_agents import OfferedAgent
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.avatars.interface.prompts import PROMPTS
 from pentad.rooms.avatars.interface.resources import RESOURCES, listing
+from pentad.rooms.avatars.interface.search_source import PASSAGES as FOUND_PASSAGES
 from pentad.rooms.avatars.interface.tools import TOOLS
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.settings import AvatarsSettings
@@ -15,6 +19,7 @@ from pentad.search.searchable import TEXT, Searchable, SearchField
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+    from pentad.kernel.provenance import Origin
 
 
 @asynccontextmanager
@@ -38,6 +43,27 @@ async def health(avatars: Avatars) -> Mapping[str, Any]:
     return await avatars.health()
 
 
+async def listed(avatars: Avatars) -> Sequence[Listing]:
+    """Every avatar, for the directory."""
+    from pentad.rooms.avatars.interface.publication import listing_of
+
+    return [listing_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
+
+
+async def offered_agents(avatars: Avatars) -> Sequence[OfferedAgent]:
+    """Every avatar, as an agent that answers questions."""
+    from pentad.rooms.avatars.interface.publication import offer_of
+
+    return [offer_of(one, avatars.platform.site.rstrip("/")) for one in await avatars.whole()]
+
+
+async def lineage(avatars: Avatars, _principal: Principal, uri: str) -> "Origin | None":
+    """Where a resource of the room comes from."""
+    from pentad.rooms.avatars.interface.lineage import lineage as lineage_of
+
+    return await lineage_of(avatars, uri)
+
+
 def pages() -> "Pages[Avatars]":
     from pentad.rooms.avatars.interface.pages import PAGES
 
@@ -57,6 +83,12 @@ PASSAGES = Searchable(
     filters=("roles", "year_from", "year_to", "sources"),
 )
 
+EVENT_KINDS = {
+    "avatar.created": "There is a new avatar.",
+    "avatar.removed": "An avatar was removed.",
+    "corpus.changed": "An avatar answers from another corpus.",
+}
+
 ROOM: Room[Avatars] = Room(
     name="avatars",
     title="Avatars",
@@ -70,7 +102,12 @@ ROOM: Room[Avatars] = Room(
     resources=RESOURCES,
     prompts=PROMPTS,
     listing=listing,
+    listed=listed,
+    offered_agents=offered_agents,
+    event_kinds=EVENT_KINDS,
     searchable=(PASSAGES,),
+    search_sources=(FOUND_PASSAGES,),
+    lineage=lineage,
     schema="pentad.rooms.avatars.schema",
     pages=pages,
     mounts=mounts,

@@ -80,6 +80,10 @@ class Avatars:
         """Every avatar, by id."""
         return [one for one in await self._all() if self.only in (None, one.id)]
 
+    async def whole(self) -> Sequence[Avatar]:
+        """Every avatar with its configuration, by id."""
+        return await self.database.read(store.whole_avatars)
+
     async def open(self, avatar_id: str | None = None) -> AvatarSnapshot:
         """The current snapshot of an avatar. The id may be left out if there is only one."""
         if self.only is not None and avatar_id not in (None, self.only):

@@ -13,6 +13,7 @@ from pentad.rooms.avatars.models import Avatar, AvatarInfo, CorpusDocument, Pass
 if TYPE_CHECKING:
     from pentad.documents.chunks import Chunk
 
+_FOR_EVER: Final = 1e12
 _AT_ONCE: Final = 500
 """The most values in one IN list."""
 
@@ -53,13 +54,41 @@ class Filters:
 
 def avatars(rows: Rows) -> list[AvatarInfo]:
     """Every avatar, by id."""
-    found = rows.all(f"{_AVATARS} ORDER BY id")
-    return [_info(_avatar(row)) for row in found]
+    return [_info(one) for one in whole_avatars(rows)]
+
+
+def whole_avatars(rows: Rows) -> list[Avatar]:
+    """Every avatar with its configuration, by id."""
+    return [_avatar(row) for row in rows.all(f"{_AVATARS} ORDER BY id")]
 
 
 def avatar(rows: Rows, avatar_id: str) -> Avatar | None:
     row = rows.one(f"{_AVATARS} WHERE id = ?", avatar_id)
     return None if row is None else _avatar(row)
+
+
+def corpora(rows: Rows, most: int) -> list[tuple[int, str, str]]:
+    """The number, id and collection of each avatar that has passages, by id."""
+    sql = "SELECT number, id, collection FROM avatars WHERE passages > 0 ORDER BY id LIMIT ?"
+    return [(number, name, collection) for number, name, collection in rows.all(sql, most)]
+
+
+def ingested(rows: Rows, number: int, since: float | None, until: float | None) -> list[int]:
+    """The numbers of the passages whose documents were ingested in a period."""
+    sql = (
+        "SELECT p.id FROM avatar_passages p JOIN avatar_documents d ON d.id = p.document WHERE p.avatar = ?"
+        " AND d.ingested_at BETWEEN ? AND ? ORDER BY p.id"
+    )
+    return [one for (one,) in rows.all(sql, number, since or 0.0, until or _FOR_EVER)]
+
+
+def ingestion_times(rows: Rows, documents: Sequence[int]) -> dict[int, float]:
+    """When these documents were ingested, by number."""
+    found: dict[int, float] = {}
+    for some in _slices(list(documents)):
+        sql = f"SELECT id, ingested_at FROM avatar_documents WHERE id IN ({_marks(some)})"  # noqa: S608  only marks
+        found.update((document, at) for document, at in rows.all(sql, *some))
+    return found
 
 
 def documents(rows: Rows, number: int) -> list[CorpusDocument]:

@@ -1,16 +1,19 @@
 """The directory room. Modules that only a server, the console or the demo needs are imported when they are used."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
+from pentad.kernel.principal import Principal
+from pentad.listings.listing import Catalogue
 from pentad.platform import Mount, MountContext, Platform, Room
 from pentad.rooms.directory.interface.prompts import PROMPTS
 from pentad.rooms.directory.interface.record_tools import RECORD_TOOLS
 from pentad.rooms.directory.interface.reference_tools import HISTORY_TOOLS, OWNER_TOOLS
 from pentad.rooms.directory.interface.resources import RESOURCES, listing
 from pentad.rooms.directory.interface.schema_tools import SCHEMA_TOOLS
+from pentad.rooms.directory.interface.search_source import RECORDS
 from pentad.rooms.directory.interface.translation_tools import TRANSLATION_TOOLS, import_many
 from pentad.rooms.directory.records.publications import JOB as PUBLISH
 from pentad.rooms.directory.records.syncs import JOB as SYNC
@@ -21,6 +24,8 @@ from pentad.rooms.directory.verbs import FIRST_CONTENT, VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+    from pentad.kernel.provenance import Origin
+    from pentad.net.grpc_calls import GrpcServices
 
 TRUST_SECONDS: Final = 300.0
 
@@ -39,12 +44,19 @@ def mounts(directory: Directory, context: MountContext) -> Sequence[Mount]:
     """The public keys over HTTP, and the directory's own API over gRPC."""
     from pentad.rooms.directory.interface.rest import key_routes
 
-    def server() -> AbstractAsyncContextManager[None]:
-        from pentad.rooms.directory.interface.grpc.server import open_grpc
+    def services() -> "GrpcServices":
+        from pentad.rooms.directory.interface.grpc.server import directory_services
 
-        return open_grpc(directory, context)
+        return directory_services(directory, context.host)
 
-    return [Mount(routes=key_routes(directory)), Mount(server=server)]
+    return [Mount(routes=key_routes(directory)), Mount(grpc=services)]
+
+
+async def lineage(directory: Directory, _principal: Principal, uri: str) -> "Origin | None":
+    """Where a resource of the room comes from."""
+    from pentad.rooms.directory.interface.lineage import lineage as lineage_of
+
+    return await lineage_of(directory, uri)
 
 
 def pages() -> "Pages[Directory]":
@@ -77,11 +89,27 @@ async def refresh_trust(directory: Directory, run: JobRun) -> None:
     await directory.trust.refresh()
 
 
+def catalogue(directory: Directory) -> Catalogue | None:
+    """The records of what the server hosts. A remote directory is not this server's to fill."""
+    return directory.listed if directory.is_local else None
+
+
 JOBS = (
     Job(PUBLISH, publish, timeout=None),
     Job(SYNC, sync, concurrency=1, timeout=None),
     Job("directory.trust", refresh_trust, lambda directory: [Schedule(TRUST_SECONDS)]),
 )
+
+EVENT_KINDS = {
+    "record.pushed": "A record was pushed, new or again.",
+    "record.deleted": "A record was deleted.",
+    "record.published": "A record was published.",
+    "record.unpublished": "A record was withdrawn.",
+    "record.signed": "A record was signed.",
+    "sync.created": "A synchronization was created.",
+    "sync.completed": "A synchronization is done.",
+    "sync.failed": "A synchronization has failed.",
+}
 
 ROOM = Room(
     name="directory",
@@ -96,7 +124,11 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     jobs=JOBS,
+    catalogue=catalogue,
+    event_kinds=EVENT_KINDS,
     searchable=(SEARCHABLE,),
+    search_sources=(RECORDS,),
+    lineage=lineage,
     schema="pentad.rooms.directory.schema",
     mounts=mounts,
     has_port=True,

@@ -13,6 +13,7 @@ from pentad.kernel.errors import InvalidInput, Misconfigured
 from pentad.kernel.ports import Fetcher
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
+from pentad.rooms.directory.catalogue import ListedRecords
 from pentad.rooms.directory.models import NamedRef, NameVerdict, Pushed, Record, SignatureVerdict
 from pentad.rooms.directory.oasf.schema_source import EmbeddedSchemas, RemoteSchemas, SchemaSource
 from pentad.rooms.directory.oasf.versions import EMBEDDED, NEWEST
@@ -86,6 +87,8 @@ class Directory:
             open_remote=_open_peer, check=self.check, guard=PeerGuard(settings.sync_hosts, settings.sync_networks),
             owner_now=platform.owner_now,
         )  # fmt: skip
+        self.listed = ListedRecords(database, clock, self.records, self.trust, self.signing_keys, self.check)
+        """The records of what this server hosts."""
         self.node: Node = _open_node(self)
 
     @property

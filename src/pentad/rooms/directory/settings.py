@@ -15,6 +15,10 @@ def _client(name: str, default: T, about: str, *, secret: bool = False) -> T:
     return setting(default, about, secret=secret, variables=(f"DIRECTORY_CLIENT_{name}",))
 
 
+def _of_server(name: str) -> str | None:
+    return setting(None, f"The former place of `{name}`, which is now a setting of the server.", core=name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectorySettings(RoomSettings):
     """What an operator can set for the directory."""
@@ -32,11 +36,11 @@ class DirectorySettings(RoomSettings):
     grpc_auth: Literal["required", "none"] = setting(
         "required", "none takes gRPC calls without a login; refused beyond this machine.", demo="none"
     )
-    grpc_cert_file: str | None = setting(None, "The certificate of the gRPC server (PEM); without it, plain text.")
-    grpc_key_file: str | None = setting(None, "The private key of that certificate.")
-    grpc_client_ca_file: str | None = setting(None, "The authority whose certificates gRPC callers must show.")
+    grpc_cert_file: str | None = _of_server("grpc_cert_file")
+    grpc_key_file: str | None = _of_server("grpc_key_file")
+    grpc_client_ca_file: str | None = _of_server("grpc_client_ca_file")
     grpc_client_role: Literal["reader", "writer", "admin"] = setting(
-        "writer", "What a caller with such a certificate may do."
+        "writer", "What a caller of the directory with a certificate of `grpc_client_ca_file` may do, without a login."
     )
     registry_address: str | None = setting(None, "An OCI registry to name to peers that ask for one.")
     registry_repository: str | None = setting(None, "The repository in that registry.")

@@ -4,18 +4,28 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pentad.jobs.job import Job, JobRun, Schedule
+from pentad.kernel.principal import Principal
 from pentad.platform import Mount, MountContext, Room
 from pentad.rooms.metrics.interface.prompts import PROMPTS
 from pentad.rooms.metrics.interface.resources import RESOURCES, listing
+from pentad.rooms.metrics.interface.search_source import METRICS
 from pentad.rooms.metrics.interface.tools import TOOLS
-from pentad.rooms.metrics.service import Metrics, open_metrics
+from pentad.rooms.metrics.service import KEYS, Metrics, open_metrics
 from pentad.rooms.metrics.settings import MetricsSettings
 from pentad.rooms.metrics.verbs import FIRST_CONTENT, VERBS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+    from pentad.kernel.provenance import Origin
 
 RETENTION_SECONDS: Final = 3_600.0
+
+
+async def lineage(metrics: Metrics, _principal: Principal, uri: str) -> "Origin | None":
+    """Where a resource of the room comes from."""
+    from pentad.rooms.metrics.interface.lineage import lineage as lineage_of
+
+    return await lineage_of(metrics, uri)
 
 
 def pages() -> "Pages[Metrics]":
@@ -81,6 +91,10 @@ ROOM = Room(
     prompts=PROMPTS,
     listing=listing,
     jobs=JOBS,
+    searchable=(KEYS,),
+    search_sources=(METRICS,),
+    lineage=lineage,
+    event_kinds={"alert.changed": "A figure has passed a threshold, or is back."},
     schema="pentad.rooms.metrics.schema",
     pages=pages,
     mounts=mounts,

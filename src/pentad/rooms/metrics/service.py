@@ -25,9 +25,18 @@ from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_s
 from pentad.rooms.metrics.metric_keys import resolve_keys
 from pentad.rooms.metrics.models import Info, Metric, Query
 from pentad.rooms.metrics.settings import MetricsSettings
+from pentad.search.fixed_documents import FixedDocuments
+from pentad.search.searchable import Searchable, SearchField
 
 SECONDS: Final = 25.0
 """How long a query may take unless the caller says otherwise: a little less than a tool call may."""
+
+KEYS: Final = Searchable(
+    "metric-keys",
+    {"key": SearchField(2.0), "description": SearchField(1.0), "details": SearchField(0.5)},
+    vector_of=("key", "description"),
+)
+"""Metric keys in the search over all rooms."""
 
 ALL: Final = "all"
 POLL_SECONDS: Final = 300.0
@@ -50,6 +59,7 @@ class Metrics:
         self.destinations = destinations
         self.history = history
         self.catalogue: Catalogue = engine.catalogue
+        self.key_index = FixedDocuments(platform.search, KEYS)
 
     def now(self) -> float:
         """The current time."""

@@ -18,14 +18,8 @@ _LENGTH: Final = 10
 class ConfirmNeeded(Conflict, code="confirm_needed"):
     """Nothing was changed yet. `details` has the `confirm` token and the `report` of what would be lost.
 
-    Its hint is for callers of the tools.
+    Its hint is for callers of the tools; the other interfaces word theirs from the token.
     """
-
-    def hint_over_rest(self, method: str) -> str:
-        """A request with a body takes the token there, a deletion in its query."""
-        token = self.details["confirm"]
-        where = f"?_confirm={token}" if method == "DELETE" else f'"confirm": "{token}" in its body'
-        return f"To go ahead, repeat the request with {where}."
 
 
 def confirm_token(*change: Any) -> str:

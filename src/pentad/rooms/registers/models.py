@@ -13,6 +13,7 @@ import msgspec
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import Conflict
 from pentad.kernel.principal import Principal
+from pentad.kernel.provenance import made_by
 
 if TYPE_CHECKING:
     from pentad.mcp.call import Call
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MOST_IDS: Final = 20
+"""How many ids an undo lists of each kind of object it changed."""
 OBJECT_COLUMNS: Final = (
     "id, uuid, register, schema, version, data, slug, owner, organisation, created_at, updated_at, deleted, lock,"
     " schema_version"
@@ -75,8 +78,16 @@ class Caller:
 
 
 def call_id(request_id: int | str) -> str:
-    """The id of a call in the history. The request's own is not unique: clients count from 1 in every session."""
-    return f"{request_id}-{token_urlsafe(6)}"
+    """The id of a call in the history: the URI of the task whose agent makes it, and the place of the call in the task;
+    else the request's id with a random part, because clients count from 1 in every session."""
+    if (origin := made_by.get()) is not None:
+        return origin
+    return f"{plain_id(str(request_id))}-{token_urlsafe(6)}"
+
+
+def plain_id(request_id: str) -> str:
+    """The id of a request, which its client chose, as something that cannot be taken for the URI of a task."""
+    return request_id.replace("://", ":")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +164,13 @@ class Schema(_Entity):
     """What a change changed, in the answer to it; not stored."""
     migrated: int | None = None
     """How many objects a change migrated, if the caller may see all of them; not stored."""
+    undone: Mapping[str, Any] | None = None
+    """The change that an undo took back, in the answer to it; not stored."""
 
     def change_wire(self) -> dict[str, Any]:
         """What a change did, for the answer to it."""
-        count = {} if self.migrated is None else {"migrated": self.migrated}
+        count: dict[str, Any] = {} if self.migrated is None else {"migrated": self.migrated}
+        count |= {} if self.undone is None else {"undone": dict(self.undone)}
         return {**count, "changes": list(self.change_lines)} if self.change_lines else count
 
     def wire(self) -> dict[str, Any]:
@@ -209,6 +223,8 @@ class StoredObject(msgspec.Struct, eq=False):
     """Whether it is the answer to a write that changed nothing."""
     warnings: tuple[dict[str, Any], ...] = ()
     """What an old state lost on its way through later migrations, if it comes back with this one."""
+    undone: dict[str, Any] | None = None
+    """The change that an undo took back, in the answer to it."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -247,7 +263,9 @@ class StoredObject(msgspec.Struct, eq=False):
 
     def altered(self, **fields: Any) -> "StoredObject":
         """A copy with other values in some of its fields."""
-        return msgspec.structs.replace(self, **{"known_data": None, "unchanged": False, "warnings": (), **fields})
+        return msgspec.structs.replace(
+            self, **{"known_data": None, "unchanged": False, "warnings": (), "undone": None, **fields}
+        )
 
     @property
     def uri(self) -> str:

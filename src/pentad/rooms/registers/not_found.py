@@ -1,30 +1,18 @@
-"""NotFound for registers, schemas and objects, with a hint in the words of each interface: the call of a tool does not
-help in a browser or a shell.
-"""
-
-from typing import Literal
+"""NotFound for registers, schemas and objects. Its details say where to look, for each interface to put into words."""
 
 from pentad.kernel.errors import NotFound
 from pentad.rooms.registers.models import Pair
-
-Kind = Literal["registers", "schemas", "objects"]
+from pentad.rooms.registers.next_step import Kind, NextStep
 
 
 class Missing(NotFound):
     """Its hint is for callers of the tools. `place` is the register and schema in which to look, by their slugs."""
 
     def __init__(self, message: str, kind: Kind, place: tuple[str, str] | None = None) -> None:
-        where = "" if place is None else f", register={place[0]}, schema={place[1]}"
-        super().__init__(message, hint=f"Try {kind} with action=list{where}.")
-        self.kind: Kind = kind
-        self.place = place
-
-    @property
-    def hint_over_rest(self) -> str:
-        if self.kind != "objects":
-            return f"GET /api/{self.kind} lists those you have access to."
-        register, schema = self.place or ("{register}", "{schema}")
-        return f"GET /api/objects/{register}/{schema} lists those you have access to."
+        arguments = {} if place is None else {"register": place[0], "schema": place[1]}
+        where = "".join(f", {name}={value}" for name, value in arguments.items())
+        step = NextStep(kind, "list", arguments)
+        super().__init__(message, hint=f"Try {kind} with action=list{where}.", details={"next_step": step.as_json()})
 
 
 def missing_object(pair: Pair, ref: int | str) -> Missing:

@@ -57,10 +57,11 @@ def with_warnings(
     access: AccessRules, caller: Caller, pair: Pair, stored: StoredObject, wire: dict[str, Any]
 ) -> dict[str, Any]:
     """The answer to a write, with `@self.warnings` if there are any; `@self.unchanged` says that the object had the
-    data already.
+    data already, `@self.undone` which change an undo took back.
     """
     warnings = write_warnings(access, caller, pair, stored)
-    more = {**({"unchanged": True} if stored.unchanged else {}), **({"warnings": warnings} if warnings else {})}
+    said = {"unchanged": stored.unchanged, "warnings": warnings, "undone": stored.undone}
+    more = {name: value for name, value in said.items() if value}
     return {**wire, _METADATA: {**wire.get(_METADATA, {}), **more}} if more else wire
 
 

@@ -10,7 +10,9 @@ from pentad.kernel.principal import Principal
 from pentad.platform import Mount, MountContext, Platform, Room, StoreWarning
 from pentad.rooms.registers.attachments.files import TEXT_JOB
 from pentad.rooms.registers.attachments.text import RETRIES as TEXT_RETRIES
+from pentad.rooms.registers.interface.events import EVENTS, KINDS
 from pentad.rooms.registers.interface.resources import RESOURCES, listing
+from pentad.rooms.registers.interface.search_source import OBJECTS
 from pentad.rooms.registers.interface.subscription_access import GUARDS, may_be_notified
 from pentad.rooms.registers.interface.tools import TOOLS
 from pentad.rooms.registers.query.search_words import SEARCHABLE
@@ -22,6 +24,7 @@ from pentad.rooms.registers.webhooks.webhooks import JOB as WEBHOOKS
 
 if TYPE_CHECKING:
     from pentad.kernel.pages import Pages
+    from pentad.kernel.provenance import Origin
     from pentad.mcp.generated_tools import Generated
 
 
@@ -85,6 +88,13 @@ async def carry_out_transfer(registers: Registers, run: JobRun) -> None:
     await registers.transfers.run(run)
 
 
+async def lineage(registers: Registers, principal: Principal, uri: str) -> "Origin | None":
+    """Where a resource of the room comes from."""
+    from pentad.rooms.registers.interface.lineage import lineage as lineage_of
+
+    return await lineage_of(registers, principal, uri)
+
+
 JOBS = (
     Job(WEBHOOKS, deliver_webhook, retry=Retries(attempts=None, longest=60.0), concurrency=16, timeout=None),
     Job(TEXT_JOB, extract_attachment_text, retry=TEXT_RETRIES, concurrency=1),
@@ -105,8 +115,13 @@ ROOM = Room(
     listing=listing,
     guards=GUARDS,
     in_audience=may_be_notified,
+    organisation_of=lambda registers, principal: registers.organisations.of(principal),
     jobs=JOBS,
+    event_kinds=KINDS,
+    events=EVENTS,
     searchable=(SEARCHABLE,),
+    search_sources=(OBJECTS,),
+    lineage=lineage,
     schema="pentad.rooms.registers.schema",
     sealed=(WEBHOOK_BODY,),
     pages=pages,

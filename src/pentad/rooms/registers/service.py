@@ -33,7 +33,7 @@ class Registers:
         self.organisations = Organisations(database, clock)
         self.access = AccessRules(self.organisations)
         self.catalogue = Catalogue(database, clock, self.access, platform.search)
-        self.objects = Objects(database, clock, self.catalogue, self.access, platform.search)
+        self.objects = Objects(database, clock, self.catalogue, self.access, platform.search, platform.neighbours)
         self.history = History(database, clock, self.catalogue, self.access, self.objects)
         undo = Undo(database.dialect, self.catalogue, self.access, self.objects, self.history)
         self.plans = Plans(database, clock, self.catalogue, self.access, self.objects, undo)

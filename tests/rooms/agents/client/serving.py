@@ -7,6 +7,7 @@ from typing import Any
 
 from pentad.app import open_app
 from pentad.http.application import http_application
+from pentad.kernel.ids import uuid7
 from pentad.net.fetch import HttpFetcher
 from pentad.rooms.agents.client.remote_agent import RemoteAgent, fetch_card
 from pentad.rooms.agents.models import Dialect, Message, Part
@@ -52,5 +53,5 @@ async def remote(
     return RemoteAgent(card, fetcher, trusted=True, dialect=dialect)
 
 
-def said(text: str, message_id: str = "m1", task_id: str | None = None) -> Message:
-    return Message(id=message_id, role="user", parts=(Part(text=text),), task_id=task_id)
+def said(text: str, message_id: str | None = None, task_id: str | None = None) -> Message:
+    return Message(id=message_id or str(uuid7()), role="user", parts=(Part(text=text),), task_id=task_id)

@@ -34,9 +34,14 @@ async def fetcher() -> AsyncIterator[HttpFetcher]:
         yield found
 
 
-def keys(monkeypatch: pytest.MonkeyPatch, key: str, name: str = "PENTAD/ECHO") -> KeyManager:
-    monkeypatch.setenv(f"AGENTVAULT_KEY_{name}", key)
+def keys(monkeypatch: pytest.MonkeyPatch, key: str, name: str) -> KeyManager:
+    monkeypatch.setenv(f"AGENTVAULT_KEY_{name.upper()}", key)
     return KeyManager()
+
+
+def service(site: str) -> str:
+    """The name under which a card of a server asks for its key."""
+    return site.removeprefix("http://").replace(":", "_")
 
 
 @pytest.mark.anyio
@@ -46,7 +51,7 @@ async def test_a_key_opens_the_door_in_every_dialect(
 ):
     site, key = closed
     options: dict[str, Any] = {"trusted": True, "dialect": dialect}
-    agent = await remote_at(f"{site}/agents/echo", fetcher, keys=keys(monkeypatch, key), **options)
+    agent = await remote_at(f"{site}/agents/echo", fetcher, keys=keys(monkeypatch, key, service(site)), **options)
     task = await agent.send(said("hello"))
     assert isinstance(task, Task)
     assert task.state == "completed"
@@ -62,13 +67,14 @@ async def test_a_login_that_is_refused_is_not_our_callers_to_mend(
     site, _ = closed
     url = f"{site}/agents/echo"
     nobody = await remote_at(url, fetcher, trusted=True)
-    wrong = await remote_at(url, fetcher, trusted=True, keys=keys(monkeypatch, "pk_wrong"))
+    wrong = await remote_at(url, fetcher, trusted=True, keys=keys(monkeypatch, "pk_wrong", service(site)))
     for agent in (nobody, wrong):
         with pytest.raises(Forbidden) as caught:
             await agent.send(said("x"))
         assert (caught.value.details["reason"], caught.value.details["peer_code"]) == ("unauthenticated", 401)
+        assert "rooms.agents.agent_keys" in (caught.value.hint or "")
         with pytest.raises(Forbidden):
             _ = [item async for item in agent.stream(said("x"))]
     empty = await remote_at(url, fetcher, trusted=True, keys=KeyManager(use_env_vars=False))
-    with pytest.raises(Forbidden, match="no key for 'pentad/echo'"):
+    with pytest.raises(Forbidden, match=f"no key for '{service(site)}'"):
         await empty.send(said("x"))

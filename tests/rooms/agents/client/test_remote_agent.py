@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
 from pentad.net.fetch import HttpFetcher
@@ -83,7 +84,7 @@ async def test_numbers_in_data_and_metadata_are_exact(
 ):
     agent = await remote(site, fetcher, "echo", dialect, binding)
     data = {"big": 2**53 + 1, "nested": {"n": [1, 1.5, None]}}
-    message = Message(id="m", role="user", parts=(Part(data=data),), metadata={"k": 2**60 + 1})
+    message = Message(id=f"m-{dialect}{binding}", role="user", parts=(Part(data=data),), metadata={"k": 2**60 + 1})
     task = await agent.send(message)
     assert isinstance(task, Task)
     task = await agent.get(task.id)
@@ -162,15 +163,20 @@ async def test_following_a_finished_task_ends_at_once_with_what_came_of_it(
 
 @ways
 @pytest.mark.anyio
-async def test_a_task_is_cancelled_once(site: str, fetcher: HttpFetcher, dialect: Dialect, binding: str | None):
+async def test_a_task_is_cancelled_once_and_that_may_be_said_twice(
+    site: str, fetcher: HttpFetcher, dialect: Dialect, binding: str | None
+):
     agent = await remote(site, fetcher, "steps", dialect, binding)
     key = f"cancel {dialect} {binding}"
     task = await agent.send(said(key, key), wait=False)
     assert isinstance(task, Task)
     assert task.state in ("submitted", "working")
-    assert (await agent.cancel(task.id)).state == "canceled"
+    for _ in range(2):
+        assert (await agent.cancel(task.id)).state == "canceled"
+    over = await (await remote(site, fetcher, "echo", dialect, binding)).send(said("hello", key))
+    assert isinstance(over, Task)
     with pytest.raises(Conflict) as caught:
-        await agent.cancel(task.id)
+        await (await remote(site, fetcher, "echo", dialect, binding)).cancel(over.id)
     assert caught.value.details["reason"] == "not-cancelable"
 
 
@@ -200,7 +206,7 @@ async def test_a_question_is_answered_in_the_same_task(
     assert isinstance(asked, Task)
     assert asked.state == "input-required"
     async with asyncio.timeout(PATIENCE):
-        items = [item async for item in agent.stream(said("more", f"tck-complete-task-{dialect}", asked.id))]
+        items = [item async for item in agent.stream(said("more", f"tck-complete-task-{dialect}{binding}", asked.id))]
     assert states(items)[-1] == "completed"
 
 
@@ -249,7 +255,7 @@ async def test_fields_a_peer_complains_about_are_named(site: str, fetcher: HttpF
     for binding in ("JSONRPC", "HTTP+JSON"):
         agent = await remote(site, fetcher, "echo", "1.0", binding)
         with pytest.raises(InvalidInput) as caught:
-            await agent.send(Message(id="m", role="user", parts=(Part(text="x"),), metadata={"bad": 1}))
+            await agent.send(replace(said("x"), metadata={"bad": 1}))
         assert caught.value.details["problems"] == [{"path": "/message/metadata/bad", "message": "It is bad."}]
 
 
@@ -278,6 +284,29 @@ async def test_a_signed_card_is_taken_only_with_the_right_key(site: str, fetcher
         RemoteAgent(card, fetcher, signing_keys=other)
     with pytest.raises(InvalidInput, match="not keys"):
         RemoteAgent(card, fetcher, signing_keys={"keys": [{"kty": "odd"}]})
+
+
+@pytest.mark.requirement("agents:elsewhere:signed-forms")
+@pytest.mark.anyio
+async def test_of_a_card_only_what_is_signed_counts(site: str, fetcher: HttpFetcher):
+    """A signature over the members of one version says nothing about the rest."""
+    _, card = await fetch_card(f"{site}/agents/echo", fetcher, trusted=True)
+    keys = json.loads((await fetcher.fetch(f"{site}/.well-known/jwks.json", trusted=True)).body)
+    evil = "https://evil.example"
+    schemes = [{"scheme": "oauth2", "tokenUrl": evil}]
+    agent = RemoteAgent({**card, "url": evil, "authSchemes": schemes, "x": evil}, fetcher, signing_keys=keys)
+    assert (agent.dialect, agent.interface.url) == ("1.0", f"{site}/agents/echo")
+    assert "evil" not in json.dumps(agent.card)
+    with pytest.raises(InvalidInput):
+        RemoteAgent({**card, "url": evil}, fetcher, signing_keys=keys, dialect="agentvault")
+    lost = {**card, "supportedInterfaces": [{**card["supportedInterfaces"][0], "url": evil}]}
+    old = RemoteAgent(lost, fetcher, signing_keys=keys)
+    assert (old.dialect, old.interface.url) == ("0.3", f"{site}/agents/echo"), "the members of 0.3 are signed too"
+    for name in ("name", "capabilities", "skills", "securitySchemes", "supportedInterfaces", "url", "provider"):
+        for odd in (None, 5, "x", [], [None], {"a": 1}):
+            both = {**card, name: odd, "description": "Another."}
+            with pytest.raises(Forbidden, match="not signed"):
+                RemoteAgent(both, fetcher, signing_keys=keys)
 
 
 @pytest.mark.anyio

@@ -23,7 +23,8 @@ EVE = Principal("user:eve", "eve", frozenset())
 PAGES = {
     "openregister://a/b/c": [ResourceContents(uri="openregister://a/b/c", text='{"n": 9007199254740993}',
                                               mime_type="application/json")],
-    "directory://records/baea": [ResourceContents(uri="directory://records/baea", text="a record")],
+    "cid:baea": [ResourceContents(uri="cid:baea", text="a record")],
+    "a2a-artifact:task-1/report/final": [ResourceContents(uri="agents://...", text="the report")],
     "metrics://chart": [ResourceContents(uri="metrics://chart", blob=b64encode(b"\xff\x00").decode(),
                                          mime_type="image/png")],
     "avatar://two": [ResourceContents(uri=f"avatar://two/{n}", text=str(n)) for n in range(2)],
@@ -45,11 +46,8 @@ class Rooms:
             raise NotFound("No.")
         return PAGES[uri]
 
-
-async def artifact(who: Principal, task: str, name: str) -> tuple[bytes, str | None]:
-    if (who.id, task, name) != ("local", "task-1", "report/final"):
-        raise NotFound("No.")
-    return b"the report", "text/plain"
+    def schemes(self) -> Sequence[str]:
+        return ("openregister", "cid", "metrics", "avatar", "a2a-artifact")
 
 
 @pytest.fixture
@@ -59,7 +57,7 @@ def rooms() -> Rooms:
 
 @pytest.fixture
 def resolver(rooms: Rooms) -> Resolver:
-    return Resolver(rooms, None, None, artifact)
+    return Resolver(rooms, None, None)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ async def test_a_reference_leads_to_its_content_for_who_may_read_it(resolver: Re
 )  # fmt: skip
 async def test_a_scheme_nobody_follows_is_refused_by_name(resolver: Resolver, ref: str):
     with pytest.raises(InvalidInput) as refused:
-        await resolver.resolve(LOCAL, ref, max_bytes=1_000)
+        await resolver.references.resolve(LOCAL, ref, max_bytes=1_000)
     scheme = ref.partition(":")[0] if ":" in ref else ""
     assert refused.value.details == {"reason": "ref-refused", "scheme": scheme}
     assert "openregister" in (refused.value.hint or "")
@@ -100,7 +98,7 @@ async def test_nothing_is_read_before_it_is_asked_for_and_each_only_once(resolve
     assert await resolution.content("c") == 1
     assert rooms.asked == []
     made = await resolution.all(["a", "b", "c"])
-    assert rooms.asked == ["directory://records/baea"]
+    assert rooms.asked == ["cid:baea"]
     assert made["a"] == {"ref": "cid:baea", "mediaType": None, "content": "a record"}
     assert made["d"] is items["d"]
     with pytest.raises(NotFound):
@@ -123,12 +121,12 @@ async def test_what_has_a_hash_is_verified_and_remembered_for_its_reader_alone(r
 
 
 async def test_what_is_remembered_is_bounded(rooms: Rooms):
-    resolver = Resolver(rooms, None, None, artifact, cached=10)
+    resolver = Resolver(rooms, None, None, cached=10)
     record = {"it": {"ref": "cid:baea", "metadata": {"x-sha256": bytes_hash(b"a record")}}}
     report = {"it": {"ref": "a2a-artifact:task-1/report/final", "metadata": {"x-sha256": bytes_hash(b"the report")}}}
     for items in (record, report, record):
         await resolver.open(LOCAL, items).content("it")
-    assert len(rooms.asked) == 2, "the report took the record's place"
+    assert len(rooms.asked) == 3, "the report took the record's place"
 
 
 async def test_a_budget_is_for_all_references_together(resolver: Resolver):
@@ -183,13 +181,13 @@ async def test_the_web_is_reached_through_the_guarded_fetcher_alone():
         )
         try:
             with pytest.raises(PentadError):
-                await Resolver(Alone(), None, guarded).resolve(LOCAL, f"{url}/a", max_bytes=1_000)
-            resolver = Resolver(Alone(), None, opened)
-            found = await resolver.resolve(LOCAL, f"{url}/a", max_bytes=1_000)
+                await Resolver(Alone(), None, guarded).references.resolve(LOCAL, f"{url}/a", max_bytes=1_000)
+            references = Resolver(Alone(), None, opened).references
+            found = await references.resolve(LOCAL, f"{url}/a", max_bytes=1_000)
             assert (found.body, found.media_type) == (b"a page", "text/plain")
             for path, error in (("/no", NotFound), ("/in", Forbidden), ("/bad", Unavailable), ("/big", LimitExceeded)):
                 with pytest.raises(error):
-                    await resolver.resolve(LOCAL, f"{url}{path}", max_bytes=1_000)
+                    await references.resolve(LOCAL, f"{url}{path}", max_bytes=1_000)
         finally:
             await guarded.close()
             await opened.close()

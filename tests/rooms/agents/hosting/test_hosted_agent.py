@@ -8,7 +8,8 @@ import pytest
 
 from pentad.agentvault.server import BaseA2AAgent, a2a_method
 from pentad.kernel.errors import Misconfigured
-from pentad.rooms.agents.hosting.hosted_agent import hosted, load, load_all
+from pentad.rooms.agents.hosting.agent_specs import load, load_all
+from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Part, Task
 from tests.rooms.agents.tasks.engines import ADA, answer_of, engine, said, send
@@ -80,15 +81,11 @@ class Needy(MyAgent):
         super().__init__()
 
 
-def not_async(turn: Turn) -> str:
-    return ""
-
-
 async def two(turn: Turn, more: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("wrong", [Nothing, Twice, Needy, not_async, two, 7])
+@pytest.mark.parametrize("wrong", [Nothing, Twice, Needy, two, 7])
 def test_what_is_no_agent_is_refused(wrong: Any) -> None:
     with pytest.raises(Misconfigured):
         hosted(wrong)

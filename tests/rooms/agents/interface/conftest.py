@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,16 @@ async def other(tmp_path: Path) -> AsyncIterator[Other]:
     """Another Pentad, on a socket of its own."""
     async with open_app(Settings(data=tmp_path / "other", rooms=("agents",), port=0)) as app:
         key = (await app.api_keys.create("proxy", scopes=["*:read", "*:write"])).token
-        server = uvicorn.Server(uvicorn.Config(front_of(app), port=0, log_level="error", lifespan="off"))
-        serving = asyncio.create_task(server.serve())
-        await until_true(lambda: server.started)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield Other(f"http://localhost:{port}", key, app)
-        server.should_exit = True
-        await serving
+        async with served(app) as site:
+            yield Other(site, key, app)
+
+
+@asynccontextmanager
+async def served(app: App) -> AsyncGenerator[str]:
+    """The address of an app on a socket of its own."""
+    server = uvicorn.Server(uvicorn.Config(front_of(app), port=0, log_level="error", lifespan="off"))
+    serving = asyncio.create_task(server.serve())
+    await until_true(lambda: server.started)
+    yield f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    await serving

@@ -1,13 +1,18 @@
 """What is kept of the contexts messages bring: nothing secret, nothing that says what is no longer true."""
 
+import asyncio
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
+from pentad.agentvault.mcp_utils import get_mcp_context
+from pentad.agentvault.models import Message as VaultMessage
+from pentad.agentvault.models import TaskState, TaskStatusUpdateEvent
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.app import App
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound, VersionMismatch
@@ -108,7 +113,6 @@ def recalls(agents: Agents) -> str:
 
 async def told(agents: Agents, agent: str, context: Mapping[str, Any] | None, **more: Any) -> Task:
     message = said(context, **more) if context is not None else replace(said({}, **more), metadata=None)
-    message = await agents.intake.accept(LOCAL, message)
     task = await agents.tasks.send(LOCAL, agent, message, dialect="1.0", task_id=message.task_id)
     assert isinstance(task, Task)
     return task
@@ -185,7 +189,7 @@ async def test_a_context_refers_to_an_artifact_of_the_sender_s_own_task(
     read = await told(agents, "reader", {"items": items})
     assert read.status_message is not None
     assert read.status_message.parts[0].data == {"it": content}
-    stranger = agents.intake.resolver.open(Principal("user:oda", "oda", frozenset({"*:*"})), items)
+    stranger = agents.intake.resolver.open(Principal("jwt:oda", "oda", frozenset({"*:*"})), items)
     with pytest.raises(NotFound, match="no task"):
         await stranger.content("it")
     with pytest.raises(NotFound, match="no artifact"):
@@ -243,7 +247,56 @@ async def test_who_sends_a_secret_is_told_where_it_was_and_not_what_it_was(agent
 
 async def test_a_report_somebody_made_up_is_not_shown(agents: Agents, call: Caller) -> None:
     made_up = Message(id="m", role="user", parts=(Part(text="hi"),), metadata={MASKED: 5, f"{MASKED[:-7]}/other": 1})
-    accepted = await agents.intake.accept(LOCAL, made_up)
-    task = await agents.tasks.send(LOCAL, "echo", accepted, dialect="1.0")
+    task = await agents.tasks.send(LOCAL, "echo", made_up, dialect="1.0")
     assert isinstance(task, Task)
     assert "masked" not in await call("agents_get_task", task_id=task.id)
+
+
+class Vault(BaseA2AAgent):
+    """An agent of AgentVault's server SDK: it sees messages, and follows no references."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[dict[str, Any]] = []
+        self.answered = asyncio.Event()
+
+    async def handle_task_send(self, task_id: str | None, message: VaultMessage) -> str:
+        context = get_mcp_context(message)
+        assert context is not None
+        self.seen.append(context["items"])
+        if task_id is not None:
+            self.answered.set()
+        return task_id or f"vault-{uuid7()}"
+
+    async def handle_subscribe_request(self, task_id: str) -> AsyncGenerator[Any]:
+        def status(state: TaskState) -> TaskStatusUpdateEvent:
+            return TaskStatusUpdateEvent(taskId=task_id, state=state, timestamp=datetime.now(UTC))
+
+        yield status(TaskState.INPUT_REQUIRED)
+        await self.answered.wait()
+        yield status(TaskState.COMPLETED)
+
+
+@pytest.mark.requirement("agents:context:vault-contents")
+async def test_an_agentvault_agent_sees_the_content_of_large_items(agents: Agents) -> None:
+    vault = Vault()
+    agents.host(hosted(vault, "vault"))
+    items = {
+        "text": {"content": "water " * 20_000, "metadata": {"source": "sea"}},
+        "data": {"content": {"rows": list(range(20_000))}, "mediaType": "application/json"},
+        "both": {"content": "sand " * 20_000, "ref": "https://example.org/sand", "mediaType": "text/plain"},
+        "small": {"content": "x"},
+        "other": {"ref": "https://example.org/large"},
+    }
+    asked = await told(agents, "vault", {"items": items})
+    await told(agents, "vault", {"items": items}, task_id=asked.id)
+
+    assert len(vault.seen) == 2
+    for seen in vault.seen:
+        assert {name: item.get("content") for name, item in seen.items()} == {
+            name: item.get("content") for name, item in items.items()
+        }
+        assert seen["text"]["metadata"] == {"source": "sea"}
+        assert [seen[name].get("ref") for name in items] == [items[name].get("ref") for name in items]
+    kept = await agents.tasks.get(LOCAL, asked.id)
+    assert "water" not in json.dumps(kept.history[0].metadata)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 
 from pentad.app import App, open_app
 from pentad.kernel.errors import NotFound
-from pentad.kernel.principal import Principal
-from pentad.net.addresses import networks
+from pentad.kernel.principal import LOCAL, Principal
 from pentad.net.policy import FetchPolicy
+from pentad.rooms.agents.client.remote_agent import RemoteAgent
+from pentad.rooms.agents.hosting.hosted_agent import hosted
+from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.interface.mcp_tasks import CallerTasks
+from pentad.rooms.agents.models import Message, Part
 from pentad.settings.model import Settings
 from tests.behaviour.clients import MEMORY_MODERN, ConnectionClient
 from tests.behaviour.connecting import connected_in_memory
@@ -23,22 +27,32 @@ from tests.waiting import until, until_true
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def app(tmp_path: Path, other: Other) -> AsyncIterator[App]:
+def _settings(tmp_path: Path, other: Other) -> Settings:
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({other.site.removeprefix("http://"): other.key}), encoding="utf-8")
-    settings = Settings(
+    return Settings(
         data=tmp_path / "own",
         rooms=("agents",),
         auth="none",
-        fetch=FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True, max_redirects=0),
-        room_tables={"agents": {"agent_keys": str(keys)}},
+        fetch=FetchPolicy(max_redirects=0),
+        room_tables={"agents": {"agent_keys": str(keys), "local_agents": [other.site.removeprefix("http://")]}},
     )
-    async with open_app(settings) as app:
+
+
+@pytest.fixture
+async def app(tmp_path: Path, other: Other) -> AsyncIterator[App]:
+    async with open_app(_settings(tmp_path, other)) as app:
         yield app
 
 
+@pytest.fixture
+def unlisted(other: Other) -> str:
+    """Another port of the same machine."""
+    return f"http://localhost:{1 + int(other.site.rpartition(':')[2])}/agents/echo"
+
+
 @pytest.mark.requirement("agents:elsewhere:card")
+@pytest.mark.requirement("agents:elsewhere:local")
 async def test_a_task_is_handed_to_an_agent_by_the_address_of_its_card(call: Caller, other: Other) -> None:
     place = f"{other.site}/agents/echo/.well-known/agent-card.json"
     task = await call("agents_send_task", agent=place, text="Over the sea", context={"items": {"a": {"content": "x"}}})
@@ -50,6 +64,14 @@ async def test_a_task_is_handed_to_an_agent_by_the_address_of_its_card(call: Cal
     assert masked["masked"] == [{"pointer": "/items/a/content", "what": "github-token"}]
     again = await call("agents_get_task", task_id=task["task_id"], agent=place)
     assert again["text"] == "Over the sea"
+
+
+@pytest.mark.requirement("agents:elsewhere:local")
+async def test_only_the_hosts_the_operator_lists_are_reached(call: Caller, other: Other, unlisted: str) -> None:
+    for place in (unlisted, f"{other.site.replace('localhost', '127.0.0.1')}/agents/echo"):
+        refused = await call.refused("agents_send_task", agent=place, text="x")
+        assert (refused["code"], "rooms.agents.local_agents" in refused["hint"]) == ("forbidden", True)
+        assert (await call.refused("agents_register_card", url=place))["code"] == "forbidden"
 
 
 @pytest.mark.requirement("agents:elsewhere:registered")
@@ -162,8 +184,7 @@ async def test_of_a_host_whose_keys_are_known_only_signed_cards_count(tmp_path: 
         data=tmp_path / "own",
         rooms=("agents",),
         auth="none",
-        fetch=FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True),
-        room_tables={"agents": {"agent_keys": str(keys), "card_keys": str(signers)}},
+        room_tables={"agents": {"agent_keys": str(keys), "card_keys": str(signers), "local_agents": [host]}},
     )
     signed = service.cards.signer.signed(
         {**service.cards.public(service.agents["echo"], other.site), "humanReadableId": "harbour/signed"}, other.site
@@ -189,3 +210,162 @@ async def test_the_key_of_a_host_goes_to_no_other_host_whatever_its_card_says(ca
 
     assert refused["code"] in ("unauthenticated", "forbidden")
     assert await other.app.database.read(lambda rows: rows.value("SELECT count(*) FROM agent_tasks")) == 0
+
+
+def _other_rows(other: Other, columns: str) -> Any:
+    return other.app.database.read(lambda rows: rows.one(f"SELECT {columns} FROM agent_tasks"))
+
+
+@pytest.mark.requirement("agents:house:trace")
+async def test_an_agent_sends_a_task_to_another_server_where_its_trace_goes_on(
+    app: App, call: Caller, other: Other
+) -> None:
+    place = f"{other.site}/agents/echo/.well-known/agent-card.json"
+
+    async def boss(turn: Turn) -> str:
+        return (await turn.send(place, "Over the sea")).text
+
+    app.rooms[0].service.host(hosted(boss))
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    params = {
+        "name": "agents_send_task",
+        "arguments": {"agent": "boss", "text": "go"},
+        "_meta": {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"},
+    }
+    task = (await call.client.request("tools/call", params))["structuredContent"]
+
+    assert (task["state"], task["text"]) == ("completed", "Over the sea")
+    remote_id, remote_trace = await _other_rows(other, "id, trace")
+    assert remote_trace.split("-")[1] == trace_id
+    trace = await call.read(f"agents://tasks/{task['task_id']}/trace")
+    (sent,) = trace["task"]["calls"]
+    assert (trace["trace_id"], sent["remote_task"]["task_id"]) == (trace_id, remote_id)
+
+
+@pytest.mark.requirement("agents:house:cascade")
+async def test_cancelling_a_task_cancels_what_it_sent_to_another_server(app: App, call: Caller, other: Other) -> None:
+    place = f"{other.site}/agents/echo/.well-known/agent-card.json"
+
+    async def boss(turn: Turn) -> str:
+        return (await turn.send(place, "slow")).text
+
+    app.rooms[0].service.host(hosted(boss))
+    task = await call("agents_send_task", agent="boss", text="go", wait=False)
+    await until(lambda: _other_rows(other, "state"), lambda row: row == ("working",))
+    await call("agents_cancel_task", task_id=task["task_id"])
+    await until(lambda: _other_rows(other, "state"), lambda row: row == ("canceled",))
+
+
+@pytest.mark.requirement("agents:house:cascade")
+async def test_a_remote_task_whose_id_is_still_on_its_way_is_canceled_too(
+    app: App, call: Caller, other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"{other.site}/agents/echo/.well-known/agent-card.json"
+    answered, arrives = asyncio.Event(), asyncio.Event()
+    stream = RemoteAgent.stream
+
+    async def delayed(self: RemoteAgent, *given: Any, **named: Any) -> AsyncIterator[Any]:
+        async with aclosing(stream(self, *given, **named)) as items:
+            async for item in items:
+                answered.set()
+                await arrives.wait()
+                yield item
+
+    async def boss(turn: Turn) -> str:
+        return (await turn.send(place, "slow")).text
+
+    monkeypatch.setattr(RemoteAgent, "stream", delayed)
+    app.rooms[0].service.host(hosted(boss))
+    task = await call("agents_send_task", agent="boss", text="go", wait=False)
+    await asyncio.wait_for(answered.wait(), 20)
+    canceled = await call("agents_cancel_task", task_id=task["task_id"])
+    assert canceled["state"] == "canceled"
+    assert await _other_rows(other, "state") == ("working",)
+    arrives.set()
+    await until(lambda: _other_rows(other, "state"), lambda row: row == ("canceled",))
+
+
+async def _by_turn(turn: Turn, place: str, text: str) -> str:
+    return (await turn.send(place, text)).text
+
+
+async def _by_tool(turn: Turn, place: str, text: str) -> str:
+    return (await turn.call_tool("agents_send_task", agent=place, text=text))["text"]
+
+
+async def _by_tool_at_once(turn: Turn, place: str, text: str) -> str:
+    """The tool returns, and the remote task goes on."""
+    await turn.call_tool("agents_send_task", agent=place, text=text, wait=False)
+    return (await turn.wait_for("never", seconds=600)).text
+
+
+@pytest.mark.requirement("agents:house:cascade")
+@pytest.mark.parametrize("send", [_by_turn, _by_tool, _by_tool_at_once])
+async def test_a_remote_task_outlives_the_process_that_sent_it_but_not_the_task(
+    tmp_path: Path, other: Other, send: Any
+) -> None:
+    place = f"{other.site}/agents/echo/.well-known/agent-card.json"
+
+    async def boss(turn: Turn) -> str:
+        return await send(turn, place, "slow")
+
+    async with open_app(_settings(tmp_path, other)) as first:
+        first.rooms[0].service.host(hosted(boss))
+        message = Message(id="m", role="user", parts=(Part(text="go"),))
+        task = await first.rooms[0].service.tasks.send(LOCAL, "boss", message, dialect="1.0", wait=False)
+        await until(lambda: _remote_calls(first, task.id), lambda calls: calls and calls[0].remote_task)
+    assert await _other_rows(other, "state") == ("working",)
+    async with open_app(_settings(tmp_path, other)) as second:
+        await second.rooms[0].service.tasks.cancel(LOCAL, task.id)
+        await until(lambda: _other_rows(other, "state"), lambda row: row == ("canceled",))
+
+
+@pytest.mark.requirement("agents:house:once")
+@pytest.mark.parametrize("send", [_by_turn, _by_tool])
+async def test_a_parent_that_runs_again_waits_for_the_task_a_remote_agent_has_accepted(
+    tmp_path: Path, other: Other, monkeypatch: pytest.MonkeyPatch, send: Any
+) -> None:
+    monkeypatch.setattr("pentad.rooms.agents.tasks.recovery._OTHER_PROCESS_SECONDS", 0.05)
+    place = f"{other.site}/agents/patient/.well-known/agent-card.json"
+    runs, goes_on = list[str](), asyncio.Event()
+
+    async def patient(turn: Turn) -> str:
+        runs.append("there")
+        await goes_on.wait()
+        return "worth it"
+
+    async def boss(turn: Turn) -> str:
+        runs.append("here")
+        return await send(turn, place, "wait")
+
+    other.app.rooms[0].service.host(hosted(patient))
+    message = Message(id="m", role="user", parts=(Part(text="go"),))
+    async with open_app(_settings(tmp_path, other)) as first:
+        first.rooms[0].service.host(hosted(boss))
+        task = await first.rooms[0].service.tasks.send(LOCAL, "boss", message, dialect="1.0", wait=False)
+        await until(lambda: _remote_calls(first, task.id), lambda calls: calls and calls[0].remote_task)
+    await other.app.database.write(lambda tx: tx.run("DELETE FROM agent_sends"))  # it would not know a repeated message
+    async with open_app(_settings(tmp_path, other)) as second:
+        tasks = second.rooms[0].service.tasks
+        second.rooms[0].service.host(hosted(boss))
+        await until_true(lambda: runs.count("here") == 2)
+        goes_on.set()
+        over = await until(lambda: tasks.get(LOCAL, task.id), lambda task: task.state == "completed")
+    assert (over.status_message.text, runs) == ("worth it", ["here", "there", "here"])
+
+
+@pytest.mark.requirement("agents:budget:sender")
+async def test_the_budget_of_a_task_goes_with_it_to_another_server(call: Caller, other: Other) -> None:
+    async def spends(turn: Turn) -> str:
+        turn.used_tokens(100)
+        return "spent"
+
+    other.app.rooms[0].service.host(hosted(spends))
+    place = f"{other.site}/agents/spends/.well-known/agent-card.json"
+    task = await call("agents_send_task", agent=place, text="go", budget={"tokens": 50})
+    assert (task["state"], "may use 50 tokens" in task["text"]) == ("failed", True)
+    assert task["budget"]["limits"] == {"tokens": 50, "calls": 1000}
+
+
+async def _remote_calls(app: App, task_id: str) -> Any:
+    return (await app.rooms[0].service.tasks.trace(LOCAL, task_id)).task.calls

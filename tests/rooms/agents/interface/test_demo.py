@@ -55,7 +55,7 @@ async def stories(agents: Agents) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("agents:demo")
-async def test_two_agents_have_tasks_that_are_done_under_way_and_waiting(agents: Agents) -> None:
+async def test_agents_have_tasks_that_are_done_under_way_and_waiting(agents: Agents) -> None:
     found = await stories(agents)
 
     assert {key: (one.agent, one.state) for key, one in found.items()} == {
@@ -95,7 +95,7 @@ async def test_a_task_under_way_goes_on_after_a_restart_of_the_demo(tmp_path: Pa
 async def test_the_first_page_shows_agents_and_the_visitors_tasks(agents: Agents) -> None:
     sheet = await overview(agents, Visit(ADMIN))
 
-    assert first_column(table(sheet)) == ["Echo", "Tool proxy", "Tree survey", "Letter desk"]
+    assert first_column(table(sheet)) == ["Echo", "Tool proxy", "Tree survey", "Letter desk", "Permit reviewer"]
     latest = section(sheet, "Your latest tasks").blocks[0]
     assert isinstance(latest, Table)
     assert len(latest.rows) == 4
@@ -104,7 +104,7 @@ async def test_the_first_page_shows_agents_and_the_visitors_tasks(agents: Agents
     assert none.rows == []
     found = await overview(agents, Visit(ADMIN, query={"q": "letters citizens"}))
     assert first_column(table(found)) == ["Letter desk"]
-    assert list(await figures(agents, Visit(ADMIN))) == [("agents", "4"), ("tasks", "4")]
+    assert list(await figures(agents, Visit(ADMIN))) == [("agents", "5"), ("tasks", "4")]
 
 
 @pytest.mark.requirement("agents:console:pages")

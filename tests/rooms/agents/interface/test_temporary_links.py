@@ -14,6 +14,7 @@ import pytest
 from pentad.app import App, open_app
 from pentad.http.application import http_application
 from pentad.kernel.default_limits import MIB, Limits
+from pentad.kernel.principal import LOCAL
 from pentad.net.fetch import HttpFetcher
 from pentad.net.policy import FetchPolicy
 from pentad.net.server import serve
@@ -72,7 +73,7 @@ async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncGene
                     data=folder / "receiver",
                     rooms=("agents",),
                     auth="none",
-                    agent=(f"{HERE}:Weigher",),
+                    agent=(f"{HERE}:Weigher", f"{HERE}:Copier"),
                     fetch=REACHES_HERE,
                 )
             )
@@ -99,6 +100,8 @@ async def pair(folder: Path, *, public: bool = True, **params: Any) -> AsyncGene
         said |= {"maxBytes": LIMIT, "maxItemBytes": LIMIT, **params}
         card["capabilities"]["extensions"][0]["params"] = said
         await call("agents_register_card", card={**card, "humanReadableId": "far/weigher"}, list_in_directory=False)
+        card = room.cards.public(room.agents["copier"], f"http://localhost:{server.port}")
+        await call("agents_register_card", card={**card, "humanReadableId": "far/copier"}, list_in_directory=False)
         yield Pair(sender, receiver, call, site)
 
 
@@ -224,3 +227,37 @@ async def test_an_agent_that_follows_no_web_references_is_not_lent_anything(tmp_
         assert "follows no references by http" in refused["hint"]
         lent = "SELECT count(*) FROM agent_lent_contents"
         assert await both.sender.database.read(lambda rows: rows.value(lent)) == 0
+
+
+@pytest.mark.requirement("agents:files:remote")
+async def test_a_remote_agent_reads_a_file_through_a_temporary_link(tmp_path: Path) -> None:
+    body = b"water " * 300_000
+    async with pair(tmp_path) as both:
+        files = both.sender.rooms[0].service.files
+        made = await files.write(LOCAL.id, body, name="water.txt", media_type="text/plain")
+        task = await both.call("agents_send_task", agent="far/copier", files=[files.url(made.id)])
+        assert task["state"] == "completed", task
+        told = {"name": "water.txt", "type": "text/plain", "size": len(body), "sha256": bytes_hash(body)}
+        assert task["data"] == [{"files": [told]}]
+        large = await files.write(LOCAL.id, b"x" * (16 * MIB + 1), name="large")
+        refused = await both.call.refused("agents_send_task", agent="far/copier", files=[files.url(large.id)])
+        assert refused["code"] == "limit_exceeded"
+        missing = files.url("0" * 36)
+        assert (await both.call.refused("agents_send_task", agent="far/copier", files=[missing]))["code"] == "not_found"
+
+
+@pytest.mark.requirement("agents:files:remote")
+async def test_without_a_public_url_a_remote_agent_gets_no_file(tmp_path: Path) -> None:
+    async with pair(tmp_path, public=False) as both:
+        files = both.sender.rooms[0].service.files
+        made = await files.write(LOCAL.id, b"x", name="x")
+        refused = await both.call.refused("agents_send_task", agent="far/copier", files=[files.url(made.id)])
+        assert "public_url" in refused["hint"]
+
+
+@pytest.mark.requirement("agents:repeat:key")
+async def test_a_remote_agent_recognises_a_task_that_is_sent_again(tmp_path: Path) -> None:
+    async with pair(tmp_path) as both:
+        given = {"agent": "far/copier", "text": "x", "idempotency_key": "k"}
+        first, again = [await both.call("agents_send_task", **given) for _ in range(2)]
+        assert again["task_id"] == first["task_id"]

@@ -8,13 +8,15 @@ from pentad.access.scopes import role_scopes
 from pentad.app import App
 from pentad.kernel.errors import Forbidden
 from pentad.kernel.pages import Visit
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import LOCAL, Principal
 from pentad.mcp.connection import RemoteError
+from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.interface.pages import one_task
 from pentad.rooms.agents.models import Message, Part, PushConfig, Task
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.tasks.push_store import insert_config
 from tests import waiting
+from tests.rooms.agents.interface.agents import Copier, collector
 from tests.rooms.agents.interface.conftest import Caller
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
 
@@ -42,8 +44,21 @@ async def test_agents_are_found_by_words_tags_and_page(call: Caller) -> None:
     assert [one["id"] for one in (await call("agents_list", tags=["reading"]))["agents"]] == ["pentad/reader"]
     first = await call("agents_list", query="pentad", limit=3)
     rest = await call("agents_list", query="pentad", limit=3, offset=first["next_offset"])
-    assert [one["id"] for one in rest["agents"]] == ["pentad/tool-proxy"]
     assert "next_offset" not in rest
+    found = [one["id"] for one in (*first["agents"], *rest["agents"])]
+    assert sorted(found) == ["pentad/echo", "pentad/painter", "pentad/reader", "pentad/tool-proxy"]
+
+
+@pytest.mark.requirement("agents:tools:ranked")
+async def test_agents_are_found_by_what_they_should_do(call: Caller) -> None:
+    await call("agents_register_card", card=a2a_card(), list_in_directory=False)
+    for query, best in (
+        ("an agent that calls a tool of another server", "pentad/tool-proxy"),
+        ("tides of the day, please", "harbour-office/tide-table"),
+        ("echoing what it hears", "pentad/echo"),
+    ):
+        assert (await call("agents_list", query=query))["agents"][0]["id"] == best
+    assert (await call("agents_list", query="zeppelins"))["agents"] == []
 
 
 @pytest.mark.parametrize("agent", ["echo", "pentad/echo", "Pentad/ECHO", "http://localhost:8700/agents/echo"])
@@ -79,7 +94,9 @@ async def test_nobody_has_to_wait(call: Caller) -> None:
     for task in (at_once, for_a_moment):
         cancelled = await call("agents_cancel_task", task_id=task["task_id"])
         assert cancelled["state"] == "canceled"
-    over = await call.refused("agents_cancel_task", task_id=at_once["task_id"])
+        assert await call("agents_cancel_task", task_id=task["task_id"]) == cancelled, "once more changes nothing"
+    done = await call("agents_send_task", agent="echo", text="hello")
+    over = await call.refused("agents_cancel_task", task_id=done["task_id"])
     assert over["details"]["reason"] == "not-cancelable"
 
 
@@ -283,3 +300,73 @@ async def test_an_operator_and_the_tasks_page_say_why_push_notifications_were_st
     assert "user:gone is gone" in push["problem"]
     sheet = await one_task(agents, Visit(gone, {"task": task.id}, {}))
     assert "user:gone is gone" in repr(sheet)
+
+
+@pytest.mark.requirement("agents:repeat:key")
+async def test_a_task_sent_again_with_its_key_is_the_same_task(call: Caller) -> None:
+    first = await call("agents_send_task", agent="echo", text="hello", idempotency_key="k-1")
+    again = await call("agents_send_task", agent="echo", text="hello", idempotency_key="k-1")
+    assert again == first
+    asking = await call("agents_send_task", agent="echo", text="ask", idempotency_key="k-2")
+    answer = {"agent": "echo", "text": "red", "task_id": asking["task_id"], "idempotency_key": "k-3"}
+    assert [(await call("agents_send_task", **answer))["text"] for _ in range(2)] == ["red", "red"]
+    refused = await call.refused("agents_send_task", agent="echo", text="other", idempotency_key="k-1")
+    assert (refused["code"], refused["details"]) == ("conflict", {"reason": "message-id-reused"})
+
+
+@pytest.mark.requirement("agents:files:dialects")
+async def test_files_go_to_agents_and_back_through_the_tool(app: App, call: Caller) -> None:
+    agents: Agents = app.rooms[0].service
+    agents.host(hosted(Copier))
+    made = await agents.files.write(LOCAL.id, b"\x00\x01", name="two.bin")
+    text = await agents.files.write(LOCAL.id, b"water", name="water.txt", media_type="text/plain")
+    urls = [agents.files.url(one.id) for one in (made, text)]
+    task = await call("agents_send_task", agent="copier", files=urls)
+    assert [one["name"] for one in task["data"][0]["files"]] == ["two.bin", "water.txt"]
+    copies = [artifact["files"][0] for artifact in task["artifacts"]]
+    assert [one["filename"] for one in copies] == ["two.bin", "water.txt"]
+    read = [
+        (await call.client.request("resources/read", {"uri": f"agents://files/{one['url'].rpartition('/')[2]}"}))
+        for one in copies
+    ]
+    assert read[0]["contents"][0]["blob"] == "AAE="
+    assert read[1]["contents"][0]["text"] == "water"
+    refused = await call.refused("agents_send_task", agent="copier", files=[agents.files.url("0" * 36)])
+    assert (refused["code"], refused["details"]) == ("not_found", {"reason": "file-not-found"})
+    assert (await call.refused("agents_send_task", agent="copier", files=["file:///etc/passwd"]))["code"]
+
+
+def host_collector(app: App) -> None:
+    service: Agents = app.rooms[0].service
+    service.host(hosted(collector))
+
+
+@pytest.mark.requirement("agents:durable:events")
+async def test_an_event_is_signalled_to_a_task(app: App, call: Caller) -> None:
+    host_collector(app)
+    task = await call("agents_send_task", agent="collector", text="go", wait=False)
+    ended = await call("agents_send_task", agent="collector", task_id=task["task_id"], event="paid", text="10 EUR")
+    assert (ended["state"], ended["text"]) == ("completed", "paid: 10 EUR")
+    bare = await call("agents_send_task", agent="collector", text="go", wait=False)
+    ended = await call("agents_send_task", agent="collector", task_id=bare["task_id"], event="paid")
+    assert ended["text"] == "paid: paid"
+    refused = await call.refused("agents_send_task", agent="collector", event="paid")
+    assert "task_id" in refused["hint"]
+
+
+@pytest.mark.requirement("agents:durable:versions")
+async def test_an_operator_sees_the_code_of_a_task_and_migrates_it(app: App, call: Caller) -> None:
+    host_collector(app)
+    task = await call("agents_send_task", agent="collector", text="go", wait=False)
+
+    async def code() -> str:
+        found = await call("agents_operate", reason="ticket 7", task_id=task["task_id"])
+        return str(found["tasks"][0].get("code") or "")
+
+    assert (await waiting.until(code)).startswith("1.0.0+")
+    moved = await call("agents_operate", reason="ticket 7", task_id=task["task_id"], migrate=True)
+    assert moved["tasks"][0].get("code") is None
+    await call("agents_cancel_task", task_id=task["task_id"])
+    assert "task_id" in (await call.refused("agents_operate", reason="ticket 7", migrate=True))["hint"]
+    over = await call.refused("agents_operate", reason="ticket 7", task_id=task["task_id"], migrate=True)
+    assert over["code"] == "conflict"

@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pentad.access.scopes import role_scopes
 from pentad.app import CORE_SETS
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, LimitExceeded, NotFound
+from pentad.kernel.ports import Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents.registry.card_index import COLLECTION, SEARCHABLE
 from pentad.rooms.agents.registry.service import CardRegistry
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
+from pentad.search.index import SearchIndex
 from pentad.storage.migrations import MigrationSet
 from tests.rooms.agents.registry.cards import a2a_card, agentvault_card
+from tests.search.hashing import HashingEmbedder
 from tests.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +54,10 @@ def hosted() -> list[CardRecord]:
 
 @pytest.fixture
 async def registry(stores: Stores, hosted: list[CardRecord]) -> CardRegistry:
-    return CardRegistry(await stores.open(SETS), Ticking(), lambda: hosted)
+    database = await stores.open(SETS)
+    index = SearchIndex(database, stores.data / "search")
+    index.declare(SEARCHABLE)
+    return CardRegistry(database, Ticking(), lambda: hosted, index)
 
 
 async def names(registry: CardRegistry, wanted: CardQuery, **page: int) -> list[str]:
@@ -145,8 +153,11 @@ CARDS: Sequence[dict[str, Any]] = (
 
 SEARCHES: Sequence[tuple[CardQuery, list[str]]] = (
     (CardQuery(), ["Tide Table", "Ledger_100%", "Weather"]),
-    (CardQuery(words="COAST weather"), ["Weather"]),
-    (CardQuery(words="coast water"), []),
+    (CardQuery(text="weather at the COAST"), ["Weather", "Ledger_100%"]),
+    (CardQuery(text="tables of the tides"), ["Tide Table"]),
+    (CardQuery(text="weather", tags=("money",)), []),
+    (CardQuery(text="zeppelin"), []),
+    (CardQuery(text="   "), ["Tide Table", "Ledger_100%", "Weather"]),
     (CardQuery(phrase="for the towns"), ["Ledger_100%", "Weather"]),
     (CardQuery(phrase="_100%"), ["Ledger_100%"]),
     (CardQuery(phrase="r_1__%"), []),
@@ -258,3 +269,61 @@ async def test_a_card_that_says_how_to_log_in_holds_no_secret(registry: CardRegi
     signatures = [{"protected": "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsxIn0", "signature": "MEUCIQDx8aZ4kP9LwqVb7tYfG3nHs2jR"}]
     card = a2a_card(securitySchemes=schemes, security=[{"apiKey": []}], signatures=signatures)
     assert (await registry.register(ADA, card)).card == card
+
+
+@pytest.mark.requirement("agents:tools:ranked")
+async def test_hosted_and_registered_agents_are_ranked_together(
+    registry: CardRegistry, hosted: list[CardRecord]
+) -> None:
+    hosted.append(HOSTED)
+    for card in CARDS:
+        await registry.register(ADA, card)
+    together = await names(registry, CardQuery(text="weather, echo and tides at sea"))
+    assert sorted(together) == ["Echo", "Tide Table", "Weather"]
+    assert (await names(registry, CardQuery(text="tide table")))[0] == "Tide Table"
+    assert await names(registry, CardQuery(text="echo")) == ["Echo"]
+    assert await names(registry, CardQuery(text="echo", owner="user:ada")) == []
+
+
+@pytest.mark.requirement("agents:tools:ranked")
+async def test_a_search_finds_cards_as_they_are_now(registry: CardRegistry) -> None:
+    one = await registry.register(ADA, agentvault_card("Storm", "acme/storm"))
+    await registry.update(ADA, one.id, {"name": "Calm", "description": "Calm days."})
+    assert await names(registry, CardQuery(text="storm")) == ["Calm"], "its readable id is the same"
+    assert await names(registry, CardQuery(text="calm days")) == ["Calm"]
+    await registry.remove(ADA, one.id)
+    assert await names(registry, CardQuery(text="calm days")) == []
+    await registry.update(ADA, one.id, None, is_active=True)
+    assert await names(registry, CardQuery(text="calm days")) == ["Calm"]
+
+
+@pytest.mark.requirement("agents:tools:ranked")
+async def test_cards_of_an_older_store_are_found_too(registry: CardRegistry) -> None:
+    for number in range(3):
+        await registry.register(ADA, agentvault_card(f"Storm {number}", f"acme/storm-{number}"))
+
+    def forget(tx: Transaction) -> None:
+        tx.run("UPDATE agent_cards SET number = NULL")
+        registry._index.drop(tx, COLLECTION)
+
+    await registry._database.write(forget)
+    assert len(await names(registry, CardQuery(text="storm"))) == 3
+
+
+class Synonyms(HashingEmbedder):
+    """Knows that a gale is weather."""
+
+    def vector(self, text: str) -> np.ndarray:
+        return super().vector(text.lower().replace("gale", "weather"))
+
+
+@pytest.mark.requirement("agents:tools:ranked")
+async def test_agents_are_found_by_meaning(stores: Stores) -> None:
+    database = await stores.open(SETS)
+    index = SearchIndex(database, stores.data / "search", Synonyms())
+    index.declare(SEARCHABLE)
+    registry = CardRegistry(database, Ticking(), list, index)
+    await registry.register(ADA, agentvault_card("Weather", "acme/w", description="weather"))
+    await registry.register(ADA, agentvault_card("Ledger", "acme/l", description="ledger"))
+    await index.embed_pending()
+    assert (await names(registry, CardQuery(text="gale")))[:1] == ["Weather"]

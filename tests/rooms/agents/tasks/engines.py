@@ -11,15 +11,19 @@ from pentad.jobs.workers import Workers
 from pentad.kernel.clock import SystemClock
 from pentad.kernel.ports import Database
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents.approvals.inbox import EXPIRE_JOB, WEBHOOK_JOB
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import Event, Message, Part, Task
+from pentad.rooms.agents.models import TERMINAL, Event, Message, Part, Task
 from pentad.rooms.agents.settings import TaskLimits
 from pentad.rooms.agents.tasks.engine import Tasks, jobs_of
+from pentad.rooms.agents.tasks.families import CHILDREN
 from pentad.rooms.agents.tasks.push_store import PUSH_JOB
-from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
+from pentad.rooms.agents.tasks.task_log import DEADLINE, TURN, TaskLog
 from pentad.storage.migrations import MigrationSet
+from tests.jobs.working import die
 from tests.stores import Stores
+from tests.waiting import until
 
 SETS = (*CORE_SETS, MigrationSet("agents", "pentad.rooms.agents.schema"))
 ADA = Principal("user:ada", "ada", role_scopes("writer"))
@@ -29,12 +33,18 @@ ODA = Principal("user:oda", "oda", role_scopes("writer"))
 class PlainContexts:
     """Contexts as they come."""
 
+    async def accept(self, caller: Principal, message: Message, level: Any = None) -> Message:
+        return message
+
     def of_message(self, message: Message, caller: Principal) -> Any:
         found = (message.metadata or {}).get("mcp_context")
         return found if isinstance(found, dict) else None
 
     async def of_conversation(self, message: Message, caller: Principal) -> Any:
         return self.of_message(message, caller)
+
+    async def with_contents(self, message: Message, caller: Principal) -> Message:
+        return message
 
     def to_log(self, message: Message) -> Message:
         return message
@@ -103,10 +113,12 @@ async def engine(
     known = {"puppet": hosted(puppet)} if agents is None else agents
     clock = clock or SystemClock()
     queue = JobQueue(database, clock)
-    options = {name: more.pop(name) for name in ("secret_box", "owner_now") if name in more}
-    log = TaskLog(database, clock, limits or TaskLimits(), PlainContexts(), queue, **options)
+    names = ("secret_box", "owner_now", "neighbours", "approvals")
+    options = {name: more.pop(name) for name in names if name in more}
+    fetcher = more.get("fetcher")
+    log = TaskLog(database, clock, limits or TaskLimits(), PlainContexts(), queue, fetcher=fetcher, **options)
     tasks = Tasks(log, known, **more)
-    wanted = {TURN, PUSH_JOB} if tasks.deliveries is not None else {TURN}
+    wanted = {TURN, DEADLINE, CHILDREN, EXPIRE_JOB, *((PUSH_JOB, WEBHOOK_JOB) if tasks.deliveries is not None else ())}
     workers = Workers(queue)
     workers.add([job for job in jobs_of(_itself) if job.name in wanted], tasks)
     await tasks.open()
@@ -141,3 +153,23 @@ async def log_of(tasks: Tasks, task: Task, caller: Principal = ADA) -> list[Even
     from pentad.rooms.agents import store
 
     return await tasks._log.database.read(lambda rows: store.events_after(rows, task.id, 0, 100_000))
+
+
+async def crash(tasks: Tasks) -> None:
+    """The process is gone: nothing is said any more, nothing renewed, nothing released."""
+    await tasks.recovery.stop()
+    tasks._log._stop_listening()
+    for run in list(tasks._log.runs.values()):
+        run.stored = False
+        run.stop()
+    tasks._log.runs.clear()
+    await die(tasks._log.jobs)
+
+
+async def ended(tasks: Tasks, caller: Principal, *ids: str) -> list[Task]:
+    """The tasks once they are over."""
+
+    async def look() -> list[Task]:
+        return [await tasks.get(caller, one) for one in ids]
+
+    return await until(look, lambda found: {task.state for task in found} <= TERMINAL)

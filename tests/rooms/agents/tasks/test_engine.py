@@ -147,13 +147,33 @@ async def test_a_canceled_task_stays_canceled_and_its_agent_is_told(stores: Stor
 
     async with engine(stores, {"stubborn": hosted(stubborn)}) as tasks:
         task = await send(tasks, "go", agent="stubborn", wait=False)
-        assert (await tasks.cancel(ADA, task.id)).state == "canceled"
+        canceled = await tasks.cancel(ADA, task.id)
+        assert canceled.state == "canceled"
         await asyncio.wait_for(told.wait(), 60)
+        assert await tasks.cancel(ADA, task.id) == canceled
+        await asyncio.gather(*(run.handle for run in tasks._log.runs.values() if run.handle is not None))
+        assert [event.body for event in await log_of(tasks, task)][-1] == StatusEvent("canceled")
+
+
+@pytest.mark.requirement("agents:tasks:cancel-again")
+async def test_of_many_cancellations_one_counts_and_all_succeed(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "talk", wait=False)
+        canceled = await asyncio.gather(*(tasks.cancel(ADA, task.id) for _ in range(5)))
+        assert {one.state for one in canceled} == {"canceled"}
+        ends = [event.body for event in await log_of(tasks, task) if isinstance(event.body, StatusEvent)]
+        assert ends.count(StatusEvent("canceled")) == 1
+        with pytest.raises(NotFound):
+            await tasks.cancel(ODA, task.id)
+
+
+async def test_a_task_that_ended_otherwise_cannot_be_canceled(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "hello")
+        assert task.state == "completed"
         with pytest.raises(Conflict) as refused:
             await tasks.cancel(ADA, task.id)
         assert refused.value.details["reason"] == "not-cancelable"
-        await asyncio.gather(*(run.handle for run in tasks._log.runs.values() if run.handle is not None))
-        assert [event.body for event in await log_of(tasks, task)][-1] == StatusEvent("canceled")
 
 
 async def test_a_waiting_send_ends_when_somebody_cancels(stores: Stores) -> None:

@@ -8,10 +8,20 @@ from pentad.jobs.queue import CHANNEL
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent, hosted
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import TERMINAL, Event, StatusEvent, Task
+from pentad.rooms.agents.models import Event, StatusEvent
 from pentad.rooms.agents.tasks.engine import Tasks
 from tests.jobs.working import die
-from tests.rooms.agents.tasks.engines import ADA, TurnedClock, answer_of, engine, log_of, puppet, send
+from tests.rooms.agents.tasks.engines import (
+    ADA,
+    TurnedClock,
+    answer_of,
+    crash,
+    ended,
+    engine,
+    log_of,
+    puppet,
+    send,
+)
 from tests.stores import Stores
 from tests.waiting import PATIENCE, until, until_true
 
@@ -61,26 +71,6 @@ async def _states(tasks: Tasks, task_id: str) -> list[str]:
     return [one.body.state for one in events if isinstance(one.body, StatusEvent)]
 
 
-async def _crash(tasks: Tasks) -> None:
-    """The process is gone: nothing is said any more, nothing renewed, nothing released."""
-    await tasks.recovery.stop()
-    tasks._log._stop_listening()
-    for run in list(tasks._log.runs.values()):
-        run.stored = False
-        run.stop()
-    tasks._log.runs.clear()
-    await die(tasks._log.jobs)
-
-
-async def _over(tasks: Tasks, caller: Principal, *ids: str) -> list[Task]:
-    """The tasks once they are over."""
-
-    async def look() -> list[Task]:
-        return [await tasks.get(caller, one) for one in ids]
-
-    return await until(look, lambda found: {task.state for task in found} <= TERMINAL)
-
-
 async def _turns(tasks: Tasks) -> list[tuple[str, str | None]]:
     """The state and the worker of every turn under way."""
     sql = "SELECT state, worker FROM jobs WHERE name = 'agents.turn' ORDER BY key"
@@ -99,8 +89,8 @@ async def test_what_a_lost_process_ran_is_run_again_by_another_if_the_agent_allo
         await asyncio.wait_for(agent.begun.wait(), PATIENCE)
         await until(lambda: heir.get(caller, asked.id), lambda found: found.state == "working")
         assert await _turns(heir) == [("running", lost._log.origin)] * 2
-        await _crash(lost)
-        first, second = await _over(heir, caller, begun.id, asked.id)
+        await crash(lost)
+        first, second = await ended(heir, caller, begun.id, asked.id)
         assert answer_of(first) == "go none key:7"
         assert answer_of(second) == "ask red key:7"
         again = [turn for turn in agent.turns if turn.resumed]
@@ -114,8 +104,8 @@ async def test_what_a_lost_process_ran_fails_with_a_reason_if_the_agent_cannot_b
     async with engine(stores, agents, at_work=False) as lost, engine(stores, agents) as heir:
         talking = await send(lost, "talk", wait=False)
         asked = await send(lost, "ask")
-        await _crash(lost)
-        (failed,) = await _over(heir, ADA, talking.id)
+        await crash(lost)
+        (failed,) = await ended(heir, ADA, talking.id)
         assert failed.state == "failed"
         assert "agent" in answer_of(failed)
         assert (await send(heir, "red", task_id=asked.id)).state == "completed"  # it ended its turn: nobody was lost
@@ -125,7 +115,7 @@ async def test_a_task_waits_for_a_process_that_hosts_its_agent_before_it_fails(s
     clock = TurnedClock()
     async with engine(stores, at_work=False) as lost, engine(stores, {}, clock=clock) as stranger:
         talking = await send(lost, "talk", wait=False)
-        await _crash(lost)
+        await crash(lost)
 
         async def put_off() -> bool:
             sql = "SELECT payload FROM jobs WHERE state = 'queued'"
@@ -135,7 +125,7 @@ async def test_a_task_waits_for_a_process_that_hosts_its_agent_before_it_fails(s
         assert (await stranger.get(ADA, talking.id)).state == "working"
         clock.ahead = 601.0
         await stranger._log.database.write(lambda tx: tx.signal(CHANNEL))
-        (failed,) = await _over(stranger, ADA, talking.id)
+        (failed,) = await ended(stranger, ADA, talking.id)
         assert "no longer hosted" in answer_of(failed)
 
 
@@ -143,7 +133,7 @@ async def test_a_process_that_has_just_started_may_host_the_agent_later(stores: 
     clock = TurnedClock()
     async with engine(stores, at_work=False) as lost, engine(stores, {}, clock=clock) as stranger:
         talking = await send(lost, "talk", wait=False)
-        await _crash(lost)
+        await crash(lost)
 
         async def since() -> float:
             found = await stranger._log.database.lookup("SELECT payload FROM jobs WHERE state = 'queued'")
@@ -151,7 +141,7 @@ async def test_a_process_that_has_just_started_may_host_the_agent_later(stores: 
 
         await until(since)
         first = await since()
-        await _crash(stranger)
+        await crash(stranger)
     late = TurnedClock()
     late.ahead = 100_000.0
     async with engine(stores, {}, clock=late) as newcomer:
@@ -168,7 +158,7 @@ async def test_a_process_that_was_only_slow_is_stopped_when_another_has_taken_it
     async with engine(stores, at_work=False) as slow, engine(stores) as heir:
         talking = await send(slow, "talk", wait=False)
         await die(slow._log.jobs)
-        await _over(heir, ADA, talking.id)
+        await ended(heir, ADA, talking.id)
         await until_true(lambda: not slow._log.runs)
         events = await log_of(heir, talking)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -194,7 +184,7 @@ async def test_a_process_that_ends_in_order_hands_its_tasks_over_at_once(stores:
         assert (await looking.get(ADA, begun.id)).state == "working"
         assert await _turns(looking) == [("queued", None)]
     async with engine(stores, agents) as heir:
-        (done,) = await _over(heir, ADA, begun.id)
+        (done,) = await ended(heir, ADA, begun.id)
         assert done.state == "completed"
 
 
@@ -209,5 +199,5 @@ async def test_what_a_process_holds_but_does_not_run_is_left_to_others(stores: S
         await until_true(lambda: not broken._log.runs)
         await broken.recovery.release_strays()
         await broken.recovery.release_strays()
-        (done,) = await _over(heir, ADA, begun.id)
+        (done,) = await ended(heir, ADA, begun.id)
         assert done.state == "completed"

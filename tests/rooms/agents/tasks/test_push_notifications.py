@@ -294,6 +294,26 @@ async def test_the_first_configuration_set_is_the_first_even_in_the_same_moment(
         assert (await tasks.push.get(ADA, task.id)).id == "c"
 
 
+@pytest.mark.requirement("agents:push:default")
+async def test_the_first_configuration_is_called_default_unless_another_one_is(stores: Stores) -> None:
+    async with engine(stores) as tasks:
+        task = await send(tasks, "ask")
+        for refused in (tasks.push.get(ADA, task.id, "default"), tasks.push.delete(ADA, task.id, "default")):
+            with pytest.raises(NotFound):
+                await refused
+        one = await tasks.push.set(ADA, task.id, PushConfig(url="https://a.example/x", dialect="1.0", id="one"))
+        two = await tasks.push.set(ADA, task.id, PushConfig(url="https://b.example/x", dialect="1.0", id="two"))
+        assert await tasks.push.get(ADA, task.id, "default") == one
+        with pytest.raises(NotFound):
+            await tasks.push.delete(ADA, task.id, "default")  # of several, none is meant
+        await tasks.push.delete(ADA, task.id, "one")
+        await tasks.push.delete(ADA, task.id, "default")
+        assert await tasks.push.list(ADA, task.id) == []
+        named = await tasks.push.set(ADA, task.id, PushConfig(url="https://c.example/x", dialect="1.0", id="default"))
+        await tasks.push.set(ADA, task.id, two)
+        assert await tasks.push.get(ADA, task.id, "default") == named
+
+
 async def test_configurations_are_kept_shown_listed_replaced_and_deleted(stores: Stores) -> None:
     async with engine(stores) as tasks:
         task = await send(tasks, "ask")

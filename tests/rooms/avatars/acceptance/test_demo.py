@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
-from pentad.rooms.avatars.interface.demo import AVATARS, FOLDERS, fill_demo, printed, write_avatar
+from pentad.rooms.avatars.interface.demo import AVATARS, FOLDERS, PEOPLE, fill_demo, printed, write_avatar
 from pentad.rooms.avatars.room import ROOM
 from pentad.rooms.avatars.service import Avatars
 
 pytestmark = pytest.mark.anyio
 
-EACH = pytest.mark.parametrize("avatar_id", AVATARS)
+EACH = pytest.mark.parametrize("avatar_id", PEOPLE)
 FIELDS = {"id", "name", "description", "birthYear", "deathYear", "expertise", "corpus", "systemPrompt", "vectorStore",
           "mcpServer", "mcp", "persona"}  # fmt: skip
 
@@ -52,9 +52,17 @@ def test_a_corpus_is_of_a_size_to_be_read(avatar_id: str):
     assert 6_000 <= sum(words) <= 10_000
 
 
+def test_the_rules_are_described_and_said_to_be_invented():
+    folder = FOLDERS / "tree-office"
+    assert warnings(read_config(folder)) == []
+    sources = json.loads((folder / "corpus" / "sources.json").read_text("utf-8"))["sources"]
+    assert {source["id"] for source in sources} == {one.stem for one in (folder / "corpus").iterdir()} - {"sources"}
+    assert {source["notes"] for source in sources} == {"Invented for the demo."}
+
+
 @pytest.mark.interop
 async def test_all_formats_and_pages_are_there(by_words: Avatars):
-    for avatar_id in AVATARS:
+    for avatar_id in PEOPLE:
         documents = await (await by_words.open(avatar_id)).sources()
         assert {document.format for document in documents} == {"pdf", "markdown", "text", "html"}
         assert all(document.pages is not None for document in documents if document.format == "pdf")

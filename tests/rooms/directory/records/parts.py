@@ -28,7 +28,8 @@ from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 from tests.rooms.directory.oasf.samples import sample
 
-SETS = (*JOB_SETS, MigrationSet("directory", "pentad.rooms.directory.schema"))
+EVENTS = MigrationSet("events", "pentad.events.schema")
+SETS = (*JOB_SETS, EVENTS, MigrationSet("directory", "pentad.rooms.directory.schema"))
 WHO = LOCAL
 _NUMBERS = itertools.count(1)
 

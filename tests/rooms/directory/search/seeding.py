@@ -10,7 +10,8 @@ from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 from tests.stores import Stores
 
-SETS = (*JOB_SETS, MigrationSet("directory", "pentad.rooms.directory.schema"))
+EVENTS = MigrationSet("events", "pentad.events.schema")
+SETS = (*JOB_SETS, EVENTS, MigrationSet("directory", "pentad.rooms.directory.schema"))
 FOUND_OUT_LATER = ("verified", "trusted", "scan_severity", "scan_safe", "pulls", "lookups")
 
 

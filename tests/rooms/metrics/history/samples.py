@@ -8,7 +8,8 @@ from pentad.rooms.metrics.models import Info, Metric, Sample, Scalar, Snapshot, 
 from pentad.storage.migrations import MigrationSet
 from tests.jobs.working import SETS as JOB_SETS
 
-SETS = (*JOB_SETS, MigrationSet("metrics", "pentad.rooms.metrics.schema"))
+EVENTS = MigrationSet("events", "pentad.events.schema")
+SETS = (*JOB_SETS, EVENTS, MigrationSet("metrics", "pentad.rooms.metrics.schema"))
 NOON = 1_700_049_600.0
 """The beginning of an hour, and of the second half of a day."""
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pentad.access.scopes import role_scopes
-from pentad.kernel.errors import Conflict
+from pentad.kernel.errors import Conflict, InvalidInput
 from pentad.kernel.principal import Principal
 from pentad.rooms.registers.models import Caller, Pair
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.service import Registers
-from tests.cli.processes import run
+from tests.rooms.registers.interface.terminal import Terminal
 from tests.rooms.registers.objects.making import pair_of, reference
 from tests.rooms.registers.opening import ADMIN, OTHER, WRITER
 from tests.rooms.registers.site import Site
@@ -189,6 +189,39 @@ async def test_a_schema_composed_of_the_renamed_one_follows_with_its_objects(reg
     assert [change.action for change in history].count("migrate") == 2
 
 
+@pytest.mark.requirement("registers:schema-change:rename-conditions")
+async def test_conditions_follow_in_the_schema_and_in_those_composed_of_it_and_come_back(registers: Registers) -> None:
+    def conditions(fee: str) -> dict[str, Any]:
+        return {
+            "dependentRequired": {fee: ["name"], "name": ["kind"]},
+            "dependentSchemas": {"kind": {"properties": {fee: {"maximum": 9}}}},
+            "if": {"properties": {"kind": {"const": "paid"}}, "required": ["kind"]},
+            "then": {"required": [fee]},
+            "else": {"not": {"required": [fee]}},
+        }
+
+    permit = {"name": TEXT, "kind": TEXT, "fee": {"type": "integer"}}
+    permits = await pair_of(registers, "permit", permit, **conditions("fee"))
+    events = await pair_of(registers, "event", {"place": TEXT}, allOf=["permit"], then={"required": ["fee", "place"]})
+    good = {"name": "P-1", "kind": "paid", "fee": 4}
+    await registers.objects.create(ADMIN, permits, good)
+    await registers.objects.create(ADMIN, events, {**good, "name": "E-1", "place": "Delft"})
+    schemas = registers.catalogue.schemas
+    report = await schemas.plan(ADMIN, "permit", rename("fee", "amount"))
+    assert (report.failing, report.losses()) == (0, "")
+
+    for steps, name in ((rename("fee", "amount"), "amount"), (None, "fee")):
+        await (schemas.undo(ADMIN, "permit") if steps is None else schemas.patch(ADMIN, "permit", steps))
+        found = await body(registers, "permit")
+        assert {keyword: found[keyword] for keyword in conditions("")} == conditions(name)
+        assert (await body(registers, "event"))["then"] == {"required": [name, "place"]}
+        permits = await registers.catalogue.pair(ADMIN, "library", "permit")
+        for data in ({"name": "P-2", "kind": "paid"}, {"name": "P-2", "kind": "paid", name: 10}, {name: 1}):
+            with pytest.raises(InvalidInput):
+                await registers.objects.create(ADMIN, permits, data)
+        await registers.objects.create(ADMIN, permits, {"name": "P-2", "kind": "paid", name: 9})
+
+
 @pytest.mark.requirement("registers:schema-change:rename-composed")
 async def test_a_composed_schema_keeps_a_property_that_it_declares_itself(registers: Registers) -> None:
     await pair_of(registers, "person", {"name": TEXT, "town": TEXT})
@@ -231,17 +264,16 @@ async def test_what_follows_and_what_prevents_a_rename_is_told_over_mcp_and_rest
 
 
 @pytest.mark.requirement("registers:schema-change:rename-elsewhere")
-def test_the_command_says_what_follows(tmp_path: Path) -> None:
+def test_the_command_says_what_follows(tmp_path: Path, database_url: str | None) -> None:
+    terminal = Terminal(tmp_path, database_url)
     books = {"type": "array", "items": {"$ref": "book"}, "inversedBy": "by"}
     for data in (
         {"title": "Author", "slug": "author", "properties": {"name": TEXT, "books": books}},
         {"title": "Book", "slug": "book", "properties": {"by": {"$ref": "author", **TEXT}}},
     ):
-        arguments = json.dumps({"action": "create", "data": data})
-        assert run("call", "schemas", "--args", "-", home=tmp_path, stdin=arguments).returncode == 0
+        terminal.call("schemas", action="create", data=data)
     steps = json.dumps(rename("by", "writer"))
-    planned = run("registers", "schema", "plan", "book", steps, home=tmp_path)
+    planned = terminal.run("registers", "schema", "plan", "book", steps)
     assert "schema Author would follow the new names." in planned.stderr
-    assert run("registers", "schema", "patch", "book", steps, home=tmp_path).returncode == 0
-    found = json.loads(run("call", "schemas", "action=get", "id=author", "--json", home=tmp_path).stdout)
-    assert found["structuredContent"]["properties"]["books"]["inversedBy"] == "writer"
+    assert terminal.run("registers", "schema", "patch", "book", steps).returncode == 0
+    assert terminal.call("schemas", action="get", id="author")["properties"]["books"]["inversedBy"] == "writer"

@@ -43,9 +43,10 @@ async def contents(registers: Registers) -> dict[str, list[str]]:
 
 
 @pytest.mark.requirement("registers:demo")
-async def test_there_are_three_registers_with_a_few_hundred_objects(registers: Registers):
+async def test_there_are_four_registers_with_a_few_hundred_objects(registers: Registers):
     found = await contents(registers)
-    assert {label.partition("/")[0] for label in found} == {"museum-loans", "street-trees", "repair-workshop"}
+    registers_found = {label.partition("/")[0] for label in found}
+    assert registers_found == {"museum-loans", "street-trees", "repair-workshop", "tree-permits"}
     assert 300 <= sum(map(len, found.values())) <= 700
     assert all(found.values())
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.cli.processes import run
+from tests.rooms.registers.interface.terminal import Terminal
 from tests.rooms.registers.site import Object, Site
 
 TEXT: Object = {"type": "string"}
@@ -159,28 +159,20 @@ async def test_uses_and_used_are_listed_on_both_wires(desk: Desk):
 
 
 @pytest.mark.requirement("registers:relations:cli")
-def test_an_export_takes_names_through_references(tmp_path: Path) -> None:
-    def call(tool: str, **arguments: Any) -> Any:
-        done = run("call", tool, "--args", "-", home=tmp_path, stdin=json.dumps(arguments))
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    for body in bodies("x").values():
-        call("schemas", action="create", data=body)
-    call("registers", action="create", data={"title": "City", "slug": "city", "schemas": list(bodies("x"))})
-    ada = call("objects", action="create", register="city", schema="person-x", data={"name": "Ada", "city": "Delft"})
+def test_an_export_takes_names_through_references(tmp_path: Path, database_url: str | None) -> None:
+    terminal = Terminal(tmp_path, database_url)
+    terminal.define("city", **bodies("x"))
+    people, permits = {"register": "city", "schema": "person-x"}, {"register": "city", "schema": "permit-x"}
+    ada = terminal.call("objects", action="create", **people, data={"name": "Ada", "city": "Delft"})
     for number, who in (("P-1", ada["id"]), ("P-2", None)):
         data = {"number": number, **({"applicant": who} if who else {})}
-        call("objects", action="create", register="city", schema="permit-x", data=data)
-    wanted = json.dumps({"applicant.city": "Delft"})
-    done = run(
-        *("registers", "export", "-r", "city", "-s", "permit-x", "--format", "jsonl", "--filter", wanted),
-        home=tmp_path,
-    )
+        terminal.call("objects", action="create", **permits, data=data)
+    export = ("registers", "export", "-r", "city", "-s", "permit-x", "--format", "jsonl", "--filter")
+    done = terminal.run(*export, json.dumps({"applicant.city": "Delft"}))
     assert [json.loads(line)["number"] for line in done.stdout.splitlines()] == ["P-1"]
-    done = run("registers", "export", "-r", "city", "-s", "permit-x", "--filter", '{"applicant.cty": 1}', home=tmp_path)
+    done = terminal.run(*export, '{"applicant.cty": 1}')
     assert (done.returncode != 0, "applicant.city" in done.stderr) == (True, True)
-    assert call("objects", action="get", register="city", schema="permit-x", id="P-1")["number"] == "P-1"
+    assert terminal.call("objects", action="get", **permits, id="P-1")["number"] == "P-1"
 
 
 @pytest.mark.anyio

@@ -46,6 +46,8 @@ async def test_lists_pairs_and_views_are_listed(site: Site, client: MemoryClient
         "openregister://views/{id}",
         "openregister://queries/{id}",
         "openregister://transfers/{id}",
+        "pentad://events/{cursor}",
+        "pentad://traces/{id}",
     ]
 
 

@@ -54,8 +54,6 @@ class Model:
         kept = old is not None and old.get("parent") == parent
         if parent is not None and not kept and parent not in self.living() and parent != uuid:
             raise Refused("invalid_input")
-        if uuid is not None and parent == uuid and not kept and self.lives[uuid].now is None:
-            raise Refused("invalid_input")
         if any(other["number"] == data["number"] for key, other in self.living().items() if key != uuid):
             raise Refused("conflict")
 

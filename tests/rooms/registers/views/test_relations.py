@@ -80,6 +80,18 @@ async def test_rollups_are_figures_over_related_objects(office: Office) -> None:
 
 
 @pytest.mark.requirement("registers:views:relations")
+async def test_of_objects_made_at_the_same_time_the_last_one_is_the_latest(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pentad.rooms.registers.objects.service.current_time", lambda _: 1_780_000_000.0)
+    ada = await office.make("person", name="Ada")
+    for number in range(12):
+        await office.make("permit", number=f"P-{number}", applicant=ada)
+    [row] = await office.rows("person", [{"name": "Newest", "latest": "permits.number"}])
+    assert row == {"Newest": "P-11"}
+
+
+@pytest.mark.requirement("registers:views:relations")
 async def test_rollups_go_forward_through_lists_and_count_each_object_once(office: Office) -> None:
     made = await fill(office)
     await office.make("inspection", score=1, inspectors=[made["Eve"], made["Eve"]])

@@ -1,22 +1,33 @@
 """Verifies the signature of a card: a JWS over its canonical JSON (RFC 8785), by a key we already know.
 
-The key URL in a signature is never followed: anyone who can forge a card can forge that too.
+Signers do not always sign the whole card (`card_signing.signed_forms`), so only the members that a signature covers
+count. The key URL in a signature is never followed: anyone who can forge a card can forge that too.
 """
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
 from pentad.kernel.jcs import canonical
 from pentad.rooms.agents.client.card_endpoints import agent_name
 
+if TYPE_CHECKING:
+    from pentad.rooms.agents.card_signing import SignedForm
+
 ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256")
 _MOST: Final = 16
 
 
-def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
-    """The id of the key that signed a card. `keys` is a JSON Web Key Set; Forbidden if none of them did."""
+class Verified(NamedTuple):
+    """The id of the key that signed a card, and the members that it signed."""
+
+    kid: str
+    card: Mapping[str, Any]
+
+
+def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> Verified:
+    """The card as far as one of the keys signed it. `keys` is a JSON Web Key Set; Forbidden if none of them did."""
     from joserfc import jws
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet
@@ -28,7 +39,8 @@ def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
     found: Any = card.get("signatures")
     signatures = cast("list[Any]", found)[:_MOST] if isinstance(found, list) else []
     bare = {name: value for name, value in card.items() if name != "signatures"}
-    for payload in _payloads(bare):
+    for form in _forms(bare):
+        payload = base64.urlsafe_b64encode(form.payload).rstrip(b"=").decode("ascii")
         for one in signatures:
             entry: Mapping[str, Any] = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
             protected, signature = entry.get("protected"), entry.get("signature")
@@ -38,7 +50,7 @@ def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
                     checked = jws.deserialize_compact(whole, known, algorithms=list(ALGORITHMS))
                 except (JoseError, ValueError, TypeError, KeyError):
                     continue
-                return str(checked.headers().get("kid", ""))
+                return Verified(str(checked.headers().get("kid", "")), {**form.members, "signatures": signatures})
     raise Forbidden(
         f"The card of {agent_name(card)} is not signed by a key that is known.",
         hint="Get the card from its owner, or add the owner's key.",
@@ -46,22 +58,11 @@ def verify(card: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
     )
 
 
-def _payloads(card: dict[str, Any]) -> list[str]:
-    """What may have been signed: the card as it is, or without its empty members, as some signers do."""
+def _forms(card: dict[str, Any]) -> "list[SignedForm]":
+    """What may have been signed. Some signers leave out what is empty."""
+    from pentad.rooms.agents.card_signing import SignedForm, signed_forms, without_empty
+
     try:
-        return [_b64(canonical(card)), _b64(canonical(_full(card)))]
+        return [SignedForm(canonical(without_empty(card)), card), *signed_forms(card)]
     except PentadError:
         return []
-
-
-def _full(value: Any) -> Any:
-    if isinstance(value, dict):
-        members = {name: _full(one) for name, one in cast("dict[str, Any]", value).items()}
-        return {name: one for name, one in members.items() if one not in (None, "", {}, [])}
-    if isinstance(value, list):
-        return [_full(one) for one in cast("list[Any]", value)]
-    return value
-
-
-def _b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")

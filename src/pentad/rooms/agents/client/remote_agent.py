@@ -40,6 +40,7 @@ from pentad.rooms.agents.models import (
     State,
     StatusEvent,
     Task,
+    json_object,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class RemoteAgent:
         idle: float = 45.0,
     ) -> None:
         if signing_keys is not None:
-            verify(card, signing_keys)
+            card = verify(card, signing_keys).card
         self.card = dict(card)
         self.name = agent_name(card)
         self.interface = best_interface(card, dialect)
@@ -106,12 +107,19 @@ class RemoteAgent:
         self._policy = send_policy(secrets)
         self.masked: Sequence[Masked] = ()
         """What was masked in the last context that was sent."""
+        self.task_id = ""
+        """The agent's id of the task that was streamed last, once it is known."""
         self._context = params_of(card)
 
     @property
     def dialect(self) -> Dialect:
         """The dialect both sides speak."""
         return self.interface.dialect
+
+    @property
+    def streams(self) -> bool:
+        """Whether the agent sends events as they happen."""
+        return self.dialect == "agentvault" or json_object(self.card.get("capabilities")).get("streaming") is True
 
     async def send(
         self,
@@ -170,8 +178,17 @@ class RemoteAgent:
         return await self._client().get(task_id, history_length)
 
     async def cancel(self, task_id: str) -> Task:
-        """Cancel a task."""
-        return await self._client().cancel(task_id)
+        """Cancel a task. A canceled one stays as it is, also if the agent refuses to cancel it again."""
+        client = self._client()
+        try:
+            return await client.cancel(task_id)
+        except Conflict as error:
+            if error.details.get("reason") != "not-cancelable":
+                raise
+            task = await client.get(task_id, None)
+            if task.state != "canceled":
+                raise
+            return task
 
     def _client(self, *extensions: str) -> ProtocolClient:
         return open_client(self._transport, self.interface, tuple(dict.fromkeys((*self._extensions, *extensions))))
@@ -214,6 +231,7 @@ class RemoteAgent:
                 async with aclosing(stream) as items:
                     async for one in items:
                         task_id, known, attempts = one.task_id or task_id, one.last_id or known, 0
+                        self.task_id = task_id
                         yield one.item
                         state = _state(one.item) or state
                         if isinstance(one.item, Message) or _is_over(one.item, fresh=fresh):
@@ -229,23 +247,25 @@ class RemoteAgent:
             attempts += 1
             if not task_id or attempts > MAX_ATTEMPTS:
                 raise failure or Unavailable(f"{self.name} ends streams before the task is over.")
-            if (not known or isinstance(failure, Conflict)) and (
-                ended := await self._ended(client, task_id, failure)
-            ) is not None:
-                yield ended
-                return
+            if not known or isinstance(failure, Conflict):
+                missed = await self._read_again(client, task_id, failure)
+                if missed is not None and missed.state in RESTING:
+                    yield missed
+                    return
+                if missed is not None and self.dialect != "1.0":  # there a subscription begins with the task
+                    yield missed
             await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (attempts - 2), _LONGEST_PAUSE) if attempts > 1 else 0)
             stream = client.subscribe(task_id, known)
 
-    async def _ended(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
-        """The task, if no more events will come."""
+    async def _read_again(self, client: ProtocolClient, task_id: str, failure: PentadError | None) -> Task | None:
+        """The task with what a broken stream missed; None if the agent cannot be reached."""
         try:
             task = await client.get(task_id, None)
         except _BROKEN:
             return None
         if isinstance(failure, Conflict) and task.state not in TERMINAL:
             raise failure
-        return task if task.state in RESTING else None
+        return task
 
 
 async def fetch_card(url: str, fetcher: "Fetcher", *, trusted: bool = False) -> tuple[str, dict[str, Any]]:

@@ -126,6 +126,7 @@ class A2aV03(A2aCodec):
 
     dialect: ClassVar[Dialect] = "0.3"
     methods: ClassVar[Mapping[Operation, str]] = methods_of("0.3")
+    streams_errors: ClassVar[bool] = True
     roles: ClassVar[Mapping[str, Role]] = {"user": "user", "agent": "agent"}
     role_names: ClassVar[Mapping[Role, str]] = {"user": "user", "agent": "agent"}
     states: ClassVar[Mapping[str, State]] = {state: state for state in STATES}

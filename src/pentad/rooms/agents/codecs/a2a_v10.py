@@ -155,6 +155,7 @@ class A2aV10(A2aCodec):
 
     dialect: ClassVar[Dialect] = "1.0"
     methods: ClassVar[Mapping[Operation, str]] = methods_of("1.0")
+    v10_cards: ClassVar[bool] = True
     # 1.0 reserves its own code for a card that is announced but missing
     missing_card: ClassVar[Literal["no-extended-card", "unsupported"]] = "unsupported"
     roles: ClassVar[Mapping[str, Role]] = {

@@ -185,8 +185,10 @@ class AgentVaultCodec(Codec):
 
     dialect: ClassVar[Dialect] = "agentvault"
     methods: ClassVar[Mapping[Operation, str]] = methods_of("agentvault")
+    has_message_ids: ClassVar[bool] = False
     replays_events: ClassVar[bool] = True
     named_events: ClassVar[bool] = True
+    streams_errors: ClassVar[bool] = True
     reports_internal_status: bool = True
 
     def __init__(self, file_url: FileUrl = _no_file_url) -> None:

@@ -134,10 +134,16 @@ class Codec:
     methods: ClassVar[Mapping[Operation, str]]
     """The JSON-RPC method of each operation."""
     is_rpc: ClassVar[bool] = True
+    has_message_ids: ClassVar[bool] = True
+    """Whether senders give their messages ids, so that a message that is sent again can be recognised."""
     replays_events: ClassVar[bool] = False
     """A subscription starts with the first event of the task instead of the task itself."""
     named_events: ClassVar[bool] = False
     """Streamed events have names and no JSON-RPC envelope, and an event without content still sends its number."""
+    streams_errors: ClassVar[bool] = False
+    """The error of a streaming method is an event, because clients of the dialect read nothing else."""
+    v10_cards: ClassVar[bool] = False
+    """The extended card has the members of A2A 1.0 alone."""
     reports_internal_status: bool = False
     """Whether an internal error has the HTTP status 500 instead of 200."""
     missing_card: ClassVar[Literal["no-extended-card", "unsupported"]] = "no-extended-card"

@@ -134,6 +134,7 @@ _STATUSES: Final[Mapping[int, tuple[type[PentadError], str]]] = {
     501: (errors.Conflict, "unsupported"),
 }
 _MAX_TEXT: Final = 500
+_NO_LOGIN: Final = 401
 _MAX_PROBLEMS: Final = 20
 _REASONS: Final[Mapping[str, Kind]] = {
     "task-not-found": "task-not-found",
@@ -143,6 +144,7 @@ _REASONS: Final[Mapping[str, Kind]] = {
     "unsupported": "unsupported",
     "push-unsupported": "push-unsupported",
     "context-mismatch": "invalid-params",
+    "message-id-reused": "invalid-params",
     "context-integrity": "invalid-params",
     "context-version": "invalid-params",
     "invalid-agent-response": "invalid-agent-response",
@@ -259,7 +261,8 @@ def _raised(peer: str, error: type[PentadError], reason: str, code: Any, message
     details: dict[str, Any] = {"reason": reason, "peer": peer, "peer_code": code, "peer_message": text}
     if problems := _remote_problems(data):
         details["problems"] = problems
-    return error(f"{peer} refuses ({code}): {text}", details=details)
+    hint = "Its key belongs into the file of rooms.agents.agent_keys, by host." if code == _NO_LOGIN else None
+    return error(f"{peer} refuses ({code}): {text}", hint=hint, details=details)
 
 
 def _remote_problems(data: Any) -> list[dict[str, str]]:

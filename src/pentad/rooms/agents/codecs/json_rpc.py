@@ -17,6 +17,7 @@ from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.json import check_bounds
 from pentad.rooms.agents.codecs.errors import Fault, Violation
+from pentad.rooms.agents.models import standard_base64
 
 T = TypeVar("T")
 
@@ -180,12 +181,3 @@ def is_base64(text: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return True
-
-
-def standard_base64(text: str) -> str:
-    """Base64 in the standard alphabet, padded."""
-    plain = text.translate(_STANDARD_ALPHABET).rstrip("=")
-    return plain + "=" * (-len(plain) % 4)
-
-
-_STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")

@@ -24,6 +24,8 @@ from pentad.rooms.agents.context.limits import DEFAULT_LIMITS, ContextLimits
 SCHEME: Final = "context"
 OTHER_REF: Final = "x-ref"
 """Where an item keeps its own reference when its content is replaced by one."""
+SNAPSHOT: Final = "x-snapshot"
+"""True if the content behind an item's reference must not change: it is copied when the message is accepted."""
 MAX_CONTENT_BYTES: Final = 16 * MIB
 MAX_STORED_BYTES: Final = 1024 * MIB
 """Per owner, all contents together."""
@@ -156,10 +158,10 @@ def plan_storage(
     return made, bodies, names
 
 
-def as_reference(item: Mapping[str, Any]) -> tuple[dict[str, Any], StoredContent]:
-    """The item with a reference in place of its content, and the content to store."""
-    content = item["content"]
-    body = content_bytes(content)
+def as_reference(item: Mapping[str, Any], body: bytes | None = None) -> tuple[dict[str, Any], StoredContent]:
+    """The item with a reference in place of its content, and the content to store; `body` if it is known as bytes."""
+    content = item.get("content")
+    body = content_bytes(content) if body is None else body
     media = item.get("mediaType") or ("text/plain" if isinstance(content, str) else "application/json")
     stored = StoredContent(bytes_hash(body), body, str(media))
     metadata = {**cast("Mapping[str, Any]", item.get("metadata") or {}), SHA256: stored.sha256, SIZE: len(body)}
@@ -167,6 +169,27 @@ def as_reference(item: Mapping[str, Any]) -> tuple[dict[str, Any], StoredContent
         metadata[OTHER_REF] = item["ref"]
     rest = {key: value for key, value in item.items() if key not in ("content", "ref", "metadata")}
     return {**rest, "mediaType": stored.media_type, "ref": stored.uri, "metadata": metadata}, stored
+
+
+def is_stored(item: Any) -> bool:
+    """Whether an item has a reference in place of its content (`as_reference`)."""
+    ref: Any = cast("Mapping[str, Any]", item).get("ref") if isinstance(item, Mapping) else None
+    return isinstance(ref, str) and _URI.fullmatch(ref) is not None
+
+
+def with_content(item: Mapping[str, Any], content: Any) -> dict[str, Any]:
+    """The item as it was before `as_reference`, with its content and its own reference."""
+    metadata = dict(cast("Mapping[str, Any]", item.get("metadata") or {}))
+    own_ref = metadata.pop(OTHER_REF, None)
+    for key in (SHA256, SIZE):
+        metadata.pop(key, None)
+    made: dict[str, Any] = {key: value for key, value in item.items() if key not in ("ref", "metadata")}
+    made["content"] = content
+    if own_ref is not None:
+        made["ref"] = own_ref
+    if metadata:
+        made["metadata"] = metadata
+    return made
 
 
 def put_body(tx: Transaction, sha256: str, body: bytes, now: float) -> None:

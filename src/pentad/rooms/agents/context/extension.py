@@ -98,6 +98,8 @@ def found_json(report: Sequence[Masked]) -> list[dict[str, str]]:
 
 def secrets_metadata(report: Sequence[Masked]) -> dict[str, list[dict[str, str]]]:
     """The metadata about the secrets of a context."""
+    if not report:
+        return {}
     made = {MASKED_KEY: masked_json(report), FOUND_KEY: found_json(report)}
     return {key: places for key, places in made.items() if places}
 

@@ -6,18 +6,11 @@ from typing import Any, Final
 
 from pentad.kernel.default_limits import KIB
 
-OWN_SCHEMES: Final = ("openregister", "directory", "avatar", "metrics", "agents")
-"""URIs of Pentad's own resources, read with the caller's rights."""
-REF_SCHEMES: Final = (*OWN_SCHEMES, "context", "a2a-artifact", "cid", "https", "http")
-REFUSED_SCHEMES: Final = {
-    "file": "It would name a file on the reader's machine.",
-    "javascript": "It is code.",
-    "vbscript": "It is code.",
-    "data": "Put the data into `content`.",
-    "blob": "It has a meaning in one browser only.",
-    "about": "It names nothing.",
-}
-"""Schemes that can never be a reference, and why."""
+REF_SCHEMES: Final = (
+    *("openregister", "directory", "avatar", "metrics", "agents", "context", "a2a-artifact", "cid", "oasf"),
+    *("https", "http"),
+)
+"""What a server with Pentad's own rooms follows. An open room knows better: `ContextIntake.limits`."""
 LONGEST_NAME: Final = 128
 NAME_PATTERN: Final = "^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
 LONGEST_REF: Final = 4 * KIB

@@ -8,6 +8,7 @@ object can be a secret.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 from msgspec import Struct
@@ -58,6 +59,7 @@ _DEFAULT: Final = Rule()
 MODES: Final[dict[SecretsMode, Action | Literal["ignore"]]] = {"off": "ignore", "report": "allow", "mask": "mask"}
 
 
+@lru_cache(len(MODES))
 def storage_policy(mode: SecretsMode) -> Policy:
     """The policy for stored contexts: secrets as the operator says; the rest is the owner's own business."""
     return Policy((Rule(secrets=MODES[mode], sensitive="allow", strangers="allow", upto="secret"),))
@@ -78,12 +80,19 @@ class Redacted(Struct, frozen=True):
     report: list[Masked]
 
 
-def redact_items(items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None) -> Redacted:
-    """The items as `target` may see them. Forbidden, with the places, if the policy denies it."""
-    text = _shallow(dict(items))
+def redact_items(
+    items: Mapping[str, Any], target: str = STORE, policy: Policy | None = None, text: bytes | None = None
+) -> Redacted:
+    """The items as `target` may see them. Forbidden, with the places, if the policy denies it.
+
+    `text` is what `exact_json` makes of the items, if the caller has it already.
+    """
+    text = _shallow(dict(items), text)
     # What is small is looked at as a whole first, names and all; an escape may hide what is looked for.
     rule = (policy or Policy()).of(target)
     is_clean = rule.secrets == "ignore" or (len(text) <= _SMALL and b"\\" not in text and not may_hold(text.decode()))
+    if is_clean and not any(map(_has_rule, items.values())):
+        return Redacted(dict(items), [])
     cleaner = Cleaner("allow" if rule.secrets == "ignore" else rule.secrets)
     clean_items: dict[str, Any] = {}
     for name, item in items.items():
@@ -119,10 +128,10 @@ def secret_places(items: Mapping[str, Any]) -> list[Masked]:
     return cleaner.report
 
 
-def _shallow(items: dict[str, Any]) -> bytes:
+def _shallow(items: dict[str, Any], text: bytes | None) -> bytes:
     """The items as JSON; LimitExceeded if they are too deep to scan. A text with few brackets cannot be deep."""
     try:
-        text = exact_json(items)
+        text = exact_json(items) if text is None else text
     except RecursionError:
         raise too_deep() from None
     if text.count(b"{") + text.count(b"[") > DEEPEST and depth_of(items) > DEEPEST:
@@ -134,15 +143,21 @@ def _may_hold(item: Any) -> bool:
     return may_hold(exact_json(item).decode())
 
 
+def _has_rule(item: Any) -> bool:
+    """Whether an item says how sensitive it is, or whom it is for."""
+    if not (type(item) is dict or isinstance(item, Mapping)):
+        return False
+    metadata: Any = cast("Mapping[str, Any]", item).get("metadata")
+    if not metadata or not (type(metadata) is dict or isinstance(metadata, Mapping)):
+        return False
+    return "x-sensitivity" in metadata or "x-audience" in metadata
+
+
 def _item_rule(item: Any, target: str, rule: Rule) -> tuple[str, Action]:
     """What an item's sensitivity and audience mean for this target; the stricter of the two."""
-    is_object = type(item) is dict or isinstance(item, Mapping)
-    metadata = cast("Mapping[str, Any]", item).get("metadata") if is_object else None
-    if not (type(metadata) is dict or isinstance(metadata, Mapping)):
+    if not _has_rule(item):
         return "", "allow"
-    extras = cast("Mapping[str, Any]", metadata)
-    if "x-sensitivity" not in extras and "x-audience" not in extras:
-        return "", "allow"
+    extras: Mapping[str, Any] = item["metadata"]
     found: list[tuple[str, Action]] = [("", "allow")]
     if (sensitivity := extras.get("x-sensitivity")) is not None:
         # An unknown level counts as the most sensitive one.

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from pentad.kernel.problems import Place, as_rfc3339, nearest_names, replacement
+from pentad.mcp.references import REFUSED_SCHEMES
 from pentad.rooms.agents.context.findings import Issues, below
 from pentad.rooms.agents.context.integrity import (
     PROVENANCE,
@@ -29,13 +30,7 @@ from pentad.rooms.agents.context.kinds import (
     media_of,
     stated_kind,
 )
-from pentad.rooms.agents.context.limits import (
-    LONGEST_NAME,
-    LONGEST_REF,
-    NAME_PATTERN,
-    REFUSED_SCHEMES,
-    ContextLimits,
-)
+from pentad.rooms.agents.context.limits import LONGEST_NAME, LONGEST_REF, NAME_PATTERN, ContextLimits
 from pentad.rooms.agents.context.redaction import SENSITIVITIES
 from pentad.rooms.agents.context.shape import MEMBERS, kind_word
 

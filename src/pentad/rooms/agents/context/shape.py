@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
+import msgspec
+
 from pentad.kernel.problems import Place
 from pentad.rooms.agents.context.findings import Issues
 
@@ -29,6 +31,8 @@ _OTHER_NAMES: Final = {
 _MEMBERS_HINT: Final = f"Members are {', '.join(MEMBERS)}; put your own into `metadata`."
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _MISSING: Final = object()
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 _TEXTS: Final = ("id", "mediaType", "ref")
 _TYPES: Final[dict[str, type]] = {"id": str, "mediaType": str, "content": object, "ref": str, "metadata": dict}
 
@@ -194,6 +198,16 @@ def plain(value: Any, place: Place, issues: Issues) -> Any:
 
 
 def _is_plain(root: Any) -> bool:
+    try:
+        if _decode(_encode(root)) == root:  # what comes back as it was is plain; most is, and this is quick
+            return True
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    return _is_plain_inside(root)
+
+
+def _is_plain_inside(root: Any) -> bool:
+    """Whether a value is plain JSON, from a closer look."""
     stack: list[Any] = [root]
     while stack:
         value = stack.pop()

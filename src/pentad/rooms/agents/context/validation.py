@@ -6,8 +6,9 @@ secrets are masked before anything else sees them, including the store.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
 
 from pentad.kernel.errors import PentadError
 from pentad.kernel.jcs import EXACT
@@ -30,8 +31,7 @@ _LARGEST: Final = 2**1023
 _LONG_NUMBER: Final = re.compile(rb"\d{16}")
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingContext:
+class IncomingContext(Struct, frozen=True):
     """A validated context: its items, warnings, and what was masked."""
 
     items: dict[str, dict[str, Any]]
@@ -59,7 +59,7 @@ def read_context(
     if sent is None:
         return None
     key, value = sent
-    shaped, issues = validate(value, level, limits, now=now)
+    shaped, issues, text = _validate(value, level, limits, now)
     if shaped is None or not issues.valid:
         raise refusal(issues.errors, ("metadata", key))
     items = cast("dict[str, dict[str, Any]]", shaped.get("items", {}))
@@ -67,8 +67,8 @@ def read_context(
     if "integrity" in given or keys:
         # The lenient level leaves out members its sender has sealed.
         check_seal(given.get("items", {}) if level == "lenient" else items, given.get("integrity", {}), keys)
-    clean = redact_items(items, STORE, policy)
-    warnings = tuple([issue for issue in issues.found if issue.severity == "warning"])
+    clean = redact_items(items, STORE, policy, text)
+    warnings = tuple([issue for issue in issues.found if issue.severity == "warning"]) if issues.found else ()
     turn = given.get("turn")
     turn = cast("Mapping[str, Any]", turn) if isinstance(turn, Mapping) else None
     return IncomingContext(clean.items, turn, warnings, tuple(clean.report))
@@ -78,32 +78,42 @@ def validate(
     value: Any, level: Level, limits: ContextLimits = DEFAULT_LIMITS, *, now: float | None = None
 ) -> tuple[dict[str, Any] | None, Issues]:
     """The context as used at this level (None if it is unusable), and every issue."""
+    shaped, issues, _ = _validate(value, level, limits, now)
+    return shaped, issues
+
+
+def _validate(
+    value: Any, level: Level, limits: ContextLimits, now: float | None
+) -> tuple[dict[str, Any] | None, Issues, bytes | None]:
+    """The same, and the items as JSON if they were written as a whole."""
     issues = Issues(level)
     shaped = shape(value, issues)
     if shaped is None or level == "lenient":
-        return shaped, issues
+        return shaped, issues, None
     items = cast("dict[str, dict[str, Any]]", shaped.get("items", {}))
     given = cast("dict[str, Any]", value)
     for name, item in items.items():
         # Members of our own are no part of AgentVault's shape and stay at the levels that know them.
         source = given["items"].get(name)
-        if isinstance(source, dict):
+        if isinstance(source, dict) and len(cast("dict[str, Any]", source)) > len(item):
             for key in EXTRA_MEMBERS:
                 if key in source:
                     item[key] = source[key]
     if not given.get("items"):
         issues.add("empty-context", None, "The context has no items.", "Leave it out.")
-    texts = _check_limits(items, limits, issues)
-    if texts is None:
-        return shaped, issues  # too deep or too large for the checks below
+    written = _check_limits(items, limits, issues)
+    if written is None:
+        return shaped, issues, None  # too deep or too large for the checks below
     partial = _is_patch(given.get("turn"))
     for name, item in items.items():
         _check_item(name, item, limits, now, issues, partial=partial)
-    if any(_LONG_NUMBER.search(text) for text in texts):
-        _check_numbers(items, issues)
+    whole, texts = (written, (written,)) if isinstance(written, bytes) else (None, written)
+    _check_numbers(items, texts, issues)
     _check_ids(items, issues)
-    root = {key: given[key] for key in ("integrity", "turn") if key in given}
-    return {**shaped, **root}, issues
+    for key in ("integrity", "turn"):
+        if key in given:
+            shaped[key] = given[key]
+    return shaped, issues, whole
 
 
 def _is_patch(turn: Any) -> bool:
@@ -127,11 +137,14 @@ def _check_item(
         issues.add("not-json", place, error.message, error.hint or "")
 
 
-def _check_limits(items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues) -> list[bytes] | None:
-    """The items as JSON; None if there are too many or they are too deep. Depth counts from the content."""
+def _check_limits(
+    items: dict[str, dict[str, Any]], limits: ContextLimits, issues: Issues
+) -> bytes | list[bytes] | None:
+    """The items as JSON, as a whole if they are small; None if there are too many or they are too deep. Depth counts
+    from the content."""
     whole = _shallow(items, limits.depth) if len(items) <= limits.items else None
     if whole is not None and len(whole) <= min(limits.item_bytes, limits.total_bytes):
-        return [whole]
+        return whole
     if len(items) > limits.items:
         message = f"The context has {len(items)} items; the most are {limits.items}."
         issues.add("too-many-items", _ITEMS, message, "Send fewer, or several in one.")
@@ -174,7 +187,12 @@ def _shallow(value: dict[str, Any], depth: int) -> bytes | None:
     return text if text.count(b"{") + text.count(b"[") <= depth else None
 
 
-def _check_numbers(items: dict[str, dict[str, Any]], issues: Issues) -> None:
+def _check_numbers(items: dict[str, dict[str, Any]], texts: Sequence[bytes], issues: Issues) -> None:
+    for text in texts:
+        if _LONG_NUMBER.search(text):
+            break
+    else:
+        return
     for value, place in _values(items, _ITEMS):
         if type(value) is not int or -EXACT <= value <= EXACT:
             continue

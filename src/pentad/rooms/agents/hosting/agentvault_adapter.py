@@ -2,12 +2,12 @@
 
 Their ids are the task ids here. Their events (`handle_subscribe_request`) or their tasks (`handle_task_get`, polled)
 are copied into the log, which serves everyone. An agent that implements neither has finished when `handle_task_send`
-returns.
+returns. Methods written with `def` are called in threads.
 """
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from pentad.agentvault.server import BaseA2AAgent
 from pentad.kernel.errors import InvalidInput
 from pentad.rooms.agents.codecs.agentvault import AgentVaultCodec
+from pentad.rooms.agents.hosting.thread_agent import AgentThreads
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import (
     INTERRUPTED,
@@ -35,8 +36,9 @@ _LONGEST_PAUSE: Final = 2.0
 class AgentVaultAdapter:
     """Adapts one such agent."""
 
-    def __init__(self, agent: BaseA2AAgent) -> None:
+    def __init__(self, agent: BaseA2AAgent, threads: AgentThreads) -> None:
         self._agent = agent
+        self._threads = threads
         kind = type(agent)
         self._has_events = kind.handle_subscribe_request is not BaseA2AAgent.handle_subscribe_request
         self._has_tasks = kind.handle_task_get is not BaseA2AAgent.handle_task_get
@@ -47,17 +49,17 @@ class AgentVaultAdapter:
         from pentad.agentvault.models import Message as AgentVaultMessage
 
         wire = _CODEC.encode_message(message, task_id or "")
-        chosen = await self._agent.handle_task_send(task_id, AgentVaultMessage.model_validate(wire))
-        if not isinstance(chosen, str) or not chosen or len(chosen) > 200:  # pyright: ignore[reportUnnecessaryIsInstance]  foreign code
+        chosen = await self._call(self._agent.handle_task_send, task_id, AgentVaultMessage.model_validate(wire))
+        if not isinstance(chosen, str) or not chosen or len(chosen) > 200:
             raise InvalidInput("The agent gave its task no id.")
         return chosen
 
     async def cancel(self, task_id: str) -> bool:
-        return await self._agent.handle_task_cancel(task_id) if self._cancels else True
+        return await self._call(self._agent.handle_task_cancel, task_id) if self._cancels else True
 
     async def run(self, turn: Turn) -> Any:
         if turn.task.seq:
-            await self.accept(turn.id, turn.message)
+            await self.accept(turn.id, await turn.with_contents(turn.message))
         forwarding = asyncio.create_task(self._forward_messages(turn))
         try:
             state = await self._copy_events(turn)
@@ -71,16 +73,13 @@ class AgentVaultAdapter:
     async def _forward_messages(self, turn: Turn) -> None:
         """Pass on messages the caller sends while the turn runs."""
         async for message in turn.incoming():
-            await self.accept(turn.id, message)
+            await self.accept(turn.id, await turn.with_contents(message))
 
     async def _copy_events(self, turn: Turn) -> State:
         """Copy everything the agent reports into the log; returns its last state."""
         state: State = "working"
         if self._has_events:
-            events: Any = self._agent.handle_subscribe_request(turn.id)
-            if inspect.isawaitable(events):
-                events = await events
-            async for event in events:
+            async for event in self._events(turn.id):
                 state = await _emit(turn, _body(_to_json(event)), state)
                 if state in TERMINAL:
                     return state
@@ -91,12 +90,32 @@ class AgentVaultAdapter:
                     return state
         return state
 
+    async def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a method of the agent: on the event loop, or in a thread if it is not async."""
+        if inspect.iscoroutinefunction(method):
+            return await method(*arguments)
+        return await self._threads.call(method, *arguments)
+
+    async def _events(self, task_id: str) -> AsyncGenerator[Any]:
+        """The events of the agent, from whichever kind of generator it has."""
+        method: Any = self._agent.handle_subscribe_request
+        events = method(task_id) if inspect.isasyncgenfunction(method) else await self._call(method, task_id)
+        if hasattr(events, "__aiter__"):
+            async for event in events:
+                yield event
+            return
+        events = iter(events)
+        while (event := await self._threads.call(next, events, None)) is not None:
+            yield event
+
     async def _poll(self, turn: Turn) -> AsyncGenerator[Body]:
         """Poll the agent's task and yield what has changed. If the agent has events, only states are of interest."""
         copied, artifacts, state = 0, dict[str, Artifact](), ""
         pause = _FIRST_PAUSE
         while True:
-            task = _CODEC.decode_task(msgspec.json.encode(_to_json(await self._agent.handle_task_get(turn.id))))
+            task = _CODEC.decode_task(
+                msgspec.json.encode(_to_json(await self._call(self._agent.handle_task_get, turn.id)))
+            )
             if not self._has_events:
                 messages = [one for one in task.history if one.role == "agent"]
                 for message in messages[copied:]:

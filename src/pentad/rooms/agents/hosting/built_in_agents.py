@@ -1,19 +1,25 @@
 """The built-in agents: the echo agent and the tool proxy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final, cast
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from pentad.agentvault.server import BaseA2AAgent
+from pentad.kernel.cid import is_cid
 from pentad.kernel.errors import Misconfigured, PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.mcp.remote_server import RemoteServer
 from pentad.platform import Platform
+from pentad.rooms.agents.directory_records import find_record
 from pentad.rooms.agents.hosting.turn import Turn
-from pentad.rooms.agents.models import Message
+from pentad.rooms.agents.models import Message, Part
 
 OWN_SERVER: Final = "pentad"
+PROXY: Final = "tool-proxy"
+_MOST_NAMED: Final = 20
 _FORM: Final = '{"target_mcp_server_id": "pentad", "tool_name": "...", "arguments": {...}}'
 
 
@@ -28,6 +34,8 @@ class Echo(BaseA2AAgent):
     title: ClassVar[str] = "Echo"
     description: ClassVar[str] = "Says back what it hears."
     tags: ClassVar[Sequence[str]] = ("test",)
+    oasf_skills: ClassVar[Sequence[str]] = ("dialogue_generation",)
+    oasf_domains: ClassVar[Sequence[str]] = ("software_engineering",)
     restartable: ClassVar[bool] = True
     skills: ClassVar[Sequence[Mapping[str, Any]]] = (
         {
@@ -60,15 +68,19 @@ class ToolProxy(BaseA2AAgent):
 
     A message has one data part in AgentVault's form: `{"target_mcp_server_id", "tool_name", "arguments"}`. The server
     `pentad` (the default) is this one, called with the rights of the task's caller. Other servers are those in the
-    setting `mcp_servers`; anyone who may send tasks may use them, with the configured key.
+    setting `mcp_servers`; anyone who may send tasks may use them, with the configured key. The CID of a record that the
+    caller may read also names a server, which gets no key. If a message for one names no tool, its text goes to the
+    only tool that takes a text.
     """
 
-    name: ClassVar[str] = "tool-proxy"
+    name: ClassVar[str] = PROXY
     title: ClassVar[str] = "Tool proxy"
     description: ClassVar[str] = (
         "Calls the tool a data part names, on this server or another, and gives back its result."
     )
     tags: ClassVar[Sequence[str]] = ("mcp", "tools")
+    oasf_skills: ClassVar[Sequence[str]] = ("tool_use_planning",)
+    oasf_domains: ClassVar[Sequence[str]] = ("software_engineering",)
     skills: ClassVar[Sequence[Mapping[str, Any]]] = (
         {
             "id": "call-tool",
@@ -88,6 +100,11 @@ class ToolProxy(BaseA2AAgent):
         if call is None:
             turn.reject(f"There is no tool call in the message. Send one data part: {_FORM}.")
         server, tool, arguments = call
+        if not tool:
+            try:
+                tool, arguments = await self._tool_for_text(turn, server)
+            except PentadError as error:
+                turn.fail(error.sentence())
         await turn.working(f"Calling {tool} on {server}.")
         try:
             result = await self._call(turn, server, tool, arguments)
@@ -104,6 +121,25 @@ class ToolProxy(BaseA2AAgent):
             return await self._platform.neighbours.call_tool(
                 turn.caller, tool, arguments, progress=_ProgressReport(turn)
             )
+        async with self._opened(turn, server) as remote:
+            return await remote.request("tools/call", {"name": tool, "arguments": dict(arguments)})
+
+    @asynccontextmanager
+    async def _opened(self, turn: Turn, server: str) -> AsyncGenerator[RemoteServer]:
+        """A session with another server."""
+        remote = await self._server(turn, server)
+        await remote.open()
+        try:
+            yield remote
+        finally:
+            await remote.close()
+
+    async def _server(self, turn: Turn, server: str) -> RemoteServer:
+        if is_cid(server):
+            record = await find_record(self._platform.neighbours, turn.caller, server)
+            if record is None or record.mcp_url is None:
+                turn.fail(f"No record {server} has an MCP server that you may use.")
+            return RemoteServer(record.mcp_url, None, self._platform.fetcher)
         if server not in self._servers:
             known = [OWN_SERVER, *self._servers]
             turn.fail(
@@ -111,12 +147,36 @@ class ToolProxy(BaseA2AAgent):
             )
         url, key = self._servers[server]
         authorization = None if key is None else f"Bearer {key}"
-        remote = RemoteServer(url, authorization, self._platform.fetcher, trusted=True)
-        await remote.open()
-        try:
-            return await remote.request("tools/call", {"name": tool, "arguments": dict(arguments)})
-        finally:
-            await remote.close()
+        return RemoteServer(url, authorization, self._platform.fetcher, trusted=True)
+
+    async def _tool_for_text(self, turn: Turn, server: str) -> tuple[str, Mapping[str, Any]]:
+        """The only tool of another server that takes a text, with the text of the message."""
+        async with self._opened(turn, server) as remote:
+            tools = await remote.list_all("tools/list", "tools")
+        fitting = [(str(one.get("name")), argument) for one in tools if (argument := _text_argument(one))]
+        if len(fitting) != 1 or not turn.text.strip():
+            names = ", ".join(str(one.get("name")) for one in tools[:_MOST_NAMED])
+            turn.reject(f"Name a tool of the server: {names}. Send one data part: {_FORM}.")
+        tool, argument = fitting[0]
+        return tool, {argument: turn.text}
+
+
+def proxied(parts: Sequence[Part], server: str) -> tuple[Part, ...]:
+    """The parts of a message for the tool proxy, which calls that server."""
+    for number, part in enumerate(parts):
+        value: Any = part.data
+        if isinstance(value, dict):
+            data = {**cast("dict[str, Any]", value), "target_mcp_server_id": server}
+            return (*parts[:number], replace(part, data=data), *parts[number + 1 :])
+    return (*parts, Part(data={"target_mcp_server_id": server, "tool_name": ""}, media_type="application/json"))
+
+
+def _text_argument(tool: Mapping[str, Any]) -> str | None:
+    """The argument of a tool that needs one text and nothing else."""
+    schema = cast("dict[str, Any]", tool.get("inputSchema") or {})
+    needed = cast("list[str]", schema.get("required") or [])
+    properties = cast("dict[str, dict[str, Any]]", schema.get("properties") or {})
+    return needed[0] if len(needed) == 1 and properties.get(needed[0], {}).get("type") == "string" else None
 
 
 class _ProgressReport:
@@ -139,7 +199,13 @@ def tool_call(message: Message) -> tuple[str, str, Mapping[str, Any]] | None:
         data = cast("dict[str, Any]", value)
         tool, arguments = data.get("tool_name"), data.get("arguments")
         server = data.get("target_mcp_server_id") or OWN_SERVER
-        if isinstance(tool, str) and tool and isinstance(server, str) and isinstance(arguments or {}, dict):
+        tool = "" if tool is None and is_cid(str(server)) else tool
+        if (
+            isinstance(tool, str)
+            and isinstance(server, str)
+            and (tool or is_cid(server))
+            and isinstance(arguments or {}, dict)
+        ):
             return server, tool, cast("dict[str, Any]", arguments or {})
     return None
 

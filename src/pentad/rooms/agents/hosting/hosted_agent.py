@@ -1,40 +1,68 @@
-"""A hosted agent as the engine sees it, made from a class, an instance, a function, or the name of one.
+"""A hosted agent as the engine sees it, made from a class, an instance or a function.
 
-A function takes the turn or, if its parameter is annotated `str`, the text. It returns the result, or is an async
-generator of texts, each a chunk of one artifact. Classes derive from `pentad.agentvault.server.BaseA2AAgent`.
+A function takes the turn or, if its parameter is annotated `str`, the text. It returns the result, or is a generator of
+texts, each a chunk of one artifact. Classes derive from `pentad.agentvault.server.BaseA2AAgent`. Objects with `invoke`,
+`ainvoke` or `astream` are hosted as they are (`runnable_adapter.py`).
+
+Code written with `async def` runs on the server's event loop, code written with `def` in threads, and either in a
+process of its own if the agent or the operator says so (`isolation`).
 """
 
-import importlib
 import inspect
 import re
-import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from functools import partial, wraps
+from typing import Any, Final, get_args
 
-from pentad.agentvault.server import BaseA2AAgent
+from pentad.agentvault.server import BaseA2AAgent, Isolation
 from pentad.kernel.errors import Misconfigured
-from pentad.kernel.names import did_you_mean
+from pentad.rooms.agents.hosting.runnable_adapter import (
+    RunnableAdapter,
+    is_async_runnable,
+    is_runnable,
+    keeps_state_in_memory,
+)
+from pentad.rooms.agents.hosting.thread_agent import CONCURRENCY, AgentThreads, ThreadTurn
 from pentad.rooms.agents.hosting.turn import Turn
 from pentad.rooms.agents.models import Message
 
 NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _CHUNKS: Final = "output"
-BUILT_IN: Final[Mapping[str, str]] = {"echo": "pentad.rooms.agents.hosting.built_in_agents:Echo"}
-"""Built-in agents that need nothing from the room."""
+_VERSION: Final = "1.0.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostingOptions:
+    """How the operator wants agents to run. What is said for one agent, by its name, wins over the agent's own word."""
+
+    isolation: Mapping[str, Isolation] = field(default_factory=dict[str, Isolation])
+    deadlines: Mapping[str, float] = field(default_factory=dict[str, float])
+    deadline: float | None = None
+    """For agents without their own."""
+    concurrency: int = CONCURRENCY
+    memory_bytes: int = 2 * 1024**3
+    cpu_seconds: int = 600
+    output_bytes: int = 64 * 1024**2
+    line_bytes: int = 4 * 1024**2
+    is_child: bool = False
+    """Whether this is the process of one agent, where it runs as its code needs."""
+
+
+DEFAULT_OPTIONS: Final = HostingOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class HostedAgent:
-    """A named agent. `accept` exists only for agents that choose their own task ids."""
+    """A named agent. `accept` exists only for agents that choose their own task ids; `cancel` for agents that have to
+    agree when one of their tasks is canceled."""
 
     name: str
     run: Callable[[Turn], Awaitable[Any]]
     agent: Any
     title: str = ""
     description: str = ""
-    version: str = "1.0.0"
+    version: str = _VERSION
     skills: Sequence[Mapping[str, Any]] = ()
     tags: Sequence[str] = ()
     restartable: bool = False
@@ -43,21 +71,31 @@ class HostedAgent:
     cancel: Callable[[str], Awaitable[bool]] | None = None
     methods: Mapping[str, Callable[..., Awaitable[Any]]] = field(default_factory=dict[str, Any])
     """Custom methods by their public name."""
+    isolation: Isolation = "loop"
+    deadline: float | None = None
+    """How many seconds it may work on a message."""
+    is_listed: bool = True
+    """Whether lists and the directory name it."""
 
 
-def hosted(agent: Any, name: str | None = None) -> HostedAgent:
-    """The hosted agent for a class, an instance or a function; Misconfigured if it is none of them."""
+def hosted(
+    agent: Any, name: str | None = None, options: HostingOptions = DEFAULT_OPTIONS, *, place: str | None = None
+) -> HostedAgent:
+    """The hosted agent for a class, an instance or a function; Misconfigured if it is none of them. `place` is where
+    it was imported from, as `module:name`."""
     if inspect.isclass(agent):
         try:
             agent = agent()
         except TypeError as error:
             raise Misconfigured(f"The agent {agent.__name__} cannot be created: {error}.") from error
     if isinstance(agent, BaseA2AAgent):
-        return _of_class(agent, name)
+        return _of_class(agent, name, options, place)
+    if is_runnable(agent):
+        return _of_runnable(agent, name, options, place)
     if callable(agent):
-        return _of_function(agent, name)
+        return _of_function(agent, name, options, place)
     raise Misconfigured(
-        f"{type(agent).__name__} is not an agent.", hint="Name a subclass of BaseA2AAgent or an async function."
+        f"{type(agent).__name__} is not an agent.", hint="Name a subclass of BaseA2AAgent or a function."
     )
 
 
@@ -71,10 +109,15 @@ def url_name(text: str) -> str:
     return words
 
 
-def _of_class(agent: BaseA2AAgent, name: str | None) -> HostedAgent:
+def _of_class(agent: BaseA2AAgent, name: str | None, options: HostingOptions, place: str | None) -> HostedAgent:
     kind = type(agent)
-    run, accept, cancel = agent.run, None, None
-    if kind.run is BaseA2AAgent.run:
+    name = url_name(name or kind.name or kind.__name__)
+    threads = AgentThreads(name, options.concurrency)
+    manages_tasks = kind.run is BaseA2AAgent.run
+    methods = _methods(agent, threads)
+    isolation = _isolation(name, agent, "loop" if manages_tasks or is_async(kind.run) else "thread", options)
+    accept, cancel = None, None
+    if manages_tasks:
         if kind.handle_task_send is BaseA2AAgent.handle_task_send:
             raise Misconfigured(
                 f"{kind.__name__} overrides neither run nor handle_task_send.",
@@ -82,12 +125,19 @@ def _of_class(agent: BaseA2AAgent, name: str | None) -> HostedAgent:
             )
         from pentad.rooms.agents.hosting.agentvault_adapter import AgentVaultAdapter
 
-        adapter = AgentVaultAdapter(agent)
+        adapter = AgentVaultAdapter(agent, threads)
         run, accept, cancel = adapter.run, adapter.accept, adapter.cancel
-    elif inspect.isasyncgenfunction(kind.run):
-        run = _chunked(agent.run)
+    else:
+        run = _runner(agent.run, threads)
+    if isolation == "process":
+        if manages_tasks or methods:
+            raise Misconfigured(
+                f"The agent {name!r} manages tasks or has methods, which one process for each turn cannot do.",
+                hint="Give it `run` alone, or another isolation.",
+            )
+        run = _in_process(name, place or _place_of_class(kind), agent, options)
     return HostedAgent(
-        name=url_name(name or kind.name or kind.__name__),
+        name=name,
         run=run,
         agent=agent,
         title=kind.title or kind.name or kind.__name__,
@@ -99,11 +149,13 @@ def _of_class(agent: BaseA2AAgent, name: str | None) -> HostedAgent:
         push_private=kind.push_private,
         accept=accept,
         cancel=cancel,
-        methods=_methods(agent),
+        methods=methods,
+        isolation=isolation,
+        deadline=deadline_of(name, kind.deadline, options),
     )
 
 
-def _methods(agent: BaseA2AAgent) -> dict[str, Callable[..., Awaitable[Any]]]:
+def _methods(agent: BaseA2AAgent, threads: AgentThreads) -> dict[str, Callable[..., Awaitable[Any]]]:
     from pentad.agentvault.server import METHOD
 
     found: dict[str, Callable[..., Awaitable[Any]]] = {}
@@ -111,26 +163,149 @@ def _methods(agent: BaseA2AAgent) -> dict[str, Callable[..., Awaitable[Any]]]:
         if (public := getattr(member, METHOD, None)) is not None:
             if public in found:
                 raise Misconfigured(f"{type(agent).__name__} offers the method {public!r} twice.")
-            found[public] = member
+            found[public] = member if inspect.iscoroutinefunction(member) else _in_thread(member, threads)
     return found
 
 
-def _of_function(function: Callable[..., Any], name: str | None) -> HostedAgent:
-    own = getattr(function, "__name__", type(function).__name__)
-    takes_text = _takes_text(function, own)
-    run: Callable[[Turn], Any] = (lambda turn: function(turn.text)) if takes_text else function
-    if inspect.isasyncgenfunction(function):
-        run = _chunked(run)
-    elif not inspect.iscoroutinefunction(function):
-        raise Misconfigured(f"The agent {own!r} is not async.", hint="Write it with `async def`.")
+def _in_thread(method: Callable[..., Any], threads: AgentThreads) -> Callable[..., Awaitable[Any]]:
+    @wraps(method)
+    async def call(*arguments: Any, **named: Any) -> Any:
+        return await threads.call(partial(method, *arguments, **named))
+
+    return call
+
+
+def _of_runnable(agent: Any, name: str | None, options: HostingOptions, place: str | None) -> HostedAgent:
+    own = str(getattr(agent, "name", None) or type(agent).__name__)
+    name = url_name(name or own)
+    isolation = _isolation(name, agent, "loop" if is_async_runnable(agent) else "thread", options)
+    if isolation == "process":
+        if keeps_state_in_memory(agent):
+            raise Misconfigured(
+                f"The agent {name!r} keeps its conversations in memory, and a process for each turn would lose them.",
+                hint="Give it a checkpointer that stores them, or another isolation.",
+            )
+        run = _in_process(name, place, agent, options)
+    else:
+        run = RunnableAdapter(agent, AgentThreads(name, options.concurrency)).run
     return HostedAgent(
-        name=url_name(name or own),
+        name=name,
+        run=run,
+        agent=agent,
+        title=own,
+        description=str(getattr(agent, "description", None) or ""),
+        isolation=isolation,
+        deadline=deadline_of(name, None, options),
+    )
+
+
+def _of_function(
+    function: Callable[..., Any], name: str | None, options: HostingOptions, place: str | None
+) -> HostedAgent:
+    own = getattr(function, "name", "") or getattr(function, "__name__", type(function).__name__)
+    name = url_name(name or own)
+    takes_text = _takes_text(function, own)
+    threads = AgentThreads(name, options.concurrency)
+    isolation = _isolation(name, function, "loop" if is_async(function) else "thread", options)
+    if isolation == "process":
+        run = _in_process(name, place or _place_of(function), function, options)
+    else:
+        run = _runner(function, threads, takes_text=takes_text)
+    return HostedAgent(
+        name=name,
         run=run,
         agent=function,
-        title=own,
-        description=inspect.getdoc(function) or "",
+        title=getattr(function, "title", "") or own,
+        description=getattr(function, "description", "") or inspect.getdoc(function) or "",
+        version=str(getattr(function, "version", _VERSION)),
+        skills=getattr(function, "skills", ()),
+        tags=getattr(function, "tags", ()),
         restartable=bool(getattr(function, "restartable", False)),
+        isolation=isolation,
+        deadline=deadline_of(name, getattr(function, "deadline", None), options),
     )
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a function, or an object that can be called, runs on an event loop."""
+    called: Any = function if inspect.isroutine(function) else type(function).__call__
+    return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
+
+
+def _runner(
+    function: Callable[..., Any], threads: AgentThreads, *, takes_text: bool = False
+) -> Callable[[Turn], Awaitable[Any]]:
+    """What runs a turn of a function: on the event loop, or in a thread."""
+    given: Callable[[Any], Any] = (lambda turn: function(turn.text)) if takes_text else function
+    if inspect.isasyncgenfunction(function):
+        return _chunked(given)
+    if is_async(function):
+        return given
+    if inspect.isgeneratorfunction(function):
+        given = _chunked_in_thread(given)
+    return partial(threads.run_turn, given)
+
+
+def _place_of(agent: Any) -> str | None:
+    """Where another process can import a class or function; None if it cannot."""
+    module, name = getattr(agent, "__module__", "__main__"), getattr(agent, "__qualname__", "<object>")
+    return None if module == "__main__" or "<" in name else f"{module}:{name}"
+
+
+def _place_of_class(kind: type[BaseA2AAgent]) -> str | None:
+    try:
+        inspect.signature(kind).bind()
+    except TypeError:  # another process could not create it
+        return None
+    return _place_of(kind)
+
+
+def _in_process(name: str, place: str | None, agent: Any, options: HostingOptions) -> Callable[[Turn], Awaitable[Any]]:
+    from pentad.rooms.agents.hosting.process_agent import in_process
+
+    if place is None:
+        raise Misconfigured(
+            f"The agent {name!r} cannot run in a process, which has to import it.",
+            hint="Put the class, function or object at the top level of a module.",
+        )
+    memory = getattr(agent, "memory_bytes", None) or options.memory_bytes
+    seconds = getattr(agent, "cpu_seconds", None) or options.cpu_seconds
+    return in_process(
+        name, place, memory_bytes=memory, cpu_seconds=seconds, concurrency=options.concurrency,
+        output_bytes=options.output_bytes, line_bytes=options.line_bytes,
+    )  # fmt: skip
+
+
+def fixed_isolation(name: str, kind: str, runs_in: Isolation | None, options: HostingOptions) -> None:
+    """Misconfigured if the operator wants an agent to run where it cannot, because of what it is."""
+    chosen = options.isolation.get(name)
+    if chosen is not None and chosen != runs_in:
+        where = "on its own server" if runs_in is None else f"in {runs_in!r}"
+        raise Misconfigured(
+            f"The agent {name!r} is {kind} and runs {where}; rooms.agents.isolation says {chosen!r}.",
+            hint="Leave it out of rooms.agents.isolation.",
+        )
+
+
+def _isolation(name: str, agent: Any, natural: Isolation, options: HostingOptions) -> Isolation:
+    """Where an agent runs: as the operator says, the agent says, or its code needs."""
+    chosen: Isolation = options.isolation.get(name) or getattr(agent, "isolation", None) or natural
+    if chosen not in get_args(Isolation):
+        raise Misconfigured(f"The agent {name!r} cannot run in {chosen!r}.", hint="Use loop, thread or process.")
+    if options.is_child:
+        return natural
+    if chosen not in (natural, "process"):
+        way = "is asynchronous (`async def`)" if natural == "loop" else "is synchronous (`def`)"
+        raise Misconfigured(
+            f"The agent {name!r} {way} and cannot run in {chosen!r}.",
+            hint=f"It runs in {natural!r}, or in 'process'.",
+        )
+    return chosen
+
+
+def deadline_of(name: str, own: float | None, options: HostingOptions) -> float | None:
+    """How many seconds an agent may work on a message: what the operator says for it, its own word, or the default."""
+    return options.deadlines.get(name) or own or options.deadline
 
 
 def _takes_text(function: Callable[..., Any], own: str) -> bool:
@@ -159,43 +334,10 @@ def _chunked(function: Callable[[Turn], Any]) -> Callable[[Turn], Awaitable[None
     return run
 
 
-def load(spec: str) -> HostedAgent:
-    """Load one agent: `echo`, `my.module:Agent`, or `name=my.module:Agent` to rename it."""
-    name, equals, place = spec.partition("=")
-    place = BUILT_IN.get(place if equals else spec, place if equals else spec)
-    module_name, colon, attribute = place.partition(":")
-    if not colon or not attribute:
-        raise Misconfigured(
-            f"{spec!r} does not name an agent.",
-            hint=did_you_mean(spec, BUILT_IN) or "Write `my.module:Agent`.",
-        )
-    return hosted(_import_agent(module_name, attribute), name if equals else None)
+def _chunked_in_thread(function: Callable[[ThreadTurn], Any]) -> Callable[[ThreadTurn], None]:
+    def run(turn: ThreadTurn) -> None:
+        for number, chunk in enumerate(function(turn)):
+            kind = "text" if isinstance(chunk, str) else "data"
+            turn.artifact(_CHUNKS, **{kind: chunk}, append=number > 0, last=False)
 
-
-def load_all(specs: Iterable[str]) -> dict[str, HostedAgent]:
-    """Load agents by name. Duplicate names are an error."""
-    agents: dict[str, HostedAgent] = {}
-    for spec in specs:
-        one = load(spec)
-        if one.name in agents:
-            raise Misconfigured(f"Two agents are called {one.name!r}.", hint="Write `other-name=my.module:Agent`.")
-        agents[one.name] = one
-    return agents
-
-
-def _import_agent(module_name: str, attribute: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)  # `pentad` is a program: agents are imported from the current directory
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ImportError as error:
-        raise Misconfigured(f"The agent's module {module_name!r} cannot be imported: {error}.") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            names = [name for name in dir(found) if not name.startswith("_")]
-            raise Misconfigured(
-                f"{module_name!r} has no {attribute!r}.", hint=did_you_mean(attribute, names) or "Check its spelling."
-            )
-        found = getattr(found, part)
-    return found
+    return run

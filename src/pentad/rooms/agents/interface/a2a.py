@@ -2,22 +2,21 @@
 
     /.well-known/agent-card.json, /.well-known/jwks.json    the first agent's card, and the key that signs it
     /agents/<name>                                          an agent: JSON-RPC in all dialects, HTTP+JSON below it
+    /agents/<name>/1.0/.well-known/agent-card.json          its card with the members of A2A 1.0 alone
     /a2a, /av                                               the first agent, or (`tenant`) any; the path names a dialect
 
 Access checks have run before. This module finds the agent, the codec and the operation of a request, and reports errors
 in the dialect of the request. `/x` and `/x/` are the same.
 """
 
-import base64
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 from urllib.parse import parse_qs, quote
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Forbidden, LimitExceeded, NotFound, PentadError
@@ -25,7 +24,7 @@ from pentad.kernel.incidents import internal_error
 from pentad.mcp.http_exchange import HttpExchange, Receive, Send
 from pentad.mcp.rights import refuse_read_only
 from pentad.platform import Mount, Scope
-from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards, required_extensions
+from pentad.rooms.agents.cards import CARD_PATH, KEYS_PATH, MAX_AGE, Cards
 from pentad.rooms.agents.codecs import http_json, json_rpc
 from pentad.rooms.agents.codecs.a2a_v03 import V03
 from pentad.rooms.agents.codecs.a2a_v10 import HTTP, V10
@@ -36,6 +35,7 @@ from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.interface.a2a_operations import (
     AgentRequest,
     CustomMethod,
+    HttpRequest,
     Operations,
     Result,
     SingleEvent,
@@ -49,6 +49,7 @@ from pentad.rooms.agents.models import Part
 _JSON: Final = (b"content-type", b"application/json")
 _A2A_JSON: Final = (b"content-type", b"application/a2a+json")
 _CARD_FILES: Final = frozenset({"agent-card.json", ".well-known/agent-card.json", ".well-known/agent.json"})
+_V10_CARD_FILES: Final = frozenset(f"1.0/{file}" for file in _CARD_FILES)
 _EVENT_ID: Final = re.compile(rb"(\d{1,15})(?:\.(\d))?")
 _FILE: Final = re.compile(r"tasks/([^/]+)/files/(.+)/(\d{1,4})", re.DOTALL)
 _RPC_PATH: Final = re.compile(r"/(a2a|av|agents/[^/]+)/?")
@@ -78,7 +79,7 @@ class Target:
     surface: Surface
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """The response to one request."""
 
@@ -105,7 +106,6 @@ class AgentEndpoint:
         self._limits = limits
         self._events = EventCache()
         self._custom: dict[tuple[str, str], CustomMethod] = {}
-        self._extensions: dict[str, tuple[dict[str, bool], bool]] = {}
 
     def mounts(self) -> list[Mount]:
         """The paths this serves."""
@@ -121,8 +121,11 @@ class AgentEndpoint:
             await reply.json(200, keys, (b"cache-control", b"public, max-age=%d" % MAX_AGE))
             return
         target = self._target(scope["path"])
-        if target.rest in _CARD_FILES or (not target.rest and scope["method"] in ("GET", "HEAD")):
-            await self._card(target, reply, scope["method"])
+        if target.rest in _V10_CARD_FILES:
+            await self._card(target, reply, scope["method"], v10_only=True)
+        elif target.rest in _CARD_FILES or (not target.rest and scope["method"] in ("GET", "HEAD")):
+            v10_only = _asks_for_v10(exchange.headers, scope.get("query_string", b""))
+            await self._card(target, reply, scope["method"], v10_only=v10_only)
         elif not target.rest:
             await self._rpc(self._request(target, exchange, V10), scope, reply)
         elif (file := _FILE.fullmatch(target.rest)) is not None:
@@ -148,25 +151,28 @@ class AgentEndpoint:
             return Target(agent, path.strip("/"), "")
         return Target(agent, below, "av" if first == "av" else "a2a")
 
-    def _request(self, target: Target, exchange: HttpExchange, codec: Codec) -> AgentRequest:
-        request = AgentRequest(exchange.principal, target.agent, exchange, self._agents, codec, target.surface)
+    def _request(self, target: Target, exchange: HttpExchange, codec: Codec) -> HttpRequest:
+        request = HttpRequest(
+            exchange.principal, target.agent, site_of(exchange), self._agents, codec, target.surface,
+            idempotency_key(exchange.headers.get(b"idempotency-key")), exchange=exchange,
+        )  # fmt: skip
         if (last := exchange.headers.get(b"last-event-id")) and (known := _EVENT_ID.fullmatch(last.strip())):
             number, frames = int(known[1]), int(known[2] or 0)
             request.after = max(number - 1, 0) if frames else number
             request.seen = (number, frames) if frames else request.seen
         return request
 
-    async def _card(self, target: Target, reply: Reply, method: str) -> None:
+    async def _card(self, target: Target, reply: Reply, method: str, *, v10_only: bool) -> None:
         if method not in ("GET", "HEAD"):
             fault = Fault("method-not-found", "A card is read with GET.")
             await reply.json(fault.http_status, _encode(HTTP.encode_error(fault)))
             return
-        card = self._cards.served(target.agent, site_of(reply.exchange))
+        card = self._cards.served(target.agent, site_of(reply.exchange), v10_only=v10_only)
         headers = [
             (b"etag", card.etag),
             (b"last-modified", card.modified),
             (b"cache-control", b"public, max-age=%d" % MAX_AGE),
-            (b"vary", b"host"),
+            (b"vary", b"host, a2a-version"),
         ]
         known, since = (reply.exchange.headers.get(name) for name in (b"if-none-match", b"if-modified-since"))
         if known is not None:
@@ -175,7 +181,7 @@ class AgentEndpoint:
             fresh = since is not None and since.strip() == card.modified
         await reply.send_all(304 if fresh else 200, b"" if fresh or method == "HEAD" else card.body, [_JSON, *headers])
 
-    async def _rpc(self, request: AgentRequest, scope: Scope, reply: Reply) -> None:
+    async def _rpc(self, request: HttpRequest, scope: Scope, reply: Reply) -> None:
         """One JSON-RPC request in any dialect."""
         request_id: bytes | None = b"null"
         try:
@@ -207,7 +213,7 @@ class AgentEndpoint:
 
     def _operation(self, agent: HostedAgent, method: str) -> tuple[Operation, type[Codec], _Handler]:
         if (found := METHODS.get(method)) is not None:
-            return *found, partial(self._operations.run, found[0])
+            return *found, getattr(self._operations, found[0])
         if (own := agent.methods.get(method)) is None:
             raise Fault("method-not-found", f"There is no method {method[:80]!r}.")
         key = (agent.name, method)
@@ -218,20 +224,21 @@ class AgentEndpoint:
 
         return "custom", AgentVaultCodec, call
 
-    async def _rpc_error(self, fault: Fault, request: AgentRequest, scope: Scope, reply: Reply) -> None:
+    async def _rpc_error(self, fault: Fault, request: HttpRequest, scope: Scope, reply: Reply) -> None:
         error = request.codec.encode_error(fault)
         scope["state"]["outcome"] = str(error["code"])
-        codec = request.codec
-        if codec.named_events and scope["state"].get("call") == codec.methods["subscribe"]:
-            frame = EventWriter(self._events, codec, "", "").write_error(error)
+        codec, status = request.codec, _STATUSES.get(fault.kind, 200)
+        operation, _ = METHODS.get(scope["state"].get("call", ""), ("custom", codec))
+        is_plain = status != 200 or fault.request_id == b"null"
+        if codec.streams_errors and operation in STREAMING and (codec.named_events or not is_plain):
+            frame = EventWriter(self._events, codec, "", "", fault.request_id).write_error(error)
             await StreamResponse(request, reply.receive, reply.send).send_single(frame, [])
             return
-        status = _STATUSES.get(fault.kind, 200)
         if fault.kind == "internal" and codec.reports_internal_status:
             status = 500
         await reply.json(status, b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (fault.request_id, _encode(error)))
 
-    async def _http(self, request: AgentRequest, path: str, scope: Scope, reply: Reply) -> None:
+    async def _http(self, request: HttpRequest, path: str, scope: Scope, reply: Reply) -> None:
         """One HTTP+JSON request."""
         exchange = request.exchange
         kind = _A2A_JSON if b"application/a2a+json" in exchange.headers.get(b"accept", b"") else _JSON
@@ -252,7 +259,7 @@ class AgentEndpoint:
             fault = _fault(error)
             await reply.json(fault.http_status, _encode(request.codec.encode_error(fault)))
 
-    def _negotiate(self, request: AgentRequest, operation: Operation, method: str, scope: Scope) -> _Headers:
+    def _negotiate(self, request: HttpRequest, operation: Operation, method: str, scope: Scope) -> _Headers:
         """Check the version and the extensions the client names; the header with the active extensions."""
         headers, spoken = request.exchange.headers, request.codec.dialect
         version = requested_version(headers, scope.get("query_string", b""))
@@ -262,11 +269,7 @@ class AgentEndpoint:
             return []
         if version not in (None, spoken):
             raise Fault("version", f"{method} is of A2A {spoken}: send A2A-Version: {spoken}.", supported=spoken)
-        agent = request.agent
-        if (known := self._extensions.get(agent.name)) is None:
-            extensions = required_extensions(self._cards.extensions_of(agent))
-            known = self._extensions[agent.name] = extensions, any(extensions.values())
-        offered, some_required = known
+        offered, some_required = self._cards.required_extensions(request.agent)
         asked = requested_extensions(headers)
         if not asked and not some_required:
             return []
@@ -277,7 +280,7 @@ class AgentEndpoint:
     async def _stream(
         self,
         result: Stream | SingleEvent,
-        request: AgentRequest,
+        request: HttpRequest,
         reply: Reply,
         request_id: bytes | None,
         headers: _Headers,
@@ -303,8 +306,10 @@ class AgentEndpoint:
         _check_rights(request, "get")
         task = await self._operations.tasks.get(request.caller, task_id, agent=request.agent.name)
         for one in (*task.artifacts, *task.history):
-            if one.id == holder and number < len(one.parts) and one.parts[number].raw is not UNSET:
-                return _download(one.parts[number])
+            if one.id == holder and number < len(one.parts):
+                part = one.parts[number]
+                if (content := part.raw_bytes) is not None:
+                    return content, _download_headers(part)
         raise NotFound("The task has no such file.")
 
 
@@ -319,6 +324,14 @@ def _codec(codec: type[Codec], request: AgentRequest) -> Codec:
         return f"{request.url}/tasks/{task}/files/{quote(holder, safe='')}/{number}"
 
     return SharedCodec(file_url, request.surface) if codec is SharedCodec else AgentVaultCodec(file_url)
+
+
+def idempotency_key(header: bytes | None) -> str | None:
+    """The key in the header `Idempotency-Key`, with or without the quotes of a structured field."""
+    if header is None:
+        return None
+    text = header.decode("latin-1").strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def _fault(error: Exception) -> Fault:
@@ -342,16 +355,15 @@ def _check_rights(request: AgentRequest, operation: Operation) -> None:
         raise Forbidden(f"This needs the scope agents:{action}.")
 
 
-def _download(part: Part) -> tuple[bytes, _Headers]:
+def _download_headers(part: Part) -> _Headers:
     """Never something a browser would run: it is saved, and no other type is guessed."""
     kind = re.sub(r"[^\x20-\x7e]", "", part.media_type or "") or "application/octet-stream"
-    headers = [
+    return [
         (b"content-type", kind.encode("ascii")),
         (b"x-content-type-options", b"nosniff"),
         (b"content-disposition", b"attachment"),
         (b"cache-control", b"private, no-store"),
     ]
-    return base64.b64decode(json_rpc.standard_base64(str(part.raw))), headers
 
 
 def is_public(method: str, path: str) -> bool:
@@ -394,6 +406,14 @@ def requested_version(headers: Mapping[bytes, bytes], query: bytes) -> str | Non
             "version", f"A2A version {asked[:20]!r} is not spoken here; {known} are.", supported=",".join(_VERSIONS)
         )
     return spoken
+
+
+def _asks_for_v10(headers: Mapping[bytes, bytes], query: bytes) -> bool:
+    """Whether a client asks for the card of A2A 1.0. A version we do not speak is no reason to refuse the card."""
+    try:
+        return requested_version(headers, query) == "1.0"
+    except Fault:
+        return False
 
 
 def requested_extensions(headers: Mapping[bytes, bytes]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
@@ -31,10 +32,11 @@ from pentad.rooms.agents.codecs.base import (
 )
 from pentad.rooms.agents.codecs.errors import Fault, Violation
 from pentad.rooms.agents.codecs.json_rpc import invalid_params
-from pentad.rooms.agents.context.extension import PLAIN_KEY, URI, with_issues
+from pentad.rooms.agents.context.extension import PLAIN_KEY, URI
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-from pentad.rooms.agents.models import TERMINAL, Dialect, Event, Json, Message, Task
+from pentad.rooms.agents.models import TERMINAL, Event, Json, Message, Task
 from pentad.rooms.agents.tasks.engine import Tasks
+from pentad.rooms.agents.tasks.idempotency import send_keys
 
 _TASK_ID: Final = "task_id"
 _LOOPBACK: Final = re.compile(r"(?:127(?:\.\d+){3}|\[::1\])(?=:|$)")
@@ -47,7 +49,12 @@ def site_of(exchange: HttpExchange) -> str:
     """The base URL of this server as the client must see it."""
     if exchange.public_url is not None:
         return exchange.public_url.rstrip("/")
-    return "http://" + _LOOPBACK.sub("localhost", exchange.headers.get(b"host", b"localhost").decode("latin-1").strip())
+    return _site_at(exchange.headers.get(b"host", b"localhost"))
+
+
+@lru_cache(64)
+def _site_at(host: bytes) -> str:
+    return "http://" + _LOOPBACK.sub("localhost", host.decode("latin-1").strip())
 
 
 @dataclass(slots=True)
@@ -56,19 +63,22 @@ class AgentRequest:
 
     caller: Principal
     agent: HostedAgent
-    exchange: HttpExchange
+    site: str
+    """The base URL of this server as the client must see it."""
     hosted: Mapping[str, HostedAgent]
     codec: Codec
     surface: Surface = ""
+    idempotency_key: str | None = None
     after: int | None = None
     """The last event the client received (`Last-Event-ID`)."""
     seen: tuple[int, int] = (0, 0)
     """An event the client received in part, and how many of its frames."""
+    is_grpc: bool = False
 
     @property
-    def site(self) -> str:
-        """The base URL of this server as the client must see it."""
-        return site_of(self.exchange)
+    def binding(self) -> str:
+        """The binding of the protocol; the ids of messages count within one."""
+        return "grpc" if self.is_grpc else type(self.codec).__name__
 
     @property
     def url(self) -> str:
@@ -83,6 +93,13 @@ class AgentRequest:
         if found is None:
             raise invalid_params([Violation("tenant", f"There is no tenant {tenant[:80]!r} here.")])
         self.agent = found
+
+
+@dataclass(slots=True, kw_only=True)
+class HttpRequest(AgentRequest):
+    """One that came over HTTP."""
+
+    exchange: HttpExchange
 
 
 class Stream(NamedTuple):
@@ -105,15 +122,8 @@ class SingleEvent(NamedTuple):
 
 
 Result = Json | list[Json] | Stream | SingleEvent | None
-AcceptMessage = Callable[[AgentRequest, Message, Dialect], Awaitable[Message]]
-"""Validates the context of a message before anyone sees it; returns the message to store."""
 PresentTask = Callable[[Principal, Task], Awaitable[Task]]
 """A task as its owner sees it."""
-
-
-async def accept_unchanged(_request: AgentRequest, message: Message, _dialect: Dialect) -> Message:
-    """Accept every message."""
-    return message
 
 
 async def present_unchanged(_caller: Principal, task: Task) -> Task:
@@ -124,16 +134,9 @@ async def present_unchanged(_caller: Principal, task: Task) -> Task:
 class Operations:
     """Decodes a request, calls the task engine, encodes the result."""
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        cards: Cards,
-        accept: AcceptMessage = accept_unchanged,
-        present: PresentTask = present_unchanged,
-    ) -> None:
+    def __init__(self, tasks: Tasks, cards: Cards, present: PresentTask = present_unchanged) -> None:
         self.tasks = tasks
         self._cards = cards
-        self._accept = accept
         self._present = present
 
     async def run(self, operation: Operation, request: AgentRequest, params: Raw) -> Result:
@@ -141,32 +144,34 @@ class Operations:
         return await handler(request, params)
 
     async def send(self, request: AgentRequest, params: Raw) -> Result:
-        sent, message, options = await self._prepare(request, params)
-        answer = await self.tasks.send(request.caller, request.agent.name, message, wait=sent.wait, **options)
+        sent, options = self._prepare(request, params)
+        answer = await self.tasks.send(request.caller, request.agent.name, sent.message, wait=sent.wait, **options)
         return request.codec.encode_answer(answer, sent)
 
     async def stream(self, request: AgentRequest, params: Raw) -> Result:
-        sent, message, options = await self._prepare(request, params)
-        started = await self.tasks.send(request.caller, request.agent.name, message, wait=None, **options)
+        sent, options = self._prepare(request, params)
+        started = await self.tasks.send(request.caller, request.agent.name, sent.message, wait=None, **options)
         if isinstance(started, Message):
             return SingleEvent(request.codec.encode_answer(started, sent))
         events = self.tasks.follow(request.caller, started.id, after=started.seq, agent=request.agent.name)
         return Stream(started.id, started.context_id, events, started, ends_at_rest=True)
 
-    async def _prepare(self, request: AgentRequest, params: Raw) -> tuple[SendRequest, Message, dict[str, Any]]:
-        """The request, the message to store, and the options send and start share."""
+    def _prepare(self, request: AgentRequest, params: Raw) -> tuple[SendRequest, dict[str, Any]]:
+        """The request, and the options send and stream share."""
         codec = request.codec
         sent = _select(request, codec.decode_send(params))
-        _check_types(request.agent, sent.message)
-        message = await self._accept(request, sent.message, codec.dialect)
+        message = sent.message
+        _check_types(request.agent, message)
         options: dict[str, Any] = {
             "dialect": codec.dialect,
             "task_id": message.task_id,
             "context_id": message.context_id,
-            "metadata": with_issues(sent.metadata, message.metadata),
+            "metadata": sent.metadata,
             "push": sent.push,
+            "keys": send_keys(message.id if codec.has_message_ids else None, request.idempotency_key, request.binding),
+            "may_approve": True,
         }
-        return sent, message, options
+        return sent, options
 
     async def get(self, request: AgentRequest, params: Raw) -> Result:
         query = _select(request, request.codec.decode_query(params))
@@ -250,7 +255,8 @@ class Operations:
         request.select_tenant(request.codec.decode_tenant(params))
         if not self._cards.has_extended:
             raise Fault(request.codec.missing_card, "There is no extended card: the public card is complete.")
-        return self._cards.extended(request.agent, request.site, request.caller)
+        v10_only = request.codec.v10_cards
+        return self._cards.extended(request.agent, request.site, request.caller, v10_only=v10_only)
 
     async def _accept_context(self, request: AgentRequest, task_id: str, metadata: Json | None) -> None:
         """Take the context that comes with a query into the task's conversation. That requires the right to write."""
@@ -261,7 +267,7 @@ class Operations:
             codec = request.codec
             dialect = codec.spoken if isinstance(codec, SharedCodec) else codec.dialect
             message = Message(id=uuid7_text(), role="user", parts=(), task_id=task_id, metadata=metadata)
-            await self._accept(request, message, dialect)
+            await self.tasks.accept_context(request.caller, message, dialect)
 
 
 def _select(request: AgentRequest, query: Q) -> Q:

@@ -20,7 +20,7 @@ from pentad.mcp.deadlines import absorb_cancellation
 from pentad.mcp.http_exchange import Disconnect, Receive, Send
 from pentad.rooms.agents.codecs.base import Codec
 from pentad.rooms.agents.codecs.errors import fault_of
-from pentad.rooms.agents.interface.a2a_operations import AgentRequest, Stream
+from pentad.rooms.agents.interface.a2a_operations import HttpRequest, Stream
 from pentad.rooms.agents.models import INTERRUPTED, Event, Json, StatusEvent, Task
 
 HEADERS: Final = (
@@ -119,7 +119,7 @@ class EventWriter:
 class StreamResponse:
     """The response of one streaming request."""
 
-    def __init__(self, request: AgentRequest, receive: Receive, send: Send) -> None:
+    def __init__(self, request: HttpRequest, receive: Receive, send: Send) -> None:
         self._exchange = request.exchange
         self._codec = request.codec
         self._receive = receive
@@ -159,7 +159,7 @@ class StreamResponse:
         try:
             async for event in events:
                 await self._write(writer.write(event))
-                if ends_at_rest and _waits(event):
+                if ends_at_rest and waits(event):
                     break
         except asyncio.CancelledError:
             if not disconnect.gone and not (beat is not None and beat.done()):
@@ -197,6 +197,6 @@ class StreamResponse:
         handler.cancel()
 
 
-def _waits(event: Event | Task) -> bool:
+def waits(event: Event | Task) -> bool:
     """Whether the task now waits for the caller."""
     return isinstance(event, Event) and isinstance(event.body, StatusEvent) and event.body.state in INTERRUPTED

@@ -1,4 +1,4 @@
-"""Demo data for `pentad demo`: two agents of a town hall, with tasks that are finished, running and waiting.
+"""Demo data for `pentad demo`: three agents of a town hall, with tasks that are finished, running and waiting.
 
 The agents are hosted while the demo runs. Tasks are identified by their conversation, so a second start creates no
 duplicates; a running task continues.
@@ -13,6 +13,7 @@ from pentad.kernel.principal import Principal
 from pentad.rooms.agents.delegation import TaskRequest, delegate
 from pentad.rooms.agents.hosting.hosted_agent import hosted
 from pentad.rooms.agents.hosting.turn import Turn
+from pentad.rooms.agents.interface.demo_permit_reviewer import PermitReviewer
 from pentad.rooms.agents.models import Event, Message, Part
 from pentad.rooms.agents.service import Agents
 
@@ -50,7 +51,7 @@ STORIES: Final = (
 
 async def fill_demo(agents: Agents) -> None:
     """Host the demo's agents and start the tasks that do not exist yet."""
-    for agent in (TreeSurvey, LetterDesk):
+    for agent in (TreeSurvey, LetterDesk, PermitReviewer):
         agents.host(hosted(agent))
     for story in STORIES:
         if not (await agents.tasks.list(_OWNER, context_id=story.key, page_size=1)).total:

@@ -2,7 +2,8 @@
 
 The task id is the room's, the state comes from the log, and the result is what the tool would have returned, so nothing
 else is stored. For a task of a remote agent only its place is stored, and the agent is asked. An agent that fails or
-rejects has still answered: `failed` is the protocol's word for a broken call, and is never used here.
+rejects has still answered: `failed` is the protocol's word for a broken call, and is never used here. A task that waits
+for an approval is `working`, unless the caller may decide it and the client can show the form.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +17,9 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.principal import Principal
 from pentad.mcp.client_requests import Elicit
 from pentad.mcp.tasks import TaskState
+from pentad.rooms.agents.approvals.store import Approval
 from pentad.rooms.agents.delegation import Delegation, TaskRequest, cancel_delegated, delegate, read_delegated
+from pentad.rooms.agents.interface.approvals import decision_question
 from pentad.rooms.agents.interface.presentation import DEFAULT_BUDGET, TASKS, task_view
 from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, Event, Message, Part, Task
 from pentad.rooms.agents.service import Agents
@@ -52,7 +55,16 @@ class CallerTasks:
         if is_remote(task_id):
             remote = await self._agents.remote_tasks.get(principal, task_id)
             return remote_state(await self._task_of(principal, remote), remote, asks=can(_ASKS))
-        return state_of(await self._agents.tasks.get(principal, task_id), asks=can(_ASKS))
+        return await self._state(principal, await self._agents.tasks.get(principal, task_id), can)
+
+    async def _state(self, principal: Principal, task: Task, can: Callable[[str], bool]) -> TaskState:
+        approval = await self._agents.tasks.approvals.awaited(task)
+        if approval is None:
+            return state_of(task, asks=can(_ASKS))
+        found = _working(task)
+        if not can(_ASKS) or not self._agents.tasks.approvals.may_decide(principal, approval):
+            return found  # it goes on by itself once there is a decision
+        return replace(found, status="input_required", questions={approval.id: decision_question(approval)})
 
     async def update(self, principal: Principal, task_id: str, responses: Mapping[str, Any]) -> None:
         """The answer becomes the next turn. Declining cancels the task, because no one else would answer."""
@@ -62,14 +74,27 @@ class CallerTasks:
         else:
             task = await self._agents.tasks.get(principal, task_id)
             agent = task.agent
+            if (approval := await self._agents.tasks.approvals.awaited(task)) is not None:
+                await self._decide(principal, approval, responses)
+                return
         if task.state not in INTERRUPTED or (key := _key(task)) not in responses:
             return
         given = _question(task, agent).read(responses[key])
         if given.content is None:
             await self.cancel(principal, task_id)
             return
-        request = TaskRequest(agent, (Part(text=given.content.answer),), task_id=task.id)
+        request = TaskRequest(agent, (Part(text=given.content.answer),), task_id=task.id, idempotency_key=key)
         await delegate(self._agents, principal, request, seconds=0, on_event=_ignore_event)
+
+    async def _decide(self, principal: Principal, approval: Approval, responses: Mapping[str, Any]) -> None:
+        """Decide as the form says. Closing it leaves the approval to others."""
+        if approval.id not in responses:
+            return
+        given = decision_question(approval).read(responses[approval.id]).content
+        if given is not None:
+            await self._agents.tasks.approvals.decide(
+                principal, approval.id, approve=given.decision == "approve", reason=given.reason
+            )
 
     async def cancel(self, principal: Principal, task_id: str) -> None:
         with suppress(Conflict):
@@ -89,11 +114,11 @@ class CallerTasks:
         """The task in place of a result, if it is not finished."""
         if isinstance(delegated.result, Message) or delegated.task.state in TERMINAL:
             return None
-        state = state_of(delegated.task, asks=can(_ASKS))
-        if state.status == "completed":
-            return None
         if delegated.is_local:
-            return state
+            state = await self._state(principal, delegated.task, can)
+            return None if state.status == "completed" else state
+        if state_of(delegated.task, asks=can(_ASKS)).status == "completed":
+            return None
         remote = await self._agents.remote_tasks.keep(principal, delegated.agent, delegated.task.id, budget)
         return remote_state(delegated.task, remote, asks=can(_ASKS))
 
@@ -109,14 +134,17 @@ def budget_metadata(characters: int) -> dict[str, Any] | None:
 def state_of(task: Task, *, asks: bool) -> TaskState:
     """A task in MCP's terms. If the client cannot ask a person, the agent's question is the result of the call, and
     the model continues with the task id."""
-    found = TaskState(
+    return _with_outcome(_working(task), task, task.agent, _budget(task), asks=asks, is_local=True)
+
+
+def _working(task: Task) -> TaskState:
+    return TaskState(
         id=task.id,
         status="working",
         created_at=task.created_at,
         updated_at=task.updated_at,
         message=_note(task),
     )
-    return _with_outcome(found, task, task.agent, _budget(task), asks=asks, is_local=True)
 
 
 def remote_state(task: Task, remote: RemoteTask, *, asks: bool) -> TaskState:

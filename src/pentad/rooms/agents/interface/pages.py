@@ -1,15 +1,38 @@
-"""The room's pages: agents, the visitor's tasks, and one task with all its events."""
+"""The room's pages: agents with a form to send tasks, the visitor's tasks, one with all its events, and approvals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from pentad.kernel import pages as ui
+from pentad.kernel.errors import InvalidInput
+from pentad.mcp.rights import check_right
 from pentad.rooms.agents import store
-from pentad.rooms.agents.interface.presentation import ArtifactView, describe_event, task_view
+from pentad.rooms.agents.delegation import TaskRequest, delegate
+from pentad.rooms.agents.interface.approval_pages import PLACE as APPROVALS
+from pentad.rooms.agents.interface.approval_pages import decide, inbox, one_approval
+from pentad.rooms.agents.interface.presentation import (
+    TASKS,
+    ArtifactView,
+    describe_event,
+    task_view,
+    trace_json,
+    trace_lines,
+)
 from pentad.rooms.agents.interface.resources import find_card
-from pentad.rooms.agents.models import INTERRUPTED, TERMINAL, MessageEvent, StatusEvent, Task
+from pentad.rooms.agents.models import (
+    BUDGET_KEY,
+    INTERRUPTED,
+    TERMINAL,
+    Event,
+    Message,
+    MessageEvent,
+    Part,
+    StatusEvent,
+    Task,
+    json_object,
+)
 from pentad.rooms.agents.registry.store import CardQuery
 from pentad.rooms.agents.service import Agents
 from pentad.rooms.agents.verbs import FIRST_CONTENT
@@ -18,6 +41,8 @@ _AT_ONCE: Final = 25
 _RECENT: Final = 8
 _MAX_EVENTS: Final = 500
 _REFRESH: Final = 3.0
+_SEND_SECONDS: Final = 5.0
+"""How long the form waits for a task, so that a quick one is shown with its result."""
 _BUDGET: Final = 100_000
 _TASKS: Final = (
     ui.Column("Task", short=True),
@@ -32,7 +57,7 @@ _STATES: Final = {"input-required": "waits for an answer", "auth-required": "wai
 async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     """The agents, filtered by the search words, and the visitor's latest tasks."""
     words, offset = visit.asked(), visit.number("offset") or 0
-    found = await agents.registry.search(CardQuery(words=words), limit=_AT_ONCE, offset=offset)
+    found = await agents.registry.search(CardQuery(text=words), limit=_AT_ONCE, offset=offset)
     rows = [
         (
             ui.Cell(one.metadata.name, _card(one.id)),
@@ -43,7 +68,9 @@ async def overview(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         for one in found.cards
     ]
     columns = ("Agent", ui.Column("Runs", short=True), "What it does", ui.Column("Speaks", short=True))
+    waiting = await _waiting_approvals(agents, visit)
     blocks: list[ui.Block] = [
+        ui.Links([ui.Cell(waiting or "Approvals", APPROVALS)]),
         ui.SearchBox("Search agents by name and what they do", words),
         ui.Table(columns, rows, "No agents match." if words else _NO_AGENTS),
     ]
@@ -82,10 +109,43 @@ async def one_card(agents: Agents, visit: ui.Visit) -> ui.Sheet:
         blocks.append(ui.Section("Tags", [ui.Links(tags)]))
     name = agents.hosted_name(card)
     if name is not None:
+        if visit.principal.may("agents", "write"):
+            blocks.append(ui.Section("Send it a task", [_send_form(card.card)]))
         page = await agents.tasks.list(visit.principal, agent=name, page_size=_RECENT)
         blocks.append(ui.Section("Your tasks with it", [_table(page.tasks)]))
     blocks.append(ui.Section("The card as JSON", [ui.Code(_pretty(card.card))], folded=True))
     return ui.Sheet(metadata.name, blocks)
+
+
+def _send_form(card: Mapping[str, Any]) -> ui.Form:
+    """What to do, with the card's first example to begin with, and what the task's context refers to."""
+    examples = [text for skill in card.get("skills") or () for text in skill.get("examples") or ()]
+    hint = "Addresses of objects, passages, records, artifacts or figures, with spaces between them."
+    fields = [
+        ui.TextField("text", "What shall it do?", examples[0] if examples else ""),
+        ui.TextField("references", "What it should read", hint=hint, required=False),
+    ]
+    return ui.Form(fields, [ui.Button("Send")])
+
+
+async def send(agents: Agents, visit: ui.Visit) -> ui.Place | ui.Sheet:
+    """What the form of an agent does; leads to the task, or shows the answer of an agent that made none."""
+    check_right(visit.principal, "agents", "write")
+    card = await find_card(agents, visit.path["card"])
+    if (name := agents.hosted_name(card)) is None:
+        raise InvalidInput("Only agents that run here take tasks from this page.", hint="Send it one with a client.")
+    if not (text := visit.typed("text")):
+        raise InvalidInput("There is nothing to send.", hint="Say what the agent shall do.")
+    items = {f"item-{number}": {"ref": uri} for number, uri in enumerate(visit.typed("references").split(), 1)}
+    request = TaskRequest(name, (Part(text=text),), {"items": items} if items else None)
+    sent = await delegate(agents, visit.principal, request, seconds=_SEND_SECONDS, on_event=_ignore_event)
+    if isinstance(sent.result, Message):
+        return ui.Sheet(card.metadata.name, [ui.Prose(sent.result.text)], trail=[ui.Cell(name, _card(name))])
+    return ui.Place(("tasks", sent.task.id))
+
+
+async def _ignore_event(_event: Event) -> None:
+    """The page of the task shows the events."""
 
 
 async def all_tasks(agents: Agents, visit: ui.Visit) -> ui.Sheet:
@@ -104,6 +164,8 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
     blocks: list[ui.Block] = []
     if task.state in INTERRUPTED:
         blocks.append(ui.Note(f"It waits for {view.waiting_for}."))
+        if (approval := await agents.tasks.approvals.awaited(task)) is not None:
+            blocks.append(ui.Links([ui.Cell("See the approval", ui.Place((*APPROVALS.parts, approval.id)))]))
     elif task.state in TERMINAL and task.state != "completed":
         blocks.append(ui.Note(f"The task is {task.state}.", "bad"))
     if view.text:
@@ -118,10 +180,17 @@ async def one_task(agents: Agents, visit: ui.Visit) -> ui.Sheet:
                 ("Conversation", task.context_id),
                 ("Received via", {"mcp": "MCP", "agentvault": "AgentVault"}.get(task.dialect, f"A2A {task.dialect}")),
                 ("Task", task.id),
+                ("Lineage", ui.Cell("What it used", ui.Place(query={"uri": TASKS + task.id}, room="lineage"))),
+                *_origin(task),
             ]
         )
     )
     blocks += [ui.Section(one.name or one.id, _made(one)) for one in view.artifacts]
+    trace = trace_json(await agents.tasks.trace(visit.principal, task.id))
+    lines = list(trace_lines(trace["task"]))
+    if len(lines) > 1:
+        timeline = ui.Cell("The whole trace", ui.Place((trace["trace_id"],), room="traces"))
+        blocks.append(ui.Section("What its agent did", [ui.Code("\n".join(lines)), ui.Links([timeline])]))
     if pushes := await agents.tasks.push.statuses(task.id):
         columns = ("Configuration", ui.Column("State", short=True), ui.Column("Delivered", numeric=True), "Problem")
         rows = [(one.config.id, one.state, str(one.delivered), one.problem or "") for one in pushes]
@@ -138,14 +207,29 @@ async def figures(agents: Agents, visit: ui.Visit) -> Sequence[tuple[str, str]]:
     return [("agents", f"{found.total:,}"), ("tasks", f"{tasks.total:,}")]
 
 
+async def _waiting_approvals(agents: Agents, visit: ui.Visit) -> str:
+    """How many approvals wait for the visitor; empty if none do."""
+    approvals = agents.tasks.approvals
+    page = await approvals.list(visit.principal, limit=_AT_ONCE)
+    count = sum(approvals.may_decide(visit.principal, one) for one in page.approvals)
+    more = "more than " if page.next else ""
+    return f"Approvals: {more}{count} wait for you" if count else ""
+
+
 PAGES: Final[ui.Pages[Agents]] = ui.Pages(
     [
         ui.Page("", overview),
         ui.Page("cards/{card}", one_card),
         ui.Page("tasks", all_tasks),
         ui.Page("tasks/{task}", one_task),
+        ui.Page("approvals", inbox),
+        ui.Page("approvals/{id}", one_approval),
     ],
     figures,
+    actions=[
+        ui.Action("cards/{card}", one_card, send, "cards/{card}"),
+        ui.Action("approvals/{id}", one_approval, decide, "approvals/{id}"),
+    ],
 )
 
 
@@ -160,6 +244,16 @@ async def _events(agents: Agents, task: Task) -> list[ui.Block]:
     )
     more = [ui.Note(f"The task has {task.seq:,} events; these are the first.")] if task.seq > len(events) else []
     return [ui.Table(columns, rows), *more]
+
+
+def _origin(task: Task) -> list[tuple[str, Any]]:
+    """The task whose agent sent this one, and what it used."""
+    found: list[tuple[str, Any]] = []
+    if task.origin is not None and task.origin.parent is not None:
+        found.append(("Sent by", ui.Cell(task.origin.parent, ui.Place(("tasks", task.origin.parent)))))
+    if used := json_object(json_object((task.metadata or {}).get(BUDGET_KEY)).get("used")):
+        found.append(("Used", ", ".join(f"{value:g} {name}" for name, value in used.items())))
+    return found
 
 
 def _kind(body: Any) -> str:

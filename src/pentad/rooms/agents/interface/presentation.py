@@ -3,6 +3,7 @@
 Text that exceeds the budget is cut and says so. The whole task is always at its own URI.
 """
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -12,9 +13,12 @@ from pydantic import BaseModel, ConfigDict
 from pentad.kernel.clock import iso
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents.agent_context import context_hash
+from pentad.rooms.agents.approvals.approvers import names_text
+from pentad.rooms.agents.approvals.inbox import approval_id_in, awaited_approvers
 from pentad.rooms.agents.context.extension import FOUND_KEY, MASKED_KEY, found_json, masked_json
 from pentad.rooms.agents.delegation import Delegation
 from pentad.rooms.agents.models import (
+    BUDGET_KEY,
     INTERRUPTED,
     TERMINAL,
     Artifact,
@@ -24,15 +28,18 @@ from pentad.rooms.agents.models import (
     Part,
     StatusEvent,
     Task,
+    json_object,
 )
 from pentad.rooms.agents.registry.store import CardRecord
 from pentad.rooms.agents.service import Agents
+from pentad.rooms.agents.tasks.families import MOST_TASKS, CallSpan, TaskSpan, TaskTrace
 
 TASKS: Final = "agents://tasks/"
 CARDS: Final = "agents://cards/"
 DEFAULT_BUDGET: Final = 40_000
 FEWEST: Final = 500
 _LONGEST_NOTE: Final = 200
+_LONGEST_LINE: Final = 100
 _LISTED_CHARACTERS: Final = 2_000
 
 
@@ -47,11 +54,10 @@ class ArtifactView(BaseModel):
 
 
 class TaskView(BaseModel):
-    """A task. `text`, `data` and `files` are the agent's last message; `waiting_for` is set if it needs an answer or a
-    login.
+    """A task. `text`, `data` and `files` are the agent's last message; `waiting_for` is set if it needs an answer, a
+    login or the approval `approval_id`.
 
-    `context_sha256` is the hash of its context. `masked` lists secrets removed from the last message, `secrets_found`
-    those left in.
+    `masked` lists secrets removed from the last message, `secrets_found` those left in.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -64,7 +70,9 @@ class TaskView(BaseModel):
     data: list[Any] | None = None
     files: list[dict[str, Any]] | None = None
     waiting_for: str | None = None
+    approval_id: str | None = None
     artifacts: list[ArtifactView] = []
+    budget: dict[str, Any] | None = None
     context_sha256: str | None = None
     masked: list[dict[str, str]] | None = None
     secrets_found: list[dict[str, str]] | None = None
@@ -122,7 +130,9 @@ def task_view(task: Task, agent: str, budget: int = DEFAULT_BUDGET, *, is_local:
         data=data,
         files=_files(parts),
         waiting_for=_waiting(task),
+        approval_id=approval_id_in(task) if is_local else None,
         artifacts=artifacts,
+        budget=json_object((task.metadata or {}).get(BUDGET_KEY)) or None,
         context_sha256=context_hash(task),
         masked=_secrets_json(task, MASKED_KEY) if is_local else None,
         secrets_found=_secrets_json(task, FOUND_KEY) if is_local else None,
@@ -187,9 +197,69 @@ def agent_view(card: CardRecord) -> AgentView:
 def task_json(task: Task) -> dict[str, Any]:
     """A whole task as JSON."""
     found: dict[str, Any] = to_builtins(task)
+    del found["origin"]
+    if task.origin is not None and task.origin.parent is not None:
+        found["parent"] = task.origin.parent
     for key in ("created_at", "updated_at", "status_at"):
         found[key] = iso(found[key])
     return found
+
+
+def trace_json(trace: TaskTrace) -> dict[str, Any]:
+    """A trace as nested JSON: tasks, the calls of their agents, and the tasks these started."""
+    found = {"trace_id": trace.trace_id, "task": _task_span(trace.task)}
+    return {**found, "cut": f"Only {MOST_TASKS} tasks are shown."} if trace.is_cut else found
+
+
+def _task_span(span: TaskSpan) -> dict[str, Any]:
+    head = span.head
+    found: dict[str, Any] = {
+        "task_id": head.id,
+        "agent": head.agent,
+        "state": head.state,
+        "at": iso(head.created_at),
+        "seconds": round(head.updated_at - head.created_at, 3),
+        "span_id": span.span_id,
+        "parent_span_id": span.parent_span_id,
+        "calls": [_call_span(one) for one in span.calls] or None,
+        "tasks": [_task_span(one) for one in span.tasks] or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _call_span(call: CallSpan) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "kind": call.kind,
+        "name": call.name,
+        "at": iso(call.at),
+        "seconds": None if call.ended_at is None else round(call.ended_at - call.at, 3),
+        "error": call.error,
+        "span_id": call.span_id,
+        "task": None if call.task is None else _task_span(call.task),
+        "remote_task": call.remote_task,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def trace_lines(task: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """A trace as an indented list: tasks, and below each the calls of its agent."""
+    yield f"{indent}{task['agent']} {task['state']} {task['seconds']:g} s ({task['task_id']})"
+    indent += "  "
+    for call in task.get("calls", ()):
+        if "task" in call:
+            yield from trace_lines(call["task"], indent)
+            continue
+        seconds = f" {call['seconds']:g} s" if "seconds" in call else " ..."
+        remote = f" ({call['remote_task']['task_id']})" if "remote_task" in call else ""
+        problem = f": {_short(call['error'])}" if "error" in call else ""
+        yield f"{indent}{call['kind']} {_short(call['name'])}{seconds}{remote}{problem}"
+    for one in task.get("tasks", ()):
+        yield from trace_lines(one, indent)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 3]}..."
 
 
 def describe_event(body: Body) -> str:
@@ -260,10 +330,14 @@ def _secrets_json(task: Task, key: str) -> list[dict[str, str]] | None:
 def _waiting(task: Task) -> str | None:
     if task.state not in INTERRUPTED:
         return None
+    if (names := awaited_approvers(task)) is not None:
+        return f"an approval by {names_text(names)}"
     return "an answer" if task.state == "input-required" else "a login"
 
 
 def _hint(task: Task) -> str | None:
+    if (approval := approval_id_in(task)) is not None:
+        return f"It continues when the approval {approval} is decided; agents_approvals shows it."
     if task.state in INTERRUPTED:
         return "Answer with agents_send_task and this task_id."
     if task.state not in TERMINAL:

@@ -20,7 +20,7 @@ class HandOver(Arguments):
 
 async def _agents(typed: str, call: Call[Any], _others: Any) -> list[str]:
     agents: Agents = call.service
-    found = await agents.registry.search(CardQuery(words=typed), limit=_SHOWN)
+    found = await agents.registry.search(CardQuery(phrase=typed), limit=_SHOWN)
     return [one.metadata.readable_id for one in found.cards]
 
 

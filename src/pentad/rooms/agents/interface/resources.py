@@ -1,20 +1,27 @@
 """The room's resources: cards, the caller's tasks, and stored contents."""
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
+from pentad.kernel.default_limits import MIB
+from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.principal import Principal
 from pentad.mcp.call import Call
 from pentad.mcp.content import Contents
 from pentad.mcp.declarations import ResourcePage, resource
+from pentad.rooms.agents.agent_context import artifact_content, artifact_of
 from pentad.rooms.agents.context.context_store import address
-from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json
+from pentad.rooms.agents.interface.presentation import CARDS, TASKS, task_json, trace_json
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
 from pentad.rooms.agents.service import Agents
 
 _JSON: Final = "application/json"
+_TEXTS: Final = re.compile(r"text/|application/(.*\+)?(json|xml|yaml)\b", re.IGNORECASE)
 _AT_ONCE: Final = 50
 _OFFERED: Final = 20
 
@@ -37,7 +44,7 @@ async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
 
 async def _card_ids(typed: str, call: Call[Any], _others: Mapping[str, str]) -> list[str]:
     agents: Agents = call.service
-    found = await agents.registry.search(CardQuery(words=typed), limit=_OFFERED)
+    found = await agents.registry.search(CardQuery(phrase=typed), limit=_OFFERED)
     return [one.metadata.readable_id for one in found.cards]
 
 
@@ -62,14 +69,49 @@ async def task(task: str, call: Call[Agents]) -> str:
     )
 
 
+@resource("agents://tasks/{task}/trace", name="trace of a task", mime_type=_JSON, complete={"task": _task_ids})
+async def trace(task: str, call: Call[Agents]) -> str:
+    """One of your tasks as a trace: the calls its agent made, and the tasks it sent to other agents."""
+    return _text(trace_json(await call.service.tasks.trace(call.principal, task)))
+
+
+@resource(
+    "agents://tasks/{task}/artifacts/{+artifact}", name="artifact of a task", complete={"task": _task_ids}
+)  # fmt: skip
+async def artifact(task: str, artifact: str, call: Call[Agents]) -> Contents:
+    """What an agent made in one of your tasks, by the artifact's id or name."""
+    return await _artifact(call, task, artifact)
+
+
+@resource("a2a-artifact:{task}/{+artifact}", name="artifact of a task (short)")
+async def short_artifact(task: str, artifact: str, call: Call[Agents]) -> Contents:
+    """The same, as a context refers to it."""
+    return await _artifact(call, task, artifact)
+
+
+async def _artifact(call: Call[Agents], task: str, name: str) -> Contents:
+    found = await call.service.tasks.get(call.principal, task)
+    body, media_type = artifact_content(artifact_of(found, name).parts)
+    is_text = media_type is not None and _TEXTS.match(media_type)
+    return _contents(f"{TASKS}{found.id}/artifacts/{quote(name)}", body, media_type, may_be_text=is_text)
+
+
 @resource("context://{sha256}", name="context content", seconds_fresh=86_400.0)
 async def content(sha256: str, call: Call[Agents]) -> Contents:
     """A content that was too large to send with its context, by hash."""
     stored = await call.service.contents.read(call.principal, address(sha256))
-    try:
-        return Contents.of(stored.uri, stored.body.decode(), stored.media_type)
-    except UnicodeDecodeError:
-        return Contents.of(stored.uri, stored.body, stored.media_type)
+    return _contents(stored.uri, stored.body, stored.media_type)
+
+
+@resource("agents://files/{id}", name="file")
+async def file(id: str, call: Call[Agents]) -> Contents:  # noqa: A002  the variable's name
+    """One of your files, up to 1 MiB. Larger ones are downloaded from their URL."""
+    files = call.service.files
+    found = await files.find(call.principal.id, id)
+    if found.size > MIB:
+        raise LimitExceeded(f"The file has {found.size} bytes.", hint=f"Download it: {files.url(found.id)}.")
+    body = b"".join([piece async for piece in files.content(found)])
+    return _contents(f"agents://files/{found.id}", body, found.media_type, may_be_text=_TEXTS.match(found.media_type))
 
 
 async def may_follow(service: Any, caller: Principal, variables: Mapping[str, str], _is_delivery: bool) -> None:
@@ -88,9 +130,17 @@ async def find_card(agents: Agents, name: str) -> CardRecord:
     return await agents.registry.get(name)
 
 
+def _contents(uri: str, body: bytes, media_type: str | None, *, may_be_text: object = True) -> Contents:
+    """The contents as text if they are text, otherwise as bytes."""
+    with suppress(UnicodeDecodeError):
+        if may_be_text:
+            return Contents.of(uri, body.decode(), media_type)
+    return Contents.of(uri, body, media_type)
+
+
 def _text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-RESOURCES: Final = (card, task, content)
-GUARDS: Final = {"agents://tasks/{task}": may_follow}
+RESOURCES: Final = (card, task, trace, artifact, short_artifact, content, file)
+GUARDS: Final = {"agents://tasks/{task}": may_follow, "agents://tasks/{task}/trace": may_follow}

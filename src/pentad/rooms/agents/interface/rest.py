@@ -34,7 +34,7 @@ from pentad.rooms.agents.context.context_store import StoredContent
 from pentad.rooms.agents.context.findings import LEVELS, Level
 from pentad.rooms.agents.context.lint import lint_text
 from pentad.rooms.agents.context.temporary_links import PATH, TemporaryLinks
-from pentad.rooms.agents.interface.presentation import list_tasks
+from pentad.rooms.agents.interface.presentation import list_tasks, trace_json
 from pentad.rooms.agents.keys import open_card_ring
 from pentad.rooms.agents.registry.card_validation import MAX_BYTES, CardLevel, problem_json, problems_of
 from pentad.rooms.agents.registry.service import MAX_PAGE, CardRegistry
@@ -62,8 +62,8 @@ def registry_mounts(registry: CardRegistry, register: RegisterCard) -> list[Moun
     """The two paths of the registry."""
     routes = _Routes(registry, register)
     return [
-        Mount(CARDS, app=_json_app(routes.cards), is_public=_is_reading, error_response=_error_response),
-        Mount(VALIDATE, app=_json_app(routes.validate), is_public=_is_post, error_response=_error_response),
+        Mount(CARDS, app=_json_app(routes.cards), is_public=_is_reading, error_response=error_response),
+        Mount(VALIDATE, app=_json_app(routes.validate), is_public=_is_post, error_response=error_response),
     ]
 
 
@@ -75,7 +75,8 @@ def _is_post(method: str, _path: str) -> bool:
     return method == "POST"
 
 
-def _error_response(error: PentadError, _path: str) -> tuple[int, bytes]:
+def error_response(error: PentadError, _path: str) -> tuple[int, bytes]:
+    """An error as AgentVault's clients expect it, with Pentad's own beside it."""
     body: dict[str, Any] = {"detail": error.sentence(), "error": error.as_json()}
     return error.http_status, msgspec.json.encode(body)
 
@@ -115,15 +116,15 @@ class _Routes:
         if not rest:
             if method == "POST":
                 _require(exchange, "write")
-                return 201, card_json(await self._register(exchange, _card_in(exchange)))
-            _require_method(method, "GET")
+                return 201, await self._json(await self._register(exchange, _card_in(exchange)))
+            require_method(method, "GET")
             return 200, await self._list(query, exchange)
         if rest == "by-hri" or rest.startswith("id/"):
-            _require_method(method, "GET")
+            require_method(method, "GET")
             readable_id = rest[3:] if rest.startswith("id/") else _text(query, "hri", 200)
             if not readable_id:
                 raise InvalidInput("hri is missing.", hint="Ask for /by-hri?hri=organisation/name.")
-            return 200, card_json(await self._registry.by_readable(readable_id))
+            return 200, await self._json(await self._registry.by_readable(readable_id))
         return await self._one(method, rest, exchange)
 
     async def _one(self, method: str, card_id: str, exchange: HttpExchange) -> Answer:
@@ -132,13 +133,28 @@ class _Routes:
         if method == "PUT":
             _require(exchange, "write")
             changes, is_active = _changes_in(exchange)
-            return 200, card_json(await self._registry.update(exchange.principal, card_id, changes, is_active))
+            return 200, await self._json(await self._registry.update(exchange.principal, card_id, changes, is_active))
         if method == "DELETE":
             _require(exchange, "write")
             await self._registry.remove(exchange.principal, card_id)
             return _NO_CONTENT, None
-        _require_method(method, "GET")
-        return 200, card_json(await self._registry.get(card_id))
+        require_method(method, "GET")
+        return 200, await self._json(await self._registry.get(card_id))
+
+    async def _json(self, one: CardRecord) -> dict[str, Any]:
+        """A card as AgentVault's registry returns it."""
+        metadata = one.metadata
+        return {
+            "id": one.id,
+            "developer_id": one.owner,
+            "developer_is_verified": await self._registry.is_verified(one),
+            "card_data": one.card,
+            "name": metadata.name,
+            "description": metadata.description,
+            "is_active": one.is_active,
+            "created_at": iso(one.created_at),
+            "updated_at": iso(one.updated_at),
+        }
 
     async def _list(self, query: Query, exchange: HttpExchange) -> dict[str, Any]:
         limit, offset = _number(query, "limit", 100, 1, MAX_PAGE), _number(query, "skip", 0, 0, 2**53)
@@ -177,7 +193,7 @@ class _Routes:
         }
 
     async def validate(self, scope: Scope, exchange: HttpExchange) -> Answer:
-        _require_method(scope["method"], "POST")
+        require_method(scope["method"], "POST")
         if scope["path"].rstrip("/") != VALIDATE:
             raise NotFound("There is nothing at this path.")
         query = parse_qs(scope["query_string"].decode("latin-1"))
@@ -189,22 +205,6 @@ class _Routes:
         detail = "; ".join(f"{one.pointer or 'card'}: {one.message}" for one in problems[:20])
         listed = [problem_json(one) for one in problems]
         return 200, {"is_valid": False, "detail": detail, "validated_card_data": None, "problems": listed}
-
-
-def card_json(one: CardRecord) -> dict[str, Any]:
-    """A card as AgentVault's registry returns it."""
-    metadata = one.metadata
-    return {
-        "id": one.id,
-        "developer_id": one.owner,
-        "developer_is_verified": True,
-        "card_data": one.card,
-        "name": metadata.name,
-        "description": metadata.description,
-        "is_active": one.is_active,
-        "created_at": iso(one.created_at),
-        "updated_at": iso(one.updated_at),
-    }
 
 
 def _summary(one: CardRecord) -> dict[str, Any]:
@@ -227,7 +227,8 @@ def _require(exchange: HttpExchange, action: Action) -> None:
         raise Forbidden(f"{caller.name!r} may not {action} in the agents room.", hint=f"It needs agents:{action}.")
 
 
-def _require_method(method: str, allowed: str) -> None:
+def require_method(method: str, allowed: str) -> None:
+    """Refuse other methods."""
     if method != allowed:
         raise MethodNotAllowed(f"{method} is not supported here.", hint=f"Use {allowed}.")
 
@@ -302,14 +303,14 @@ def context_mounts(links: TemporaryLinks) -> list[Mount]:
         await send({"type": "http.response.body", "body": body})
 
     return [
-        Mount(LINT_PATH, app=_json_app(_lint), error_response=_error_response),
+        Mount(LINT_PATH, app=_json_app(_lint), error_response=error_response),
         Mount(PATH, app=serve_link, is_public=lambda method, path: True, error_response=_link_error),
     ]
 
 
 async def _lint(scope: Scope, exchange: HttpExchange) -> tuple[int, Any]:
     """Check the context in the body."""
-    _require_method(scope["method"], "POST")
+    require_method(scope["method"], "POST")
     if not exchange.principal.may("agents", "read"):
         raise Forbidden("This needs the scope agents:read.")
     level = _level(parse_qs(scope["query_string"].decode("latin-1")).get("level", ["standard"])[0])
@@ -359,6 +360,9 @@ def command_routes(agents: Agents) -> list[BaseRoute]:
             raise InvalidInput(f"limit is {limit[:40]!r}.", hint=f"Give a number from 1 to {_MAX_TASKS}.")
         return {"tasks": await list_tasks(agents, principal, request.query_params.get("state") or None, int(limit))}
 
+    async def trace(request: Request, principal: Principal) -> dict[str, Any]:
+        return trace_json(await agents.tasks.trace(principal, request.path_params["task"]))
+
     async def keys(_request: Request, _principal: Principal) -> dict[str, Any]:
         return {"keys": _published(await (await _ring()).known())}
 
@@ -378,6 +382,13 @@ def command_routes(agents: Agents) -> list[BaseRoute]:
     return [
         protected_route(
             "GET", _TASKS_PATH, "agents:read", Operation("Your tasks, last changed first.", "agents", filters), tasks
+        ),
+        protected_route(
+            "GET",
+            f"{_TASKS_PATH}/{{task}}/trace",
+            "agents:read",
+            Operation("A task as a trace: the calls of its agent, and the tasks it sent to others.", "agents"),
+            trace,
         ),
         protected_route(
             "GET",

@@ -7,9 +7,9 @@ have in common; it validates nothing.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
-from pentad.rooms.agents.models import Json, json_object, json_objects, json_text
+from pentad.rooms.agents.models import Json, json_object, json_objects, json_text, json_texts
 
 Mark = Literal["tag", "skill", "auth", "dialect", "extension", "tee", "feature"]
 
@@ -76,7 +76,7 @@ def _marks(card: Json, interfaces: list[Json]) -> Iterator[tuple[Mark, str]]:
     capabilities = json_object(card.get("capabilities"))
     skills = json_objects(card.get("skills"))
     for labelled in (card, *skills):
-        for tag in _texts(labelled.get("tags")):
+        for tag in json_texts(labelled.get("tags")):
             yield "tag", tag
     for skill in skills:
         for key in ("id", "name"):
@@ -125,7 +125,3 @@ def _dialects(card: Json, interfaces: list[Json]) -> Iterator[str]:
         yield "1.0"
     if "0.3" in {version[:3] for version in versions}:
         yield "0.3"
-
-
-def _texts(value: Any) -> list[str]:
-    return [one for one in cast("list[Any]", value) if isinstance(one, str)] if isinstance(value, list) else []

@@ -9,52 +9,92 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
+from pentad.access.owners import OwnerNow, is_known_user, owner_as_saved
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, Forbidden, NotFound
 from pentad.kernel.ids import uuid7
 from pentad.kernel.ports import Database, Transaction
-from pentad.kernel.principal import Principal
+from pentad.kernel.principal import LOCAL, Principal
+from pentad.platform import UNLISTED, ListingTable
 from pentad.rooms.agents.registry import store
+from pentad.rooms.agents.registry.card_index import COLLECTION, documents_of, number_of
+from pentad.rooms.agents.registry.card_listing import card_key, card_listing
 from pentad.rooms.agents.registry.card_validation import validate_card
 from pentad.rooms.agents.registry.store import CardQuery, CardRecord
+from pentad.search.documents import Hit, Ranking
+from pentad.search.index import SearchIndex
 
 HostCards = Callable[[], Sequence[CardRecord]]
 MAX_PAGE: Final = 250
+_MOST_RANKED: Final = 1_000
+_BATCH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class CardPage:
-    """A page of cards and the total number."""
+    """A page of cards and the total number. `no_good_match`: none of them is likely to be what was asked for."""
 
     cards: Sequence[CardRecord]
     total: int
+    no_good_match: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCards:
+    """A page of cards by relevance, and the ranking it was cut from."""
+
+    cards: Sequence[tuple[CardRecord, Hit]]
+    ranking: Ranking
 
 
 class CardRegistry:
     """The cards of one store. `hosts` returns those of agents hosted by this process."""
 
-    def __init__(self, database: Database, clock: Clock, hosts: HostCards) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        hosts: HostCards,
+        index: SearchIndex,
+        owner_now: OwnerNow = owner_as_saved,
+        listings: ListingTable = UNLISTED,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._hosts = hosts
+        self._owner_now = owner_now
+        self._index = index
+        self._listings = listings
+        self._indexed: Sequence[CardRecord] | None = None
+        """The hosted cards as this process put them into the index; None if it did not look yet."""
 
-    async def register(self, caller: Principal, card: Mapping[str, Any]) -> CardRecord:
-        """Store a card. InvalidInput with every problem, Conflict if the readable id is taken."""
-        now = self._clock.now()
-        one = CardRecord(str(uuid7(self._clock)), caller.id, await _validated(card), True, now, now)
+    async def register(self, caller: Principal, card: Mapping[str, Any], *, list_it: bool = False) -> CardRecord:
+        """Store a card. InvalidInput with every problem, Conflict if the readable id is taken. `list_it`: also list it
+        in the directory, if the caller may write there."""
+        now, is_listed = self._clock.now(), list_it and caller.may("directory", "write")
+        one = CardRecord(
+            str(uuid7(self._clock)), caller.id, await _validated(card), True, now, now, is_listed=is_listed
+        )
         self._check_not_hosted(one)
-        await self._database.write(lambda transaction: store.put(transaction, one))
+        await self._database.write(lambda transaction: self._put(transaction, one))
         return one
 
     async def update(
-        self, caller: Principal, card_id: str, changes: Mapping[str, Any] | None, is_active: bool | None = None
+        self,
+        caller: Principal,
+        card_id: str,
+        changes: Mapping[str, Any] | None,
+        is_active: bool | None = None,
+        *,
+        list_it: bool = False,
     ) -> CardRecord:
         """Replace the given members, validate the whole card and store it. `is_active` restores a removed card, or
         removes it."""
         old = await self._own(caller, card_id)
         card = old.card if changes is None else await _validated({**old.card, **changes})
         active = old.is_active if is_active is None else is_active
-        new = replace(old, card=card, is_active=active, updated_at=self._clock.now())
+        is_listed = old.is_listed or (list_it and caller.may("directory", "write"))
+        new = replace(old, card=card, is_active=active, updated_at=self._clock.now(), is_listed=is_listed)
         if active:
             self._check_not_hosted(new)
 
@@ -62,7 +102,7 @@ class CardRegistry:
             now = store.by_id(transaction, card_id)
             if now is None or now.updated_at != old.updated_at or now.card != old.card:
                 raise Conflict("Someone else changed the card at the same time.", hint="Read it again, then change it.")
-            store.put(transaction, new)
+            self._put(transaction, new)
 
         await self._database.write(work)
         return new
@@ -81,6 +121,12 @@ class CardRegistry:
             raise NotFound(f"There is no card {card_id[:80]!r}.", hint="Search the registry, or ask by readable id.")
         return found
 
+    async def is_verified(self, one: CardRecord) -> bool:
+        """Whether the server knows who published a card: the operator, or a user who has an account now."""
+        if one.hosted or one.owner == LOCAL.id:
+            return True
+        return await self._database.read(lambda rows: is_known_user(self._owner_now, rows, one.owner))
+
     async def by_readable(self, readable_id: str) -> CardRecord:
         """An active card by readable id, in any case."""
         lower = readable_id.lower()
@@ -93,8 +139,10 @@ class CardRegistry:
         return found
 
     async def search(self, query: CardQuery, *, limit: int = 100, offset: int = 0) -> CardPage:
-        """Cards of hosted agents first, then registered ones, last changed first."""
-        hosted = [one for one in self._hosts() if query.fits(one.metadata, one.owner)]
+        """Cards of hosted agents first, then registered ones, last changed first; with a text, best match first."""
+        if query.text.strip():
+            return await self._ranked(query, limit, offset)
+        hosted = [one for one in self._hosts() if query.fits(one)]
         listed = hosted[offset : offset + limit]
         rest, start = limit - len(listed), max(0, offset - len(hosted))
 
@@ -104,6 +152,52 @@ class CardRegistry:
             return CardPage([*listed, *stored], total + len(hosted))
 
         return await self._database.read(work)
+
+    async def _ranked(self, query: CardQuery, limit: int, offset: int) -> CardPage:
+        found = await self.find(query, limit, offset)
+        return CardPage([card for card, _ in found.cards], len(found.ranking.hits), found.ranking.no_good_match)
+
+    async def find(self, query: CardQuery, limit: int, offset: int = 0) -> "RankedCards":
+        """The cards that fit the text of a query, best match first, with the hit of each."""
+        await self._index_missing()
+        hosted = {number_of(one.id): one for one in self._hosts() if query.fits(one)}
+        stored = await self._database.read(lambda rows: store.numbers(rows, query))
+        ranking = await self._index.search(COLLECTION, query.text, limit=_MOST_RANKED, allowed=[*hosted, *stored])
+        page = ranking.hits[offset : offset + limit]
+        known = await self._database.read(lambda rows: store.by_numbers(rows, {hit.id for hit in page} - hosted.keys()))
+        known.update(hosted)
+        return RankedCards([(known[hit.id], hit) for hit in page if hit.id in known], ranking)
+
+    async def _index_missing(self) -> None:
+        """Index the cards of hosted agents, which no one registers, and once those of older versions."""
+        hosted = [*self._hosts()]
+        if self._indexed == hosted:
+            return
+        if hosted:
+            await self._database.write(lambda tx: self._index.put(tx, COLLECTION, documents_of(hosted)))
+        while self._indexed is None and await self._database.write(self._index_batch):
+            continue
+        self._indexed = hosted
+
+    def _index_batch(self, transaction: Transaction) -> int:
+        cards = store.not_indexed(transaction, _BATCH)
+        if cards:
+            self._index.put(transaction, COLLECTION, documents_of(cards))
+            store.set_numbers(transaction, {one.id: number_of(one.id) for one in cards})
+        return len(cards)
+
+    def _put(self, transaction: Transaction, one: CardRecord) -> None:
+        """Store a card, index it, and list it or withdraw it."""
+        store.put(transaction, one)
+        if one.is_active:
+            self._index.put(transaction, COLLECTION, documents_of([one]))
+            store.set_numbers(transaction, {one.id: number_of(one.id)})
+        else:
+            self._index.remove(transaction, COLLECTION, [number_of(one.id)])
+        if one.is_listed and one.is_active:
+            self._listings.put(transaction, card_listing(card_key(one.id), one.card))
+        elif one.is_listed:
+            self._listings.remove(transaction, card_key(one.id))
 
     async def _own(self, caller: Principal, card_id: str) -> CardRecord:
         one = await self.get(card_id)

@@ -3,7 +3,7 @@
 It checks only uniqueness. A query is SQL for registered cards, and runs in memory for those of hosted agents.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Row, Rows, Transaction, Value
 from pentad.rooms.agents.registry.card_metadata import MCP, TEE, CardMetadata, Mark, metadata_of
 
-_SELECT: Final = "SELECT id, owner, card, active, created_at, updated_at FROM agent_cards"
+_SELECT: Final = "SELECT id, owner, card, active, created_at, updated_at, listed FROM agent_cards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class CardRecord:
     created_at: float
     updated_at: float
     hosted: bool = False
+    is_listed: bool = False
+    """Whether the directory lists it while it is active."""
 
     @property
     def metadata(self) -> CardMetadata:
@@ -35,10 +37,10 @@ class CardRecord:
 
 @dataclass(frozen=True, slots=True)
 class CardQuery:
-    """All conditions must hold. Each of `words` may occur anywhere in name, description or readable id; `phrase`
-    must occur there as it is."""
+    """All conditions must hold. `phrase` must occur in name, description or readable id as it is. `text` is no
+    condition: it ranks cards by relevance, and leaves out those that have nothing to do with it."""
 
-    words: str = ""
+    text: str = ""
     phrase: str = ""
     tags: tuple[str, ...] = ()
     skill: str | None = None
@@ -50,6 +52,9 @@ class CardQuery:
     has_mcp: bool | None = None
     active_only: bool = True
     owner: str | None = None
+    since: float | None = None
+    until: float | None = None
+    """When the card was last changed."""
 
     @property
     def marks(self) -> list[tuple[Mark, str]]:
@@ -71,18 +76,15 @@ class CardQuery:
         given = {TEE: self.has_tee, MCP: self.has_mcp}
         return {name: required for name, required in given.items() if required is not None}
 
-    @property
-    def texts(self) -> list[str]:
-        """The texts that must occur."""
-        return [*self.words.casefold().split(), *([self.phrase.casefold()] if self.phrase else ())]
-
-    def fits(self, metadata: CardMetadata, owner: str) -> bool:
+    def fits(self, card: "CardRecord") -> bool:
         """Whether an active card matches."""
-        if self.owner is not None and owner != self.owner:
+        metadata = card.metadata
+        if self.owner is not None and card.owner != self.owner:
             return False
-        words = metadata.words
+        if not (self.since or card.updated_at) <= card.updated_at <= (self.until or card.updated_at):
+            return False
         return (
-            all(text in words for text in self.texts)
+            self.phrase.casefold() in metadata.words
             and all(mark in metadata.marks for mark in self.marks)
             and all((("feature", name) in metadata.marks) == required for name, required in self.features.items())
         )
@@ -96,9 +98,13 @@ class CardQuery:
         if self.owner is not None:
             conditions.append("owner = ?")
             params.append(self.owner)
-        for text in self.texts:
+        for test, moment in (("updated_at >= ?", self.since), ("updated_at <= ?", self.until)):
+            if moment is not None:
+                conditions.append(test)
+                params.append(moment)
+        if self.phrase:
             conditions.append("words LIKE ? ESCAPE '!'")
-            params.append(f"%{_escape_like(text)}%")
+            params.append(f"%{_escape_like(self.phrase.casefold())}%")
         for kind, value in self.marks:
             conditions.append(_HAS_MARK)
             params += [kind, value]
@@ -122,13 +128,13 @@ def put(transaction: Transaction, one: CardRecord) -> None:
     if one.is_active:
         check_unique(transaction, metadata.readable_id, one.id)
     transaction.run(
-        "INSERT INTO agent_cards (id, readable, owner, name, description, words, card, active, created_at, updated_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO agent_cards (id, readable, owner, name, description, words, card, active, created_at, updated_at,"
+        " listed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET readable = excluded.readable, name = excluded.name,"
         " description = excluded.description, words = excluded.words, card = excluded.card, active = excluded.active,"
-        " updated_at = excluded.updated_at",
+        " updated_at = excluded.updated_at, listed = excluded.listed",
         one.id, readable, one.owner, metadata.name, metadata.description, metadata.words, msgspec.json.encode(one.card),
-        int(one.is_active), one.created_at, one.updated_at,
+        int(one.is_active), one.created_at, one.updated_at, int(one.is_listed),
     )  # fmt: skip
     transaction.run("DELETE FROM agent_card_marks WHERE card = ?", one.id)
     transaction.run_many(
@@ -174,10 +180,36 @@ def page(rows: Rows, query: CardQuery, limit: int, offset: int) -> list[CardReco
     return [_read(row) for row in found]
 
 
+def numbers(rows: Rows, query: CardQuery) -> list[int]:
+    """The numbers of matching cards in the index."""
+    where, params = query.where()
+    found = rows.all(f"SELECT number FROM agent_cards WHERE number IS NOT NULL AND {where}", *params)  # noqa: S608  own conditions
+    return [number for (number,) in found]
+
+
+def by_numbers(rows: Rows, numbers: Iterable[int]) -> dict[int, CardRecord]:
+    """Cards by their number in the index."""
+    found = {number: _one(rows.one(f"{_SELECT} WHERE number = ?", number)) for number in numbers}
+    return {number: one for number, one in found.items() if one is not None}
+
+
+def not_indexed(rows: Rows, most: int) -> list[CardRecord]:
+    """Active cards that are not in the index yet."""
+    return [_read(row) for row in rows.all(f"{_SELECT} WHERE number IS NULL AND active = 1 LIMIT ?", most)]
+
+
+def set_numbers(transaction: Transaction, numbers: Mapping[str, int]) -> None:
+    """Note which cards are in the index, by id."""
+    transaction.run_many(
+        "UPDATE agent_cards SET number = ? WHERE id = ?", [(number, card_id) for card_id, number in numbers.items()]
+    )
+
+
 def _one(row: Row | None) -> CardRecord | None:
     return None if row is None else _read(row)
 
 
 def _read(row: Row) -> CardRecord:
-    card_id, owner, card, active, created_at, updated_at = row
-    return CardRecord(card_id, owner, msgspec.json.decode(card), bool(active), created_at, updated_at)
+    card_id, owner, card, active, created_at, updated_at, listed = row
+    data = msgspec.json.decode(card)
+    return CardRecord(card_id, owner, data, bool(active), created_at, updated_at, is_listed=bool(listed))

@@ -5,42 +5,72 @@ before anyone sees them. Only its owner and administrators can see a task. Any p
 following and canceling go through the log and the hub, wherever the agent runs.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeVar
 
 from pentad.access.server_secrets import secret_keys
 from pentad.jobs.job import Again, Job, JobRun, Retries, Schedule
-from pentad.kernel.errors import Forbidden, InvalidInput
-from pentad.kernel.ports import Fetcher
+from pentad.kernel.background import start_task
+from pentad.kernel.errors import Conflict, Forbidden, InvalidInput, NotFound
+from pentad.kernel.ports import Fetcher, Transaction
 from pentad.kernel.principal import Principal
 from pentad.platform import Platform
+from pentad.rooms.agents.approvals.inbox import (
+    EXPIRE_JOB,
+    WEBHOOK_JOB,
+    WEBHOOK_RETRIES,
+    InboxOptions,
+    decided_message,
+    read_answer,
+)
+from pentad.rooms.agents.approvals.store import Approval
+from pentad.rooms.agents.context.extension import with_issues
+from pentad.rooms.agents.files import Files
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import (
     INTERRUPTED,
+    RESTING,
     TERMINAL,
     Dialect,
     Event,
     Json,
     Message,
+    Origin,
     PushConfig,
     StatusEvent,
     Task,
     TaskPage,
+    event_name,
 )
 from pentad.rooms.agents.store import Listing, list_heads
-from pentad.rooms.agents.tasks.errors import not_cancelable
+from pentad.rooms.agents.tasks.deadlines import Deadlines
+from pentad.rooms.agents.tasks.errors import not_cancelable, waiting_for_approval
+from pentad.rooms.agents.tasks.families import (
+    CHILDREN,
+    TaskTrace,
+    find_child,
+    open_children,
+    open_remote_children,
+    read_trace,
+)
+from pentad.rooms.agents.tasks.idempotency import AlreadySent, FirstSend, PendingSend, SendKey, Sends
+from pentad.rooms.agents.tasks.loop_watchdog import LoopWatchdog
 from pentad.rooms.agents.tasks.push_notifications import RETRIES, PushConfigs, PushDeliveries
 from pentad.rooms.agents.tasks.push_store import PUSH_JOB
 from pentad.rooms.agents.tasks.recovery import Recovery
 from pentad.rooms.agents.tasks.retention import Retention
+from pentad.rooms.agents.tasks.run_log import MessageContexts
 from pentad.rooms.agents.tasks.submission import Submission, check_continuable
-from pentad.rooms.agents.tasks.task_log import RECHECK_SECONDS, TURN, TaskLog
-from pentad.rooms.agents.tasks.turn_runner import MessageContexts
+from pentad.rooms.agents.tasks.task_log import DEADLINE, RECHECK_SECONDS, TURN, TaskLog
 
 RETENTION_SECONDS: Final = 3_600.0
+_DRAIN_PAUSE: Final = 0.05
 _PUSH_KEY: Final = "agents-push"
 S = TypeVar("S")
+CancelRemote = Callable[[str, str], Awaitable[object]]
+"""Cancels a task of a remote agent, by the agent's name or URL and the id there."""
 
 
 class Tasks:
@@ -56,13 +86,24 @@ class Tasks:
         push_private: bool = False,
         site: str = "",
         sign: Callable[[bytes], str] | None = None,
+        cancel_remote: CancelRemote | None = None,
+        stopping: asyncio.Event | None = None,
+        drain_seconds: float = 0.0,
     ) -> None:
         self.agents = agents
+        self._cancel_remote = cancel_remote
+        self._stopping = stopping or asyncio.Event()
+        self._drain_seconds = drain_seconds
+        self._draining: asyncio.Task[None] | None = None
         self._log = log
         self._submission = Submission(log, agents)
+        self._sends = Sends(log.database, log.clock, log.limits.seconds_to_repeat)
         self.recovery = Recovery(log, self._submission, agents)
         self.retention = Retention(log)
+        self.deadlines = Deadlines(log)
+        self.watchdog = LoopWatchdog(agents)
         private = agents.keys() if push_private else {name for name, one in agents.items() if one.push_private}
+        self.approvals = log.approvals
         self.push = PushConfigs(log, fetcher, private)
         self.deliveries: PushDeliveries | None = None
         """Sends push notifications, if this server can make requests."""
@@ -73,11 +114,26 @@ class Tasks:
         """Listen for events of other processes, and look after the turns that run here."""
         self._log.listen()
         self.recovery.start()
+        self.watchdog.start()
+        self._draining = start_task(self._drain(), "agents-drain")
 
     async def close(self) -> None:
-        """Stop every run. Unfinished tasks are released at once, so that another process can take them over."""
+        """Stop every run, after the turns had time to finish if the server was told to stop. Unfinished tasks are
+        released at once, so that another process can take them over."""
+        if self._draining is not None:
+            if not self._stopping.is_set():
+                self._draining.cancel()
+            await asyncio.gather(self._draining, return_exceptions=True)
+        self.watchdog.stop()
         await self.recovery.stop()
         await self._log.stop()
+
+    async def _drain(self) -> None:
+        """When the server is told to stop, wait until every turn is over or only waits, or the time is up."""
+        await self._stopping.wait()
+        until = self._log.clock.monotonic() + self._drain_seconds
+        while self._log.busy_runs and self._log.clock.monotonic() < until:  # noqa: ASYNC110  a run can become idle in many ways
+            await asyncio.sleep(_DRAIN_PAUSE)
 
     async def send(
         self,
@@ -91,43 +147,201 @@ class Tasks:
         context_id: str | None = None,
         metadata: Json | None = None,
         push: PushConfig | None = None,
+        keys: Sequence[SendKey] = (),
+        origin: Origin | None = None,
+        may_approve: bool = False,
     ) -> Task | Message:
         """Start a task, or (`task_id`) continue one. With `wait` it returns when the task rests, otherwise at once.
 
+        With `may_approve` the message can decide an approval that the task waits for. It is for messages from outside:
+        an agent that acts for an approver must not approve anything.
+
         `wait=None` is for callers that follow from the start. It returns the task as it was before the agent did
         anything, so `follow(after=task.seq)` yields every later event, however fast the agent is.
+
+        If an agent sends the task, `origin` names the parent. If that call has already made a task, because the parent
+        runs again after a crash, that task is returned as it is.
+
+        A second send with one of the `keys` (`send_keys`) starts nothing and returns the result of the first.
         """
-        if task_id is None:
-            push = None if push is None else await self.push.check(push, agent)
-            return await self._submission.begin(
-                caller, agent, message, dialect=dialect, context_id=context_id, metadata=metadata, push=push, wait=wait
-            )
-        task = await self._log.owned(caller, task_id, agent)
+        if origin is not None and task_id is None and (child := await self._child(origin)) is not None:
+            return await self._log.owned(caller, child)
+
+        pending: PendingSend | None = None
+        while True:
+            if keys:
+                first = await self._sends.begin(
+                    caller.id, agent, keys, message, mode=(wait, push is not None), has_gone_on=self._has_gone_on
+                )
+                if isinstance(first, FirstSend):
+                    return await self._first_result(caller, first, wait)
+                pending = first
+            try:
+                accepted = await self._accept(caller, message, dialect)
+                if task_id is not None:
+                    return await self._continue(
+                        caller, agent, accepted, pending,
+                        wait=wait, task_id=task_id, context_id=context_id, push=push, may_approve=may_approve,
+                    )  # fmt: skip
+                return await self._submission.begin(
+                    caller, agent, accepted,
+                    dialect=dialect, context_id=context_id, metadata=with_issues(metadata, accepted.metadata),
+                    push=None if push is None else await self.push.check(push, agent),
+                    wait=wait, origin=origin, pending=pending,
+                )  # fmt: skip
+            except AlreadySent:
+                if pending is None:
+                    raise
+            finally:
+                if pending is not None:
+                    pending.end()
+
+    async def _continue(
+        self,
+        caller: Principal,
+        agent: str,
+        message: Message,
+        pending: PendingSend | None,
+        *,
+        wait: bool | None,
+        task_id: str,
+        context_id: str | None,
+        push: PushConfig | None,
+        may_approve: bool,
+    ) -> Task | Message:
+        answer = read_answer(message) if may_approve else None
+        try:
+            task = await self._log.owned(caller, task_id, agent)
+        except NotFound:
+            approval = None if answer is None else await self.approvals.awaiting(caller, task_id)
+            if answer is None or approval is None or approval.agent != agent:
+                raise
+            return await self._decide_for_other(caller, approval.id, answer, pending)
+        if event_name(message) is None and (approval := await self.approvals.awaited(task)) is not None:
+            if answer is None:
+                raise waiting_for_approval()
+            return await self._decide(caller, task, approval.id, answer, pending, wait=wait)
         if push is not None:
             check_continuable(task, message, context_id)
             await self.push.set(caller, task_id, push)
         with self._log.hub.following(task_id) as follower:
-            after = await self._submission.continue_task(caller, task, message, context_id=context_id)
+            after = await self._submission.continue_task(caller, task, message, context_id=context_id, pending=pending)
             if wait:
                 return await self._log.wait_until_rest(follower, task_id, after)
         if wait is None:
             return await self._log.task_at(task_id, after)
         return await self._log.task(task_id, at_least=after)
 
+    async def _child(self, origin: Origin) -> str | None:
+        if origin.parent is None or origin.step is None:
+            return None
+        parent, step = origin.parent, origin.step
+        return await self._log.database.read(lambda rows: find_child(rows, parent, step))
+
+    async def end_children(self, task_id: str) -> None:
+        """Cancel the children of a task that has ended. They cancel theirs."""
+        for child in await self._log.database.read(lambda rows: open_children(rows, task_id)):
+            with suppress(Conflict):  # it has ended meanwhile
+                await self._end(await self._log.any_task(child))
+        if self._cancel_remote is not None:
+            for agent, child in await self._log.database.read(lambda rows: open_remote_children(rows, task_id)):
+                await self._cancel_remote(agent, child)
+
+    async def trace(self, caller: Principal, task_id: str) -> TaskTrace:
+        """The task with everything it started."""
+        await self._log.owned(caller, task_id)
+        return await self._log.database.read(lambda rows: read_trace(rows, task_id))
+
+    async def _has_gone_on(self, task_id: str) -> bool:
+        """Whether the owner did something with a task that takes its id: the owner has had the first answer."""
+        try:
+            task = await self._log.any_task(task_id)
+        except NotFound:
+            return True
+        return task.state == "canceled" or sum(one.role == "user" for one in task.history) > 1
+
+    async def _first_result(self, caller: Principal, first: FirstSend, wait: bool | None) -> Task | Message:
+        """What the first send of a message returned, or will return."""
+        if first.reply is not None:
+            return first.reply
+        log = self._log
+        with log.hub.following(first.task) as follower:
+            task = await log.owned(caller, first.task)
+            if wait is None:
+                return await log.task_at(task.id, first.seq)
+            if not wait or task.state in RESTING:
+                return task
+            follower.notify(task.seq)
+            return await log.wait_until_rest(follower, task.id, task.seq)
+
+    async def _accept(self, caller: Principal, message: Message, dialect: Dialect) -> Message:
+        """The message to store, with its context and its files accepted."""
+        if message.metadata:
+            message = await self.accept_context(caller, message, dialect)
+        return await self._log.files.accept(caller, message)
+
+    async def accept_context(self, caller: Principal, message: Message, dialect: Dialect) -> Message:
+        """Check and store the context of a message; returns the message to store. AgentVault's callers get lenient
+        checks, so that everything AgentVault accepts is accepted."""
+        return await self._log.contexts.accept(caller, message, "lenient" if dialect == "agentvault" else None)
+
+    async def _decide(
+        self,
+        caller: Principal,
+        task: Task,
+        approval_id: str,
+        answer: tuple[bool, str],
+        pending: PendingSend | None,
+        *,
+        wait: bool | None,
+    ) -> Task:
+        def store_keys(tx: Transaction, _approval: Approval) -> None:
+            if pending is not None:
+                pending.store(tx, task.id, task.seq)
+
+        with self._log.hub.following(task.id) as follower:
+            await self.approvals.decide(caller, approval_id, approve=answer[0], reason=answer[1], also=store_keys)
+            if wait:
+                return await self._log.wait_until_rest(follower, task.id, task.seq)
+        return task if wait is None else await self._log.task(task.id, at_least=task.seq + 1)
+
+    async def _decide_for_other(
+        self, caller: Principal, approval_id: str, answer: tuple[bool, str], pending: PendingSend | None
+    ) -> Message:
+        """Decide about the task of another owner, which the caller does not see."""
+        reply: Message | None = None
+
+        def store_keys(tx: Transaction, approval: Approval) -> None:
+            nonlocal reply
+            reply = decided_message(approval)
+            if pending is not None:
+                pending.store(tx, None, 0, reply)
+
+        decided = await self.approvals.decide(
+            caller, approval_id, approve=answer[0], reason=answer[1], also=store_keys
+        )  # fmt: skip
+        return reply or decided_message(decided)
+
     async def get(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
         """The task as it is now."""
         return await self._log.owned(caller, task_id, agent)
 
     async def cancel(self, caller: Principal, task_id: str, *, agent: str | None = None) -> Task:
-        """Cancel a task wherever it runs. Conflict (`not-cancelable`) if it has ended."""
+        """Cancel a task wherever it runs; a canceled task stays as it is. Conflict (`not-cancelable`) if it has ended
+        otherwise."""
         return await self._end(await self._log.owned(caller, task_id, agent))
 
     async def _end(self, task: Task) -> Task:
+        if task.state == "canceled":
+            return task
         if task.state in TERMINAL or not await self._submission.allows_cancel(task):
             raise not_cancelable(task.state)
         appended = await self._log.append(task.id, [StatusEvent("canceled")], claim="release")
         if appended is None:
-            raise not_cancelable((await self._log.any_task(task.id)).state)
+            ended = await self._log.any_task(task.id)
+            if ended.state != "canceled":  # the agent may have been quicker to say so
+                raise not_cancelable(ended.state)
+            return ended
         return await self._log.task(task.id, at_least=appended.events[-1].seq)
 
     async def inspect(self, operator: Principal, task_id: str) -> Task:
@@ -138,6 +352,18 @@ class Tasks:
     async def cancel_any(self, operator: Principal, task_id: str) -> Task:
         """Cancel a task of any user, for administrators."""
         return await self._end(await self.inspect(operator, task_id))
+
+    async def pinned_code(self, operator: Principal, task_id: str) -> str | None:
+        """The version of the agent's code that a task's turn is pinned to, for administrators."""
+        _require_operator(operator)
+        head = await self._log.head(task_id)
+        return None if head is None else head.code
+
+    async def migrate(self, operator: Principal, task_id: str) -> None:
+        """Let a turn go on with the code that is hosted now, for administrators. The replay is still checked."""
+        await self.inspect(operator, task_id)
+        if not await self._log.database.write(lambda tx: self._log.unpin_in(tx, task_id)):
+            raise Conflict("The task has no turn that could go on.", details={"reason": "not-running"})
 
     async def list_all(
         self,
@@ -223,15 +449,20 @@ async def open_tasks(
     agents: Mapping[str, HostedAgent],
     *,
     contexts: MessageContexts,
+    files: Files,
+    approvals: InboxOptions,
     site: str,
     sign: Callable[[bytes], str],
+    cancel_remote: CancelRemote,
 ) -> AsyncGenerator[Tasks]:
     """Open the engine for the lifetime of the room. Push notifications name the `site` and are signed by `sign`."""
     database, clock, box = platform.database, platform.clock, platform.secret_box
     keys = await secret_keys(database, _PUSH_KEY, box=box, clock=clock)
     log = TaskLog(
-        database, clock, platform.settings, contexts, platform.jobs, secret_box=box, owner_now=platform.owner_now
-    )
+        database, clock, platform.settings, contexts, platform.jobs,
+        files=files, secret_box=box, owner_now=platform.owner_now, neighbours=platform.neighbours,
+        approvals=approvals, fetcher=platform.fetcher,
+    )  # fmt: skip
     tasks = Tasks(
         log,
         agents,
@@ -240,6 +471,9 @@ async def open_tasks(
         push_private=platform.settings.push_private,
         site=site,
         sign=sign,
+        cancel_remote=cancel_remote,
+        stopping=platform.stopping,
+        drain_seconds=platform.drain_seconds,
     )
     await tasks.open()
     try:
@@ -272,11 +506,28 @@ def jobs_of(tasks: Callable[[S], Tasks]) -> tuple[Job[S], ...]:
         if (deliveries := tasks(service).deliveries) is not None:
             await deliveries.run(run)
 
+    async def check_deadline(service: S, run: JobRun) -> Again | None:
+        return await tasks(service).deadlines.run(run)
+
+    async def end_children(service: S, run: JobRun) -> None:
+        await tasks(service).end_children(run.key or "")
+
+    async def expire_approval(service: S, run: JobRun) -> None:
+        await tasks(service).approvals.expire(run)
+
+    async def tell_of_approval(service: S, run: JobRun) -> None:
+        await tasks(service).approvals.send_webhook(run)
+
     async def sweep(service: S, _run: JobRun) -> None:
+        await tasks(service).deadlines.end_abandoned()
         await tasks(service).retention.sweep()
 
     return (
         Job(TURN, take_over_turn, retry=Retries(attempts=None, longest=60.0), concurrency=1_000, timeout=None),
+        Job(CHILDREN, end_children, retry=RETRIES, concurrency=16),
         Job(PUSH_JOB, push, retry=RETRIES, concurrency=16, timeout=None),
+        Job(DEADLINE, check_deadline, retry=Retries(attempts=None, longest=60.0), concurrency=16),
+        Job(EXPIRE_JOB, expire_approval, retry=Retries(attempts=None, longest=60.0)),
+        Job(WEBHOOK_JOB, tell_of_approval, retry=WEBHOOK_RETRIES),
         Job("agents.retention", sweep, lambda _service: [Schedule(RETENTION_SECONDS)], timeout=None),
     )

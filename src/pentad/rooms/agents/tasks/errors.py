@@ -34,6 +34,14 @@ def not_cancelable(state: str) -> Conflict:
     return Conflict(f"The task is {state} and cannot be canceled.", details={"reason": "not-cancelable"})
 
 
+def waiting_for_approval() -> Conflict:
+    return Conflict(
+        "The task waits for an approval, not for a message.",
+        hint="An approver answers approve or refuse; agents_approvals lists what waits.",
+        details={"reason": "waiting-for-approval"},
+    )
+
+
 def context_mismatch() -> InvalidInput:
     return InvalidInput(
         "The task belongs to another context.",
@@ -45,7 +53,7 @@ def context_mismatch() -> InvalidInput:
 def message_too_large(size: int, maximum: int) -> LimitExceeded:
     return LimitExceeded(
         f"The message has {size} bytes; the maximum is {maximum}.",
-        hint="Send large content as a URL.",
+        hint="Upload large content first (POST /api/agents/upload), and send its URL.",
         details={"reason": "message-limit"},
     )
 

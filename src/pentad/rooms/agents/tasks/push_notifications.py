@@ -55,6 +55,7 @@ from pentad.rooms.agents.tasks.task_log import TaskLog
 
 MAX_CONFIGS: Final = 10
 """Per task."""
+DEFAULT_ID: Final = "default"
 JWS_HEADER: Final = "x-a2a-notification-signature"
 RETRIES: Final = Retries(attempts=12, first=1.0, longest=1_800.0)
 """A receiver is given up after about an hour of failures."""
@@ -116,10 +117,13 @@ class PushConfigs:
     async def get(
         self, caller: Principal, task_id: str, config_id: str | None = None, *, agent: str | None = None
     ) -> PushConfig:
-        """One config without its secrets; the first one if no id is given."""
-        for one in await self.list(caller, task_id, agent=agent):
-            if config_id is None or one.id == config_id:
-                return one
+        """One config without its secrets. The first one if no id is given, or if the id is `default` and no config is
+        called so: clients that know of one config per task ask for it by that name."""
+        configs = {one.id: one for one in await self.list(caller, task_id, agent=agent)}
+        if config_id in configs:
+            return configs[config_id]
+        if configs and config_id in (None, DEFAULT_ID):
+            return next(iter(configs.values()))
         raise _not_found(config_id)
 
     async def list(self, caller: Principal, task_id: str, *, agent: str | None = None) -> list[PushConfig]:
@@ -133,7 +137,10 @@ class PushConfigs:
         return await self._log.database.read(lambda rows: configs_of(rows, self._log.secret_box, task_id))
 
     async def delete(self, caller: Principal, task_id: str, config_id: str, *, agent: str | None = None) -> None:
-        await self._log.owned(caller, task_id, agent)
+        """Delete one config. `default` is also the only one, whatever its id."""
+        configs = await self.list(caller, task_id, agent=agent)
+        if config_id == DEFAULT_ID and len(configs) == 1:
+            config_id = configs[0].id
         jobs = self._log.jobs
         if not await self._log.database.write(lambda tx: delete_config(tx, jobs, task_id, config_id)):
             raise _not_found(config_id)

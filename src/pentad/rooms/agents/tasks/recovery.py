@@ -1,8 +1,12 @@
-"""Takes over the turns of processes that died, and keeps the rights of running turns up to date.
+"""Takes over the turns of processes that ended, and keeps the rights of running turns up to date.
 
-A running turn is a job that its process holds. If the process dies, a worker of another process claims the job here. If
-the agent is `restartable`, the turn runs again: with the message that started it, the answers it already got, and
-`turn.resumed`. Any other task fails with a message that says why, so that no caller waits for it.
+A running turn is a job that its process holds. If the process dies or gives it back, a worker claims the job here:
+
+- A turn that only waits, for an answer, an event or a time, is suspended. A message or the time queues its job again.
+- A turn with durable calls, or whose question has been answered, is replayed: it runs again from its start, with the
+  results of its durable calls, and emits only what is not in the log yet. Only the code that began it may do that.
+- The turn of a `restartable` agent runs again with `turn.resumed`, and goes on by itself.
+- Any other task fails with a message that says why, so that no caller waits for it.
 
 A turn has the rights its caller had when it started, as far as they are left. They are checked when it is resumed, and
 every few seconds while it runs. If its owner is gone, the task fails.
@@ -11,7 +15,8 @@ every few seconds while it runs. If its owner is gone, the task fails.
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from pentad.access.owners import owner_is_gone
 from pentad.jobs.job import Again, JobRun
@@ -21,20 +26,45 @@ from pentad.kernel.incidents import log_failure
 from pentad.kernel.ports import Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents import store
+from pentad.rooms.agents.approvals.store import of_step as approval_of_step
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
-from pentad.rooms.agents.models import INTERRUPTED, Event, Message, MessageEvent, Part, StatusEvent, Task, apply_events
+from pentad.rooms.agents.models import (
+    TERMINAL,
+    Event,
+    Message,
+    MessageEvent,
+    Part,
+    StatusEvent,
+    Task,
+    apply_events,
+)
 from pentad.rooms.agents.store import Head, decode_caller
+from pentad.rooms.agents.tasks.journal import (
+    APPROVAL,
+    ASKING,
+    FILE,
+    WAITING,
+    Step,
+    heard_messages,
+    is_same_code,
+    needs_pin,
+    read_steps,
+)
 from pentad.rooms.agents.tasks.submission import Submission
 from pentad.rooms.agents.tasks.task_log import TURN, TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
 _CHECK_SECONDS: Final = 10.0
 _OTHER_PROCESS_SECONDS: Final = 2.0
-"""How soon another process may try a task whose agent is not hosted here."""
+"""How soon another process may try a task whose agent, or its code, is not hosted here."""
+_OTHER_CODE_SECONDS: Final = 60.0
+"""How soon it is tried again if no process has had that code for a while."""
 
 _NOT_RESTARTABLE: Final = (
     "The server process that ran this task ended before it was done, and the agent cannot be run again."
 )
+MOST_TRIES: Final = 50
+_DEADLY: Final = f"{MOST_TRIES} server processes in a row ended while they ran this task, so it is not tried again."
 _UNKNOWN: Final = "The agent of this task is no longer hosted here."
 
 _logger = logging.getLogger(__name__)
@@ -95,35 +125,44 @@ class Recovery:
         if left:
             await log.database.write(lambda tx: log.jobs.give_back(tx, TURN, sorted(left)))
 
-    async def run(self, run: JobRun) -> Again | None:
-        """The job: continue the turn of a process that died, or end its task."""
-        task_id = run.key or ""
-        head = await self._log.database.read(lambda rows: store.get_head(rows, task_id))
-        if head is None or head.holder is None:
+    async def run(self, job: JobRun) -> Again | None:
+        """The job: suspend or continue a turn that no process runs, or end its task."""
+        log, now = self._log, self._log.clock.now()
+        turn = await log.database.read(lambda rows: _read_turn(rows, job.key or ""))
+        if turn is None:
             return None
-        hosted = self._agents.get(head.agent)
-        now = self._log.clock.now()
+        if turn.only_waits(now):
+            return await log.database.write(lambda tx: _suspend(tx, job, turn, now))
+        hosted = self._agents.get(turn.head.agent)
         # Not before our own start: agents may be hosted a moment after it.
-        since = max(now if run.payload is None else float(run.payload), self._started)
+        since = max(job.payload if isinstance(job.payload, float) else now, self._started)
         if hosted is None and now - since < self._limits.orphan_seconds:
             return Again(now + _OTHER_PROCESS_SECONDS, since)
-        head = await self._log.database.write(lambda tx: self._take(tx, run))
-        if head is None:
+        if hosted is not None and turn.is_pinned_elsewhere(hosted):
+            pause = _OTHER_PROCESS_SECONDS if now - since < _OTHER_CODE_SECONDS else _OTHER_CODE_SECONDS
+            return Again(now + pause, since)
+        tries = turn.count_tries(job.payload)
+        job.finished = True  # from here on this process holds the job itself
+        if not await log.database.write(lambda tx: self._take(tx, job, tries)):
             return None
-        outcome = await self._restart(head, hosted) if hosted is not None and hosted.restartable else None
-        if isinstance(outcome, Run):
-            await _wait_for_end(outcome)
-        else:
-            await self._fail(head.blank(), outcome or (_UNKNOWN if hosted is None else _NOT_RESTARTABLE))
+        why = _UNKNOWN if hosted is None else _NOT_RESTARTABLE
+        if tries[0] > MOST_TRIES:
+            why = _DEADLY
+        elif hosted is not None and (hosted.restartable or turn.can_be_replayed):
+            why = await self._restart(turn.head.id, hosted)
+        if why is not None:
+            await self._fail(turn.head.blank(), why)
         return None
 
-    def _take(self, transaction: Transaction, run: JobRun) -> Head | None:
-        """Take the turn, so that the log rejects events of the old process; None if the turn has ended after all."""
-        run.check(transaction)
-        taken = transaction.run(
-            "UPDATE agent_tasks SET holder = ? WHERE id = ? AND holder IS NOT NULL", self._log.origin, run.key
-        )
-        return store.get_head(transaction, run.key or "") if taken else None
+    def _take(self, transaction: Transaction, job: JobRun, tries: tuple[int, int]) -> bool:
+        """Hold the turn here, so that the log rejects events of the old process; False if it has ended after all."""
+        job.check(transaction)
+        taken = store.take_over(transaction, job.key or "", self._log.origin)
+        if taken:
+            self._log.jobs.hold(transaction, TURN, job.key or "", tries)
+        else:
+            job.finish(transaction)
+        return taken
 
     async def _fail(self, task: Task, why: str) -> None:
         """End a task that this process holds. Its run, if there is one, is stopped."""
@@ -133,57 +172,110 @@ class Recovery:
         )
         await log.append(task.id, [StatusEvent("failed", message)], claim="release", holder=log.origin)
 
-    async def _restart(self, head: Head, hosted: HostedAgent) -> Run | str:
+    async def _restart(self, task_id: str, hosted: HostedAgent) -> str | None:
         """Run the turn again; returns the reason if that is not possible."""
-        saved = decode_caller(head.caller)
+        log = self._log
 
-        def work(rows: Rows) -> tuple[Principal | None, list[Event]]:
-            return self._log.owner_now(rows, saved), store.events_after(rows, head.id, 0, head.seq)
+        def work(rows: Rows) -> tuple[Head, Principal | None, list[Event], list[Step]] | None:
+            if (head := store.get_head(rows, task_id)) is None:
+                return None
+            caller = log.owner_now(rows, decode_caller(head.caller))
+            return head, caller, store.events_after(rows, task_id, 0, head.seq), read_steps(rows, task_id, head.turn)
 
-        caller, events = await self._log.database.read(work)
+        if (found := await log.database.read(work)) is None:
+            return None
+        head, caller, events, steps = found
         if caller is None:
             return owner_is_gone(head.owner)
         message = _first_message(events, head.turn)
         if message is None:
             return _NOT_RESTARTABLE
-        task: Task = apply_events(head.blank(), events)
-        message = await self._log.contexts.from_log(message, caller)
+        # A restartable agent sees the task as it is now. A replay begins where the turn began.
+        is_replay = not hosted.restartable
+        task: Task = apply_events(head.blank(), events[: head.turn - 1] if is_replay else events)
+        message = await log.contexts.from_log(message, caller)
         run = Run(
-            self._log, hosted, task, message, saved,
-            max_bytes=self._limits.artifact_bytes, resumed=True, answers=_answers(events, head.turn),
+            log, hosted, task, message, decode_caller(head.caller),
+            max_bytes=self._limits.artifact_bytes, resumed=not is_replay, began=head.turn,
         )  # fmt: skip
         run.caller = caller
-        await self._submission.start_run(run, task.seq)
+        run.replay_from(steps, events[head.turn :], matching=is_replay)
+        await self._submission.start_run(run, events[-1].seq)
         if not run.done:
             run.read_log()  # messages sent since the claim found no run
-        return run
+        return None
 
 
-async def _wait_for_end(run: Run) -> None:
-    """Wait for a run to end. If the job is taken away, stop the run."""
-    if run.handle is None:
-        return
-    try:
-        await asyncio.wait([run.handle])
-    except asyncio.CancelledError:
-        run.stop()
-        raise
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A turn that no process runs."""
+
+    head: Head
+    steps: list[Step]
+    events: list[Event]
+    """Since the turn began."""
+    has_decision: bool
+    """Whether an approval was decided that the turn has not heard of, or never got into the inbox."""
+
+    def only_waits(self, now: float) -> bool:
+        """Whether there is nothing to do until a message or a time comes."""
+        waiting = [step for step in self.steps if not step.ended]
+        if self.has_decision or not waiting or any(step.kind not in WAITING for step in waiting):
+            return False
+        heard = heard_messages(self.steps)
+        if any(_is_from_user(event) and event.seq not in heard for event in self.events):
+            return False
+        return (due := self.due_at) is None or due > now
+
+    @property
+    def due_at(self) -> float | None:
+        times = [step.due_at for step in self.steps if not step.ended and step.due_at is not None]
+        return min(times, default=None)
+
+    @property
+    def can_be_replayed(self) -> bool:
+        """Whether the agent uses steps, or was interrupted while it asked. A mere question or approval promises no
+        repetition of what follows it, and neither does a stored file."""
+        return any(step.kind != FILE and (step.kind not in ASKING or not step.ended) for step in self.steps)
+
+    def count_tries(self, payload: Any) -> tuple[int, int]:
+        """How often the turn was taken over in a row without getting any further, and how far it got."""
+        progress = self.head.seq + sum(step.ended for step in self.steps)
+        if not isinstance(payload, list):
+            return 1, progress
+        tries, before = cast("list[int]", payload)
+        return (tries + 1 if progress <= before else 1), progress
+
+    def is_pinned_elsewhere(self, hosted: HostedAgent) -> bool:
+        code = self.head.code
+        return code is not None and needs_pin(self.steps) and not is_same_code(hosted, code)
+
+
+def _read_turn(rows: Rows, task_id: str) -> _Turn | None:
+    head = store.get_head(rows, task_id)
+    if head is None or head.state in TERMINAL or (head.holder is None and not head.suspended):
+        return None
+    steps = read_steps(rows, task_id, head.turn)
+    asked = [f"{head.turn}.{step.number}" for step in steps if step.kind == APPROVAL and not step.ended]
+    approvals = [approval_of_step(rows, task_id, place) for place in asked]
+    has_decision = any(one is None or one.state != "pending" for one in approvals)
+    return _Turn(head, steps, store.events_after(rows, task_id, head.turn, head.seq) if steps else [], has_decision)
+
+
+def _suspend(transaction: Transaction, job: JobRun, turn: _Turn, now: float) -> Again | None:
+    job.check(transaction)
+    if not store.suspend(transaction, turn.head.id, turn.head.seq):
+        return Again(now)  # a message has just come
+    if (due := turn.due_at) is not None:
+        return Again(due, due)
+    job.finish(transaction)
+    return None
+
+
+def _is_from_user(event: Event) -> bool:
+    return isinstance(event.body, MessageEvent) and event.body.message.role == "user"
 
 
 def _first_message(events: list[Event], turn: int) -> Message | None:
     body = events[turn - 1].body if 0 < turn <= len(events) else None
     return body.message if isinstance(body, MessageEvent) else None
-
-
-def _answers(events: list[Event], turn: int) -> list[Message]:
-    """The caller's answers in the turn: the first message after each question."""
-    answers: list[Message] = []
-    asked = False
-    for event in events[turn:]:
-        body = event.body
-        if isinstance(body, StatusEvent):
-            asked = asked or body.state in INTERRUPTED
-        elif asked and isinstance(body, MessageEvent) and body.message.role == "user":
-            answers.append(body.message)
-            asked = False
-    return answers

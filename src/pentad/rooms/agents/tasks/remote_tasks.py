@@ -1,8 +1,10 @@
-"""Tasks that remote agents keep for MCP clients: our id, the owner, and the agent's own task id.
+"""Tasks of remote agents: our id, and the agent's own id for it.
 
-The agent keeps the task itself and is asked for it every time. A row is kept for a week.
+`RemoteTasks` are those of MCP clients. The agent keeps the task itself and is asked for it every time; a row is kept
+for a week. `ForwardedTasks` are those of agents mounted here: the task is in our log, and a row says where it is done.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -13,8 +15,15 @@ from pentad.kernel.errors import InvalidInput
 from pentad.kernel.ids import uuid7_text
 from pentad.kernel.ports import Database, Transaction
 from pentad.kernel.principal import Principal
+from pentad.rooms.agents.models import Task
+from pentad.rooms.agents.store import ENDED
 from pentad.rooms.agents.tasks.errors import task_not_found
 
+_ENDED: Final = (
+    "SELECT forwarded.task, url, remote_task, remote_context, message FROM agent_forwarded_tasks AS forwarded"  # noqa: S608  constants
+    " JOIN agent_tasks AS tasks ON tasks.id = forwarded.task WHERE forwarded.is_open = 1 AND tasks.agent = ?"
+    f" AND tasks.{ENDED} AND tasks.updated_at > ? LIMIT ?"
+)
 KEPT_SECONDS: Final = 7 * 86_400.0
 _MARK: Final = "elsewhere-"
 
@@ -65,6 +74,76 @@ class RemoteTasks:
         if row is None:
             raise task_not_found(task_id)
         return RemoteTask(*row)
+
+
+class ForwardedTask(Struct, frozen=True):
+    """Where a task of a mounted agent is done."""
+
+    task: str
+    url: str
+    remote_task: str
+    remote_context: str
+    """The conversation there; empty if it is not known."""
+    message: str
+    """The last message that was passed on."""
+
+
+class ForwardedTasks:
+    """The rows of one store, by our task ids."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, row: ForwardedTask) -> None:
+        await self._database.write(
+            lambda tx: tx.run(
+                "INSERT INTO agent_forwarded_tasks (task, url, remote_task, remote_context, message, is_open)"
+                " VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT (task) DO UPDATE SET url = excluded.url,"
+                " remote_task = excluded.remote_task, remote_context = excluded.remote_context,"
+                " message = excluded.message, is_open = 1",
+                row.task, row.url, row.remote_task, row.remote_context, row.message,
+            )
+        )  # fmt: skip
+
+    async def close(self, task_id: str) -> None:
+        """The remote task has ended."""
+        await self._database.write(
+            lambda tx: tx.run("UPDATE agent_forwarded_tasks SET is_open = 0 WHERE task = ?", task_id)
+        )
+
+    async def get(self, task_id: str) -> ForwardedTask | None:
+        row = await self._database.lookup(
+            "SELECT task, url, remote_task, remote_context, message FROM agent_forwarded_tasks WHERE task = ?", task_id
+        )
+        return None if row is None else ForwardedTask(*row)
+
+    async def ended(self, agent: str, since: float, most: int) -> list[ForwardedTask]:
+        """Tasks of an agent that have ended here since then, and perhaps not there."""
+        found = await self._database.read(lambda rows: rows.all(_ENDED, agent, since, most))
+        return [ForwardedTask(*row) for row in found]
+
+    async def remote_context(self, task: Task, url: str) -> str | None:
+        """The conversation there that belongs to the conversation of a task here. Owners never share one."""
+        sql = (
+            "SELECT forwarded.remote_context FROM agent_tasks AS tasks"
+            " JOIN agent_forwarded_tasks AS forwarded ON forwarded.task = tasks.id"
+            " WHERE tasks.context = ? AND tasks.owner = ? AND tasks.agent = ? AND forwarded.url = ?"
+            " ORDER BY tasks.created_at DESC LIMIT 1"
+        )
+        found = await self._database.read(
+            lambda rows: rows.value(sql, task.context_id, task.owner, task.agent, url)
+        )  # fmt: skip
+        return found or None
+
+    async def remote_ids(self, owner: str, url: str, tasks: Sequence[str]) -> tuple[str, ...]:
+        """The ids there of an owner's tasks. Others are left out."""
+        sql = (
+            "SELECT forwarded.remote_task FROM agent_tasks AS tasks"
+            " JOIN agent_forwarded_tasks AS forwarded ON forwarded.task = tasks.id"
+            " WHERE tasks.id = ? AND tasks.owner = ? AND forwarded.url = ?"
+        )
+        found = await self._database.read(lambda rows: [rows.value(sql, one, owner, url) for one in tasks])
+        return tuple(one for one in found if one is not None)
 
 
 def is_remote(task_id: str) -> bool:

@@ -16,24 +16,29 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import LimitExceeded
 from pentad.kernel.ids import uuid7_text
-from pentad.kernel.ports import Database, Transaction
+from pentad.kernel.ports import Database, Rows, Transaction
 from pentad.kernel.principal import Principal
 from pentad.rooms.agents import store
 from pentad.rooms.agents.hosting.hosted_agent import HostedAgent
 from pentad.rooms.agents.models import (
+    LIMITS_KEY,
     RESTING,
     TERMINAL,
+    Body,
     Dialect,
     Event,
     Json,
     Message,
     MessageEvent,
+    Origin,
     PushConfig,
     StatusEvent,
     Task,
     apply_events,
 )
 from pentad.rooms.agents.store import COUNT_ALL, COUNT_OPEN, Appended, Encoded, encode_body, encode_caller
+from pentad.rooms.agents.tasks.budgets import with_limits
+from pentad.rooms.agents.tasks.deadlines import arm, deadline_in
 from pentad.rooms.agents.tasks.errors import (
     agent_not_found,
     context_mismatch,
@@ -41,6 +46,9 @@ from pentad.rooms.agents.tasks.errors import (
     message_too_large,
     task_terminal,
 )
+from pentad.rooms.agents.tasks.families import check_depth, origin_of_request
+from pentad.rooms.agents.tasks.idempotency import PendingSend
+from pentad.rooms.agents.tasks.journal import Step
 from pentad.rooms.agents.tasks.task_log import TaskLog
 from pentad.rooms.agents.tasks.turn_runner import Run
 
@@ -76,20 +84,37 @@ class Submission:
         metadata: Json | None,
         push: PushConfig | None,
         wait: bool | None,
+        origin: Origin | None = None,
+        pending: PendingSend | None = None,
     ) -> Task | Message:
-        """Start a task. `wait=None` returns it as it was before the agent did anything."""
+        """Start a task. `wait=None` returns it as it was before the agent did anything.
+
+        If an agent starts it, `origin` names the parent.
+        """
         hosted = self._agent(agent)
         log = self._log
         await self._quotas.add(caller.id)
+        if log.budgets.limits_callers:
+            await log.budgets.check_caller(caller.id)
+        limit: float | None = None
+        if origin is None:
+            origin = origin_of_request()
+        elif origin.parent is not None:
+            limit = await self._parent_deadline(origin.parent)
         if hosted.accept is None:
             task_id = uuid7_text(log.clock)
         else:
             self._encode_message(message)
-            task_id = await hosted.accept(None, message)
+            task_id = await hosted.accept(None, await log.contexts.with_contents(message, caller))
         now = log.now()
+        deadline = deadline_in(message.metadata, now) or deadline_in(metadata, now)
+        if limit is not None:
+            deadline = limit if deadline is None else min(deadline, limit)
         task = Task(
             id=task_id, context_id=context_id or message.context_id or uuid7_text(log.clock), agent=hosted.name,
-            owner=caller.id, dialect=dialect, status_at=now, created_at=now, updated_at=now, metadata=metadata,
+            owner=caller.id, dialect=dialect, status_at=now, created_at=now, updated_at=now,
+            metadata=with_limits(metadata, (message.metadata or {}).get(LIMITS_KEY)),
+            origin=origin, deadline=deadline,
         )  # fmt: skip
         message = _with_ids(message, task)
         first = self._encode_message(message)
@@ -100,17 +125,42 @@ class Submission:
         finally:
             self._stepping -= 1
         if run.reply is not None:
-            return msgspec.structs.replace(run.reply, task_id=None)
+            return await self._reply(run.reply, pending)
         if run.done:
-            made, events = await self._store_finished(run, task, first, push, wait=wait)
+            made, events = await self._store_finished(run, task, first, push, pending, wait=wait)
         else:
             with log.hub.following(task_id) as follower:
-                made, events = await self._store_running(run, task, first, push)
+                made, events = await self._store_running(run, task, first, push, pending)
                 if wait and made.state not in RESTING:
                     return await log.wait_until_rest(follower, task_id, made.seq)
         return apply_events(task, events[:1]) if wait is None else made
 
-    async def continue_task(self, caller: Principal, task: Task, message: Message, *, context_id: str | None) -> int:
+    async def _parent_deadline(self, parent: str) -> float | None:
+        """When the parent has to be over, and so its child. LimitExceeded if the child would be too deep."""
+
+        def work(rows: Rows) -> float | None:
+            check_depth(rows, parent)
+            head = store.get_head(rows, parent)
+            return None if head is None else head.deadline
+
+        return await self._log.database.read(work)
+
+    async def _reply(self, reply: Message, pending: PendingSend | None) -> Message:
+        """An answer without a task. It is stored only if the message can be sent again."""
+        reply = msgspec.structs.replace(reply, task_id=None)
+        if pending is not None:
+            await self._log.database.write(lambda tx: pending.store(tx, None, 0, reply), brief=True)
+        return reply
+
+    async def continue_task(
+        self,
+        caller: Principal,
+        task: Task,
+        message: Message,
+        *,
+        context_id: str | None,
+        pending: PendingSend | None = None,
+    ) -> int:
         """The next turn of a task, or a message to the running turn; returns the number of its event."""
         check_continuable(task, message, context_id)
         hosted = self._agent(task.agent)
@@ -118,20 +168,29 @@ class Submission:
         message = _with_ids(message, task)
         first = self._encode_message(message)
         now = log.now()
+        deadline = deadline_in(message.metadata, now)
 
         def work(transaction: Transaction) -> tuple[Appended | None, bool]:
-            add = partial(log.append_in, transaction, task.id, [first], now, bounds=log.bounds)
-            if (own := add(claim="take", caller=encode_caller(caller))) is not None:
-                return own, True
-            return add(), False
+            add = partial(log.append_in, transaction, task.id, [first], now, bounds=log.bounds, deadline=deadline)
+            appended = add(claim="take", caller=encode_caller(caller))
+            is_ours = appended is not None
+            appended = appended or add()
+            if appended is not None:
+                arm(transaction, log.jobs, task.id, now, hosted.deadline, appended.deadline)
+                log.files.use(transaction, task.owner, task.id, message)
+                if pending is not None:
+                    pending.store(transaction, task.id, appended.events[-1].seq)
+            return appended, is_ours
 
         appended, is_ours = await log.database.write(work)
         if appended is None:
             raise task_terminal((await log.owned(caller, task.id)).state)
+        if pending is not None:
+            pending.end()
         log.publish(task.id, appended.events, len(first.json))
         seq = appended.events[-1].seq
         if is_ours:
-            await self.start_run(self._run(hosted, task, message, caller), seq)
+            await self.start_run(self._run(hosted, task, message, caller, seq), seq)
         return seq
 
     async def start_run(self, run: Run, seen: int) -> None:
@@ -143,18 +202,26 @@ class Submission:
             run.emit(StatusEvent("working"))
 
     async def allows_cancel(self, task: Task) -> bool:
-        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked."""
+        """Whether the agent accepts a cancellation. Only agents that manage their own tasks are asked: those that
+        choose the ids have them in the process of the run, others anywhere."""
         hosted = self._agents.get(task.agent)
-        if hosted is None or hosted.cancel is None or task.id not in self._log.runs:
+        if hosted is None or hosted.cancel is None or (hosted.accept is not None and task.id not in self._log.runs):
             return True
         return await hosted.cancel(task.id)
 
     async def _store_finished(
-        self, run: Run, task: Task, first: Encoded, push: PushConfig | None, *, wait: bool | None
+        self,
+        run: Run,
+        task: Task,
+        first: Encoded,
+        push: PushConfig | None,
+        pending: PendingSend | None,
+        *,
+        wait: bool | None,
     ) -> tuple[Task, list[Event]]:
         bodies = [first, *run.outbox]
-        events = await self._create(task, bodies, push, None)
         size = store.total_bytes(bodies)
+        events = await self._create(task, bodies, size, push, pending)
         made = apply_events(task, events)
         is_over = run.state in TERMINAL
         if not (wait and is_over):  # a waiting caller has it already, and it will not change
@@ -166,18 +233,19 @@ class Submission:
         return made, events
 
     async def _store_running(
-        self, run: Run, task: Task, first: Encoded, push: PushConfig | None
+        self, run: Run, task: Task, first: Encoded, push: PushConfig | None, pending: PendingSend | None
     ) -> tuple[Task, list[Event]]:
         log = self._log
-        bodies = [first, *run.take_first_batch()]
+        batch, steps = run.take_first_batch()
+        bodies = [first, *batch]
+        size = store.total_bytes(bodies)
         log.runs[task.id] = run
         try:
-            events = await self._create(task, bodies, push, encode_caller(run.caller))
+            events = await self._create(task, bodies, size, push, pending, run, steps)
         except BaseException:
             run.abandon()
             raise
         self._quotas.opened(task.owner)
-        size = store.total_bytes(bodies)
         made = apply_events(task, events)
         log.cache.put(made, size)
         log.hub.publish(task.id, events, size)
@@ -185,25 +253,44 @@ class Submission:
         return made, events
 
     async def _create(
-        self, task: Task, bodies: Sequence[Encoded], push: PushConfig | None, caller: bytes | None
+        self,
+        task: Task,
+        bodies: Sequence[Encoded],
+        size: int,
+        push: PushConfig | None,
+        pending: PendingSend | None,
+        run: Run | None = None,
+        steps: Sequence[Step] = (),
     ) -> list[Event]:
         log = self._log
         now = log.now()
+        caller = None if run is None else encode_caller(run.caller)
 
         def work(transaction: Transaction) -> list[Event]:
-            return log.create_in(transaction, task, bodies, now, push=push, caller=caller)
+            if pending is not None:
+                pending.store(transaction, task.id, 1)
+            if isinstance(bodies[0].body, MessageEvent):
+                log.files.use(transaction, task.owner, task.id, bodies[0].body.message)
+            events = log.create_in(transaction, task, bodies, now, push=push, caller=caller, run=run, steps=steps)
+            if run is not None or (task.deadline is not None and not _is_over(bodies[-1].body)):
+                arm(transaction, log.jobs, task.id, now, run and run.hosted.deadline, task.deadline)
+            return events
 
         # sends that come together share a commit
-        is_brief = not self._stepping and store.total_bytes(bodies) <= _BRIEF
-        return await log.database.write(work, brief=is_brief)
+        events = await log.database.write(work, brief=not self._stepping and size <= _BRIEF)
+        if pending is not None:
+            pending.end()
+        return events
 
     def _agent(self, name: str) -> HostedAgent:
         if (found := self._agents.get(name)) is None:
             raise agent_not_found(name, self._agents)
         return found
 
-    def _run(self, hosted: HostedAgent, task: Task, message: Message, caller: Principal) -> Run:
-        return Run(self._log, hosted, task, message, caller, max_bytes=self._limits.artifact_bytes)
+    def _run(
+        self, hosted: HostedAgent, task: Task, message: Message, caller: Principal, began: int | None = None
+    ) -> Run:
+        return Run(self._log, hosted, task, message, caller, max_bytes=self._limits.artifact_bytes, began=began)
 
     def _encode_message(self, message: Message) -> Encoded:
         if not message.parts:
@@ -222,6 +309,10 @@ def check_continuable(task: Task, message: Message, context_id: str | None) -> N
         raise task_terminal(task.state)
     if (context_id or message.context_id or task.context_id) != task.context_id:
         raise context_mismatch()
+
+
+def _is_over(last: Body) -> bool:
+    return isinstance(last, StatusEvent) and last.state in TERMINAL
 
 
 def _with_ids(message: Message, task: Task) -> Message:

@@ -7,6 +7,7 @@ claims it.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from pentad.access.owners import OwnerNow, owner_as_saved
@@ -15,26 +16,49 @@ from pentad.jobs.queue import JobQueue
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import InvalidInput, PentadError
 from pentad.kernel.incidents import log_failure
-from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.kernel.ports import Database, Fetcher, Rows, Transaction
 from pentad.kernel.principal import Principal
+from pentad.platform import ALONE, Neighbours
 from pentad.rooms.agents import store
-from pentad.rooms.agents.models import RESTING, TERMINAL, Body, Event, PushConfig, StatusEvent, Task, apply_events
+from pentad.rooms.agents.approvals.inbox import Inbox, InboxOptions
+from pentad.rooms.agents.files import Files
+from pentad.rooms.agents.models import (
+    RESTING,
+    TERMINAL,
+    ApprovalRequest,
+    Body,
+    Decision,
+    Event,
+    PushConfig,
+    State,
+    StatusEvent,
+    Task,
+    apply_events,
+)
 from pentad.rooms.agents.settings import TaskLimits
-from pentad.rooms.agents.store import Appended, Bounds, Claim, Encoded, Head, encode_body
+from pentad.rooms.agents.store import LAST_WORD, Appended, Bounds, Claim, Encoded, Head, encode_body
+from pentad.rooms.agents.tasks.budgets import Budgets, limits_in_settings
 from pentad.rooms.agents.tasks.errors import task_not_found
+from pentad.rooms.agents.tasks.families import CHILDREN, adopt
+from pentad.rooms.agents.tasks.house_calls import HouseCalls
 from pentad.rooms.agents.tasks.hub import Follower, Hub
+from pentad.rooms.agents.tasks.journal import Step, code_of, needs_pin, write_steps
 from pentad.rooms.agents.tasks.push_store import enqueue_pushes, insert_config
+from pentad.rooms.agents.tasks.run_events import RunEvents
+from pentad.rooms.agents.tasks.run_log import MessageContexts
 from pentad.rooms.agents.tasks.task_cache import TaskCache
-from pentad.rooms.agents.tasks.turn_runner import MessageContexts, Run
+from pentad.rooms.agents.tasks.turn_runner import Run
 
 TURN: Final = "agents.turn"
 """The turn of one task, whose id is the key."""
+DEADLINE: Final = "agents.deadlines"
+"""The time limit of that turn, or of its task (`deadlines.py`)."""
 RECHECK_SECONDS: Final = 15.0
 """How long a follower relies on signals before it asks the store."""
 _PAGE: Final = 500
 _ALL: Final = 2**31
-_LAST_WORD: Final = Bounds(2**31, 2**40)
-"""A task that has reached its bounds must still be able to end."""
+_BRIEF: Final = 64 * 1024
+_STOP_SECONDS: Final = 5.0
 
 
 class TaskLog:
@@ -48,10 +72,15 @@ class TaskLog:
         contexts: MessageContexts,
         jobs: JobQueue,
         *,
+        files: Files | None = None,
         secret_box: SecretBox = PLAIN,
         owner_now: OwnerNow = owner_as_saved,
+        neighbours: Neighbours = ALONE,
+        approvals: InboxOptions | None = None,
+        fetcher: Fetcher | None = None,
     ) -> None:
         self.database = database
+        self.files = files or Files(database, clock, limits)
         self.owner_now = owner_now
         self.secret_box = secret_box
         self.clock = clock
@@ -63,6 +92,9 @@ class TaskLog:
         self.cache = TaskCache()
         self.runs: dict[str, Run] = {}
         self.contexts = contexts
+        self.neighbours = neighbours
+        self.budgets = Budgets(database, clock, *limits_in_settings(limits.task_budget, limits.caller_budget))
+        self.approvals = Inbox(self, approvals or InboxOptions(), fetcher)
         self._stop_listening: Callable[[], None] = _do_nothing
 
     def listen(self) -> None:
@@ -74,7 +106,10 @@ class TaskLog:
         for run in runs:
             run.stop()
         if handles := [run.handle for run in runs if run.handle is not None]:
-            await asyncio.wait(handles, timeout=5.0)
+            await asyncio.wait(handles, timeout=_STOP_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_SECONDS):
+                await asyncio.gather(*(run.settle() for run in runs))
         left = [run.task.id for run in runs if run.stored]
         if left:
             try:
@@ -82,8 +117,13 @@ class TaskLog:
             except PentadError as error:  # another process claims them when our heartbeat is missing
                 log_failure(error, "Giving back the tasks of this process")
 
+    @property
+    def busy_runs(self) -> list[Run]:
+        """The runs that do something; the others wait for a message or a time."""
+        return [run for run in self.runs.values() if not run.only_waits]
+
     def now(self) -> float:
-        return round(self.clock.now(), 3)
+        return int(self.clock.now() * 1_000 + 0.5) / 1_000  # `round` takes ten times as long
 
     # Reading
 
@@ -195,53 +235,84 @@ class TaskLog:
 
     def create_in(
         self, transaction: Transaction, task: Task, bodies: Sequence[Encoded], at: float,
-        *, push: PushConfig | None, caller: bytes | None,
+        *, push: PushConfig | None, caller: bytes | None, run: RunEvents | None = None, steps: Sequence[Step] = (),
     ) -> list[Event]:  # fmt: skip
-        """Write a new task. With a `caller`, its turn continues here, and can run again for that caller."""
+        """Write a new task. With a `caller`, its turn continues here (`run`), and can run again for that caller."""
         lease = None if caller is None else (self.origin, caller)
         pushes = 0 if push is None else 1
+        if task.origin is not None and task.origin.parent is not None:
+            adopt(transaction, task.origin.parent, task.owner)
         events = store.create(transaction, task, bodies, at, bounds=self.bounds, pushes=pushes, lease=lease)
         if lease is not None:
             self.jobs.hold(transaction, TURN, task.id)
         if push is not None:
             insert_config(transaction, self.secret_box, self.jobs, task.id, push, delivered=0, now=at)
+        if run is not None and steps:
+            self.append_in(transaction, task.id, (), at, bounds=self.bounds, holder=self.origin, run=run, steps=steps)
         return events
 
     def append_in(
         self, transaction: Transaction, task_id: str, batch: Sequence[Encoded], at: float,
         *, bounds: Bounds, claim: Claim = "none", holder: str | None = None, caller: bytes | None = None,
+        run: RunEvents | None = None, steps: Sequence[Step] = (), state: State | None = None,
+        deadline: float | None = None,
     ) -> Appended | None:  # fmt: skip
-        """Append events, update the job of the turn, and queue push notifications."""
+        """Append events and steps of a run, update the job of the turn, and queue push notifications."""
         lease = None if caller is None else (self.origin, caller)
         appended = store.append(
-            transaction, self.origin, task_id, batch, at, bounds=bounds, claim=claim, holder=holder, lease=lease
-        )
+            transaction, self.origin, task_id, batch, at,
+            bounds=bounds, claim=claim, holder=holder, lease=lease,
+            journal_bytes=sum([step.size for step in steps]),
+            code=_pin(run, steps) if run is not None and steps else None, only_in=state, deadline=deadline,
+        )  # fmt: skip
         if appended is None:
             return None
+        if run is not None and steps:
+            write_steps(transaction, task_id, run.began, steps, at)
         if claim == "take":
             self.jobs.hold(transaction, TURN, task_id)
         elif claim == "release":
-            self.jobs.cancel(transaction, TURN, task_id)
-        if appended.pushes:
+            self.jobs.cancel(transaction, (TURN, DEADLINE), task_id)
+            if appended.deadline is not None and appended.state not in TERMINAL:
+                self.jobs.enqueue(transaction, DEADLINE, {"since": at}, key=task_id, run_at=appended.deadline)
+        elif appended.suspended:
+            self.jobs.enqueue(transaction, TURN, key=task_id)  # the message may be what the turn waits for
+        if appended.children and appended.state in TERMINAL:
+            self.jobs.enqueue(transaction, CHILDREN, key=task_id)
+        if appended.pushes and batch:
             enqueue_pushes(transaction, self.jobs, task_id)
         return appended
 
+    def unpin_in(self, transaction: Transaction, task_id: str) -> bool:
+        """Let a turn go on with any code, and try at once; False if there is no unfinished turn."""
+        if not store.unpin(transaction, task_id):
+            return False
+        if self.jobs.is_queued(transaction, TURN, task_id):
+            self.jobs.enqueue(transaction, TURN, key=task_id)
+        return True
+
     async def append(
-        self, task_id: str, bodies: Sequence[Body], *, claim: Claim = "none", holder: str | None = None
+        self,
+        task_id: str,
+        bodies: Sequence[Body],
+        *,
+        claim: Claim = "none",
+        holder: str | None = None,
+        state: State | None = None,
     ) -> Appended | None:
         """Commit events that do not come from a run: a caller's message, a cancellation, the end of an orphan."""
         batch = [encode_body(body) for body in bodies]
         now = self.now()
         appended = await self.database.write(
             lambda transaction: self.append_in(
-                transaction, task_id, batch, now, bounds=_LAST_WORD, claim=claim, holder=holder
+                transaction, task_id, batch, now, bounds=LAST_WORD, claim=claim, holder=holder, state=state
             )
         )
         if appended is not None:
             self.publish(task_id, appended.events, store.total_bytes(batch))
         return appended
 
-    def publish(self, task_id: str, events: list[Event], size: int, run: Run | None = None) -> None:
+    def publish(self, task_id: str, events: list[Event], size: int, run: RunEvents | None = None) -> None:
         """Publish committed events within this process."""
         self.cache.grow(task_id, events, size)
         self.hub.publish(task_id, events, size)
@@ -259,25 +330,44 @@ class TaskLog:
 
     # For runs (`RunLog`)
 
-    async def append_batch(self, run: Run, batch: Sequence[Encoded], *, last: bool) -> list[Event] | None:
+    def house(self, run: Run) -> HouseCalls:
+        return HouseCalls(run, self)
+
+    async def add_remote_child(self, run: RunEvents, step: Step) -> None:
+        parent, now = run.task, self.now()
+
+        def work(transaction: Transaction) -> None:
+            adopt(transaction, parent.id, parent.owner)
+            write_steps(transaction, parent.id, run.began, [step], now)
+
+        await self.database.write(work)
+
+    async def append_batch(
+        self, run: RunEvents, batch: Sequence[Encoded], steps: Sequence[Step], *, last: bool
+    ) -> list[Event] | None:
         now = self.now()
-        final = batch[-1].body
+        final = batch[-1].body if batch else None
         is_over = isinstance(final, StatusEvent) and final.state in TERMINAL
-        bounds = _LAST_WORD if is_over and len(batch) == 1 else self.bounds
+        bounds = LAST_WORD if is_over and len(batch) == 1 else self.bounds
 
         def work(transaction: Transaction) -> Appended | None:
             return self.append_in(
                 transaction, run.task.id, batch, now,
-                bounds=bounds, holder=self.origin, claim="release" if last else "none",
+                bounds=bounds, holder=self.origin, claim="release" if last else "none", run=run, steps=steps,
             )  # fmt: skip
 
-        appended = await self.database.write(work)
+        # a step is small, and the agent waits for it
+        is_brief = bool(steps) and store.total_bytes(batch) + sum(step.size for step in steps) <= _BRIEF
+        appended = await self.database.write(work, brief=is_brief)
         if appended is None:
             return None
-        self.publish(run.task.id, appended.events, store.total_bytes(batch), run)
+        if steps and run.journal is not None:
+            run.journal.pinned = run.journal.pinned or needs_pin(steps)
+        if appended.events:
+            self.publish(run.task.id, appended.events, store.total_bytes(batch), run)
         return appended.events
 
-    async def find_batch(self, run: Run, batch: Sequence[Encoded]) -> list[Event] | None:
+    async def find_batch(self, run: RunEvents, batch: Sequence[Encoded]) -> list[Event] | None:
         bodies = [one.json for one in batch]
         after = run.seen
 
@@ -294,9 +384,34 @@ class TaskLog:
             self.publish(run.task.id, events, store.total_bytes(batch), run)
         return events
 
+    async def wait_for_decision(
+        self, task: Task, caller: Principal, request: ApprovalRequest, place: str
+    ) -> Decision | None:
+        with self.hub.following(task.id) as follower:
+            approval = await self.approvals.ask(task, caller, request, place)
+            while approval is not None and approval.state == "pending":
+                seen = follower.latest
+                approval = await self.approvals.asked_at(task.id, place)
+                if approval is not None and approval.state == "pending":
+                    await follower.wait_for_event(seen, RECHECK_SECONDS)
+        return None if approval is None else approval.decision
+
+    async def withdraw_approval(self, task_id: str, place: str) -> None:
+        try:
+            await self.approvals.withdraw(task_id, place)
+        except PentadError as error:
+            log_failure(error, f"Withdrawing an approval of the task {task_id}")
+
     def run_ended(self, run: Run) -> None:
         if self.runs.get(run.task.id) is run:
             del self.runs[run.task.id]
+
+
+def _pin(run: RunEvents, steps: Sequence[Step]) -> str | None:
+    """The code to pin the turn to, with its first durable call that is not a question."""
+    if run.journal is None or run.journal.pinned or not needs_pin(steps):
+        return None
+    return code_of(run.hosted)
 
 
 def _read(rows: Rows, head: Head) -> Task:

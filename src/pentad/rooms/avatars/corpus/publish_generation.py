@@ -12,9 +12,11 @@ from typing import Any, Final
 from pentad.documents.chunks import SECTION_JOINT, Chunk, windows
 from pentad.documents.sandbox import ReadDocument
 from pentad.documents.sentences import Span
+from pentad.events.outbox import emit
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict
 from pentad.kernel.ports import Rows, Transaction
+from pentad.listings.listing import listings_changed
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig
@@ -173,6 +175,8 @@ def remove_avatar(tx: Transaction, search: SearchIndex, avatar: Avatar) -> None:
     store.remove_avatar(tx, avatar.number)
     list_changed(tx, "resources", "avatars")
     resource_updated(tx, f"avatar://{avatar.id}")
+    listings_changed(tx)
+    emit(tx, "avatars", "avatar.removed", [f"avatar://{avatar.id}"])
 
 
 def _text(key: Key, section: str | None, content: str, sentences: Sequence[Span]) -> PassageText:
@@ -189,6 +193,8 @@ def _announce(tx: Transaction, avatar_id: str, *, new: bool) -> None:
         list_changed(tx, "resources", "avatars")
     resource_updated(tx, f"avatar://{avatar_id}")
     resource_updated(tx, f"avatar://{avatar_id}/sources")
+    listings_changed(tx)
+    emit(tx, "avatars", "avatar.created" if new else "corpus.changed", [f"avatar://{avatar_id}"])
 
 
 def _json(value: Any) -> str:

@@ -1,4 +1,5 @@
-"""Fills the room for `pentad demo`: two people of the nineteenth century, with corpora written for the demo.
+"""Fills the room for `pentad demo`: two people of the nineteenth century and the rules of a town, with corpora written
+for the demo.
 
 The folders are ingested like any other. They are the same in every run, so a second start changes nothing.
 """
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 FOLDERS: Final = Path(__file__).parents[1] / "demo_avatars"
-AVATARS: Final = ("charles-babbage", "florence-nightingale")
+PEOPLE: Final = ("charles-babbage", "florence-nightingale")
+AVATARS: Final = (*PEOPLE, "tree-office")
 _PAGES: Final = ".pages.txt"
 """Files with this ending are converted to PDF."""
 
@@ -39,7 +41,7 @@ def write_avatar(avatar_id: str, into: Path) -> Path:
 
 
 async def fill_demo(avatars: "Avatars") -> None:
-    """Ingest both avatars."""
+    """Ingest the avatars."""
     with tempfile.TemporaryDirectory(prefix="pentad-demo-") as name:
         for avatar_id in AVATARS:
             await avatars.ingest(await asyncio.to_thread(write_avatar, avatar_id, Path(name)))

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -93,6 +94,7 @@ class CitationView(View):
     role: str
     sha256: str
     match: str
+    uri: Annotated[str, Field(description="The passage it is cut from.")]
 
 
 class SaidView(View):
@@ -215,6 +217,7 @@ class CheckedCitationView(View):
     char_start: int | None = Optional
     char_end: int | None = Optional
     sha256: str | None = Optional
+    uri: str | None = Optional
     avatar: str
 
 
@@ -300,7 +303,7 @@ def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
         "source": passage.source,
         "page": passage.cited_page,
         "id": passage.id,
-        "uri": f"avatar://{avatar_id}/passages/{passage.n}",
+        "uri": passage_uri(avatar_id, passage.n),
         "source_id": passage.source_id,
         "physical_page": passage.page,
         "page_end": passage.cited_page_end,
@@ -318,6 +321,7 @@ def answer_view(
 ) -> AnswerView:
     """An answer."""
     fields = {name: getattr(answer, name) for name in AnswerView.model_fields if hasattr(answer, name)}
+    fields["citations"] = citations_view(avatar_id, answer.citations)
     fields.update(avatar=avatar_id, mode=mode or answer.mode, prompt=prompt)
     return AnswerView.model_validate(fields)
 
@@ -347,8 +351,15 @@ def info_view(avatar: "AvatarSnapshot", model: str | None) -> InfoView:
     )
 
 
-def citations_view(citations: Sequence[Any]) -> list[CitationView]:
-    return [CitationView.model_validate(citation) for citation in citations]
+def citations_view(avatar_id: str, citations: "Sequence[Citation]") -> list[CitationView]:
+    return [
+        CitationView.model_validate({**asdict(one), "uri": passage_uri(avatar_id, one.chunk_id)}) for one in citations
+    ]
+
+
+def passage_uri(avatar_id: str, number: int) -> str:
+    """The address of a passage as a resource."""
+    return f"avatar://{avatar_id}/passages/{number}"
 
 
 def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> CheckedDraftView:
@@ -367,7 +378,7 @@ def checked_draft_view(avatar: "AvatarSnapshot", checked: "CheckedDraft") -> Che
     ]
     return CheckedDraftView(
         response=checked.response,
-        citations=citations_view(checked.citations),
+        citations=citations_view(avatar.id, checked.citations),
         valid=bool(statements) and all(one.verdict in ("quoted", "supported") for one in statements),
         statements=statements,
         unsupported=sum(one.verdict == "unsupported" for one in statements),
@@ -389,6 +400,7 @@ def checked_citation_view(avatar: "AvatarSnapshot", checked: "CheckedCitation") 
             "chunk_id": passage.id,
             "section": passage.section,
             "sha256": passage.sha256,
+            "uri": passage_uri(avatar.id, passage.n),
         }
     return CheckedCitationView(
         valid=checked.match == "exact" and not checked.problems,

@@ -1,17 +1,20 @@
 """The OASF record of an avatar for a directory, and its A2A card.
 
 Both are made from `config.json` and the ingested corpus, so the record and its CID change only when the avatar does.
-`publish_records` pushes the record to the directory. Both name MCP as the transport, so A2A clients without MCP ignore
-the avatar.
+A server lists its avatars in its own directory (`listing_of`); `publish_records` pushes a record by hand. Both name MCP
+as the transport, so A2A clients without MCP ignore the avatar.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from pentad.kernel.clock import iso
 from pentad.kernel.errors import NotFound
 from pentad.kernel.principal import Principal
+from pentad.listings.listing import Listing
+from pentad.listings.offered_agents import OfferedAgent
 from pentad.mcp.wire_errors import error_from_result
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Avatar
@@ -34,7 +37,7 @@ _AUTHOR: Final = "Pentad avatars"
 def record_of(avatar: Avatar) -> dict[str, Any]:
     """The avatar's OASF record: how to reach it over MCP, and its card if it has an address."""
     config, url = avatar.config, avatar.config.mcp_server.url
-    modules = [_class(_MCP_MODULE) | {"data": _mcp(config)}]
+    modules = [_class(_MCP_MODULE) | {"data": _mcp(config, url)}]
     if url:
         modules.append(_class(_A2A_MODULE) | {"data": {"card_data": card_of(avatar), "card_schema_version": f"v{A2A}"}})
     return {
@@ -50,6 +53,49 @@ def record_of(avatar: Avatar) -> dict[str, Any]:
         "modules": modules,
         "annotations": _annotations(avatar),
     }
+
+
+def listing_of(avatar: Avatar, site: str) -> Listing:
+    """The avatar for the directory of this server, at the address where it is served alone."""
+    config = avatar.config
+    url = f"{site}/rooms/avatars/{quote(avatar.id)}/mcp"
+    return Listing(
+        key=url,
+        name=config.server_name,
+        version=config.server_version,
+        description=config.description,
+        provider=_AUTHOR,
+        url=url,
+        skills=tuple(name for _, name in _SKILLS),
+        modules={_MCP_MODULE[1]: _mcp(config, config.mcp_server.url or url)},
+        annotations=_annotations(avatar),
+    )
+
+
+def offer_of(avatar: Avatar, site: str) -> OfferedAgent:
+    """The avatar as an agent: a task is a question, and its result is an answer with citations."""
+    config = avatar.config
+    tags = [*config.expertise, "citations"]
+    answers = {
+        "id": "answer",
+        "name": f"Ask {config.name}",
+        "description": f"Answers from its corpus alone, with citations. {config.description}",
+        "tags": tags,
+    }
+    return OfferedAgent(
+        name=avatar.id,
+        title=config.name,
+        description=f"{config.description} {persona_of(config).label}",
+        version=config.server_version,
+        listing=listing_of(avatar, site),
+        tool="generate_response",
+        question="question",
+        answer="response",
+        arguments={"avatar": avatar.id},
+        conversation="context",
+        skills=(answers,),
+        tags=tuple(tags),
+    )
 
 
 async def records_of(avatars: "Avatars", avatar_id: str | None) -> list[tuple[str, dict[str, Any]]]:
@@ -93,11 +139,11 @@ def card_of(avatar: Avatar) -> dict[str, Any]:
     }
 
 
-def _mcp(config: AvatarConfig) -> dict[str, Any]:
+def _mcp(config: AvatarConfig, url: str | None) -> dict[str, Any]:
     connections: list[dict[str, Any]] = [
         {"type": "stdio", "command": "pentad", "args": ["avatars", "serve", "--avatar", config.id]}
     ]
-    if url := config.mcp_server.url:
+    if url:
         connections.insert(0, {"type": "streamable-http", "url": url})
     tools = [{"name": name, "description": _first_line(text)} for name, _, text in _tools(config)]
     return {"name": config.server_name, "connections": connections, "tools": tools}

@@ -114,7 +114,7 @@ async def ask_panel(arguments: AskPanel, call: Call[Avatars]) -> PanelView:
     return panel_view(found)
 
 
-@tool("list_avatars", title="List avatars", read_only=True, finds="question")
+@tool("list_avatars", title="List avatars", read_only=True)
 async def list_avatars(arguments: ListAvatars, call: Call[Avatars]) -> AvatarsListed:
     """List the avatars. With a question, those most likely to answer it come first."""
     every = [

@@ -6,7 +6,6 @@ nearest sentence separated covered questions better than any feature of whole pa
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
@@ -19,8 +18,8 @@ from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimila
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 from pentad.search.documents import Ranking
 from pentad.search.relevance import logistic
-from pentad.search.scoring import Reason, WordMatch, reasons
-from pentad.search.text import stem, terms, words
+from pentad.search.scoring import Reason
+from pentad.search.sources import explained
 
 ANSWER_FROM: Final = 0.5
 """An avatar answers if the probability that its corpus covers the question is at least this."""
@@ -78,16 +77,13 @@ class Retrieved:
 
     def reasons(self, scored: Scored) -> list[Reason]:
         """Why a passage was found: the words in its headings and its text, and its vector."""
-        passage = scored.passage
-        hit = next(one for one in self.ranking.hits if one.id == passage.id)
-        asked = {stem(word): word for word in words(self.query)}
-        texts = {"section": Counter(terms(passage.section or "")), "content": Counter(terms(passage.content))}
-        given: dict[tuple[str, str], float] = {}
-        for term, value in hit.terms.items():
-            times = {name: count for name, counted in texts.items() if (count := counted[term])}
-            for name, count in times.items():
-                given[name, asked[term]] = value * count / sum(times.values())
-        return reasons(WordMatch(given, self.ranking.idf), hit.score, hit.by_words, has_vector=hit.cosine is not None)
+        hit = next(one for one in self.ranking.hits if one.id == scored.passage.id)
+        return explained(self.query, self.ranking, hit, texts_of(scored.passage))
+
+
+def texts_of(passage: Passage) -> dict[str, str]:
+    """The texts of a passage that are searched, by field."""
+    return {"section": passage.section or "", "content": passage.content}
 
 
 @dataclass(frozen=True, slots=True)

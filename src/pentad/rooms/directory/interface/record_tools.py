@@ -172,7 +172,7 @@ async def push_record(arguments: RecordArguments, call: Call[Directory]) -> Tool
 
 @tool(
     "agntcy_dir_search_local", title="Search records", read_only=True, input_schema=_search_schema(),
-    tags=("search",), finds="query",
+    tags=("search",),
     rare=("annotations", "descriptions", "exclude", "verified", "trusted", "id_version"),
     output_schema=output_schema(FoundRecords),
 )  # fmt: skip

@@ -124,6 +124,12 @@ async def record(cid: str, call: Call[Directory]) -> str:
     return (await call.service.records.pull(cid)).text
 
 
+@resource("cid:{cid}", name="Agent record (short)", mime_type=_JSON, complete={"cid": complete_cid})
+async def short_record(cid: str, call: Call[Directory]) -> str:
+    """The same, as a context refers to it."""
+    return (await call.service.records.pull(cid)).text
+
+
 @resource("directory://names/{+name}", name="Versions of a record", mime_type=_JSON)
 async def names(name: str, call: Call[Directory]) -> str:
     """Every record of one name, newest first: its version and CID."""
@@ -137,6 +143,7 @@ RESOURCES: Final = (
     *_taxonomy("skill", "skill categories", complete_skill),
     *_taxonomy("domain", "domains", complete_domain),
     record,
+    short_record,
     names,
 )
 

@@ -1,20 +1,21 @@
 """Events of the directory, delivered to listeners in every process on the store.
 
-An event is signalled inside its transaction, so a rollback sends nothing. Events are not stored: a listener receives
-what happens from then on, and one that does not keep up loses events instead of slowing others.
+An event is signalled inside its transaction, so a rollback sends nothing. A listener receives what happens from then
+on, and one that does not keep up loses events instead of slowing others. The feed of all rooms keeps them (`KINDS`).
 """
 
 import asyncio
 import logging
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, Self
 
 import msgspec
 
+from pentad.events import outbox
 from pentad.kernel.background import start_task
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import PentadError
@@ -53,6 +54,17 @@ class EventType(IntEnum):
     PUBLIC_KEY_UPLOADED = 10
 
 
+KINDS: Final = {
+    EventType.RECORD_PUSHED: "record.pushed",
+    EventType.RECORD_DELETED: "record.deleted",
+    EventType.RECORD_PUBLISHED: "record.published",
+    EventType.RECORD_UNPUBLISHED: "record.unpublished",
+    EventType.RECORD_SIGNED: "record.signed",
+    EventType.SYNC_CREATED: "sync.created",
+    EventType.SYNC_COMPLETED: "sync.completed",
+    EventType.SYNC_FAILED: "sync.failed",
+}
+"""What is told in the feed of all rooms, too. Pulls are not: they change nothing."""
 _WITH_LABELS: Final = frozenset({EventType.RECORD_PUSHED, EventType.RECORD_PULLED, EventType.RECORD_PUBLISHED})
 
 
@@ -147,8 +159,11 @@ class Events:
         resources: Sequence[str],
         labels: Sequence[Iterable[str]] | None = None,
         metadata: Mapping[str, str] | None = None,
+        *,
+        new: Collection[str] | None = None,
     ) -> None:
-        """Send one event per resource when the transaction commits."""
+        """Send one event per resource when the transaction commits. If only some are `new`, the feed of all rooms has
+        only those; listeners here also hear of a record that is pushed again, as they do in the original."""
         entries: list[tuple[str, list[str] | None]] = []
         for position, resource in enumerate(resources):
             known: list[str] | None = []
@@ -157,6 +172,10 @@ class Events:
                 if known is not None and len(msgspec.json.encode(known)) > _LABELS_BYTES:
                     known = None
             entries.append((resource, known))
+        changed = resources if new is None else [one for one in resources if one in new]
+        if changed and (told := KINDS.get(kind)) is not None:
+            prefix = "directory://records/" if told.startswith("record.") else ""
+            outbox.emit(tx, "directory", told, [prefix + one for one in changed], at=self._clock.now(), data=metadata)
         for part in _split(entries):
             payload = _Signal(int(kind), str(uuid7(self._clock)), self._clock.now(), part, _shortened(metadata or {}))
             tx.signal(CHANNEL, msgspec.json.encode(payload).decode())

@@ -22,6 +22,7 @@ from pentad.kernel.principal import Principal
 from pentad.mcp.changes import list_changed, resource_updated
 from pentad.rooms.directory import store
 from pentad.rooms.directory.models import NamedRef, Pushed, Record, RecordMeta
+from pentad.rooms.directory.records import listed
 from pentad.rooms.directory.records.events import Events, EventType
 from pentad.rooms.directory.records.index_fields import annotations_of, indexed_fields
 from pentad.rooms.directory.records.popularity import Popularity
@@ -140,6 +141,8 @@ class RecordSummary:
     created_at: str
     trusted: bool
     verified: bool
+    pushed_by: str
+    pushed_at: float
     description: str
 
 
@@ -150,7 +153,7 @@ def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
         sql = (
             f"SELECT r.cid, substr(r.name, 1, {_FIELD_CHARS}), substr(r.version, 1, {_FIELD_CHARS}), r.schema_version,"  # noqa: S608  own numbers, only marks
             f" substr(r.created_at, 1, {_FIELD_CHARS}), r.trusted, r.verified,"
-            f" CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
+            f" r.pushed_by, r.pushed_at, CASE WHEN length(t.data) <= {_LARGEST_READ} THEN t.data END"
             " FROM directory_records r JOIN directory_texts t ON t.record = r.id"
             f" WHERE r.cid IN ({marks(len(part))})"
         )
@@ -159,11 +162,12 @@ def summaries_of(rows: Rows, cids: Sequence[str]) -> list[RecordSummary]:
 
 
 def _summary(row: Row) -> RecordSummary:
-    cid, name, version, schema_version, created_at, trusted, verified, text = row
+    cid, name, version, schema_version, created_at, trusted, verified, pushed_by, pushed_at, text = row
     data: dict[str, Any] = {} if text is None else msgspec.json.decode(text)
     description = data.get("description")
     short = description[: 2 * _FIELD_CHARS] if isinstance(description, str) else ""
-    return RecordSummary(cid, name, version, schema_version, created_at, bool(trusted), bool(verified), short)
+    marks = bool(trusted), bool(verified)
+    return RecordSummary(cid, name, version, schema_version, created_at, *marks, pushed_by, pushed_at, short)
 
 
 COLLECTION: Final = "directory"
@@ -215,7 +219,7 @@ class Records:
 
     def write(self, tx: Transaction, who: Principal, drafts: Sequence[Draft]) -> set[str]:
         """Store drafts in the caller's transaction, before anything else in it. Returns the CIDs that were new."""
-        store.lock_terms(tx, self._database.dialect)
+        self.lock(tx)
         new = store.insert(tx, self._database.dialect, drafts, who.id, self._clock.now())
         if new:
             list_changed(tx, "resources", "directory")
@@ -225,7 +229,7 @@ class Records:
             for name in names if len(names) <= MOST_NAMES_SIGNALLED else ():
                 _name_changed(tx, name)
         labels = [draft.fields.labels for draft in drafts]
-        self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels)
+        self._events.emit(tx, EventType.RECORD_PUSHED, [draft.cid for draft in drafts], labels, new=new)
         return new
 
     async def pull(self, cid: str) -> Record:
@@ -253,9 +257,15 @@ class Records:
         return await self._database.read(lambda rows: summaries_of(rows, cids))
 
     async def delete(self, who: Principal, cid: str) -> bool:
-        """Delete a record with its referrers; False if it did not exist."""
+        """Delete a record with its referrers; False if it did not exist. Conflict if the server lists it."""
         _required(cid)
-        return is_cid(cid) and await self._database.write(lambda tx: self._delete(tx, cid))
+
+        def work(tx: Transaction) -> bool:
+            self.lock(tx)
+            listed.check_unlisted(tx, cid)
+            return self.erase(tx, cid)
+
+        return is_cid(cid) and await self._database.write(work)
 
     async def known(self, cids: Sequence[str]) -> set[str]:
         """The CIDs that are stored here."""
@@ -292,8 +302,12 @@ class Records:
             raise record_not_found(cid)
         return row[0]
 
-    def _delete(self, tx: Transaction, cid: str) -> bool:
+    def lock(self, tx: Transaction) -> None:
+        """Call this first in a transaction that erases records."""
         store.lock_terms(tx, self._database.dialect)
+
+    def erase(self, tx: Transaction, cid: str) -> bool:
+        """Delete a record in the caller's transaction, whoever made it."""
         record = store.ids_of(tx, [cid]).get(cid)
         if record is None:
             return False

@@ -14,12 +14,13 @@ from pentad.rooms.directory import store
 from pentad.rooms.directory.search.clauses import (
     BroadClause,
     Clause,
+    RowClause,
     TermClause,
     any_of,
     resolve_group,
 )
 from pentad.rooms.directory.search.filters import excluded, required
-from pentad.rooms.directory.search.query import Query
+from pentad.rooms.directory.search.query import Push, Query
 
 ALL: Final = 2**62
 GATHERED: Final = 20_000
@@ -117,11 +118,18 @@ def make_plan(rows: Rows, dialect: Dialect, query: Query) -> Plan:
     found = [resolve_group(rows, dialect, group) for group in required(dialect, query)]
     left_out = tuple(resolve_group(rows, dialect, group) for group in excluded(dialect, query))
     clauses: list[Clause] = [any_of(dialect, found)] if query.match == "any" and found else [*found]
+    if query.pushed is not None:
+        clauses.append(RowClause(_push_condition(query.pushed)))
     startable = [clause for clause in clauses if isinstance(clause, TermClause)]
     driver = min(startable, key=lambda clause: clause.postings, default=None)
     if driver is not None and len(driver.ids) != 1 and driver.postings > GATHERED:
         driver = None
     return Plan(dialect, driver, tuple(clause for clause in clauses if clause is not driver), left_out)
+
+
+def _push_condition(pushed: Push) -> Sql:
+    tests = (("r.pushed_by = ?", pushed.who), ("r.pushed_at >= ?", pushed.since), ("r.pushed_at <= ?", pushed.until))
+    return joined("AND", [Sql(text, (value,)) for text, value in tests if value is not None] or [TRUE])
 
 
 def count(rows: Rows, plan: Plan, source: Source, more: Sequence[Sql] = ()) -> int:

@@ -77,6 +77,15 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Push:
+    """By whom and when a record was pushed to this directory; None for anybody and any time."""
+
+    who: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One search. A limit of 0 returns everything; without filters and words it finds every record."""
 
@@ -88,6 +97,7 @@ class Query:
     offset: int = 0
     cursor: str | None = None
     id_version: str | None = None
+    pushed: Push | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 0:

@@ -56,7 +56,7 @@ def _position(values: list[Any], shortest: int, longest: int) -> tuple[int, ...]
 
 def _identity(query: Query) -> tuple[object, ...]:
     """The parts of a query that a cursor depends on."""
-    return (query.filters, query.words, query.match, query.order, query.id_version)
+    return (query.filters, query.words, query.match, query.order, query.id_version, query.pushed)
 
 
 class RecordSearch:

@@ -22,8 +22,7 @@ from pentad.kernel.errors import (
     Unavailable,
 )
 from pentad.kernel.incidents import ensure_logged
-
-_TEXT_BYTES: Final = 6_000
+from pentad.net.grpc_calls import shortened
 
 
 class NotOffered(PentadError):
@@ -57,23 +56,6 @@ def status_of(error: PentadError, method: str = "a gRPC call") -> tuple[StatusCo
         if isinstance(error, kind):
             return code, text
     return StatusCode.INTERNAL, text
-
-
-def retry_of(error: PentadError) -> tuple[tuple[str, str], ...]:
-    """The `retry-after` trailer in whole seconds, for an error that asks the caller to wait."""
-    if isinstance(error, RateLimited | Overloaded):
-        return (("retry-after", str(max(1, round(error.retry_after)))),)
-    return ()
-
-
-def shortened(text: str) -> str:
-    """The text cut to fit a header: clients accept 8 KiB at most, and every non-ASCII byte takes three."""
-    room = _TEXT_BYTES
-    for position, character in enumerate(text):
-        room -= 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode("utf-8", "replace"))
-        if room < 0:
-            return text[:position] + " ..."
-    return text
 
 
 _ERRORS: Final[dict[StatusCode, type[PentadError]]] = {

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import msgspec.structs
 
+from pentad.events.outbox import emit
 from pentad.kernel.clock import Clock, iso
 from pentad.kernel.errors import InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -88,8 +89,11 @@ class MetricHistory:
 
     def _record(self, transaction: Transaction, info: Info, snapshot: Snapshot) -> int:
         count = write_samples(transaction, info, snapshot)
-        if check(transaction, info, snapshot, self._thresholds):
+        if changed := check(transaction, info, snapshot, self._thresholds):
             resource_updated(transaction, ALERTS_URI)
+        uri = figures_uri(info.id, snapshot.scope or DEFAULT_SCOPE)
+        for key, before, after in changed:
+            emit(transaction, "metrics", "alert.changed", [uri], data={"key": key, "before": before, "after": after})
         for scope in {snapshot.scope or DEFAULT_SCOPE, DEFAULT_SCOPE}:
             resource_updated(transaction, figures_uri(info.id, scope))
         return count
@@ -148,6 +152,20 @@ class MetricHistory:
             raise NotFound(f"Nothing was recorded for {info.id!r} so long ago.", hint=since)
         found = compare_values(values_of(old), values_of(new))
         return [change for change in found if names is None or change.key in names]
+
+    async def at(
+        self, collector: str, key: str, moment: float, *, scope: str | None = None
+    ) -> list[store.Latest]:  # fmt: skip
+        """The values of a key at a moment: of each series the last that was recorded by then."""
+        info = self._catalogue.find(collector).info()
+        names = set(resolve_keys(info, [key]))
+        found = await self._database.read(lambda rows: store.latest(rows, info.id, at=moment))
+        values = [one for one in found if one.series.key in names and _is_in_scope(one.series, scope)]
+        if not values:
+            raise NotFound(
+                f"Nothing was recorded of {key[:100]!r} by {iso(moment)}.", hint="Polling keeps a history of figures."
+            )
+        return values[:MOST_SERIES]
 
     async def alerts(self, levels: Sequence[Level] = ("warn", "alarm")) -> list[Alert]:
         """Metrics beyond their threshold, the worst first. One with a limit is given as a share of it."""

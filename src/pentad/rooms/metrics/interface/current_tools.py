@@ -122,7 +122,7 @@ async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call
     return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
 
 
-@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE, finds="query")
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE)
 async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
     """Find metric keys by words, with unit, description, formula and thresholds."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)

@@ -20,7 +20,7 @@ from pentad.rooms.metrics.history.changes import Change
 from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.metric_history import HistoryLine
 from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample
-from pentad.rooms.metrics.store import Point, Series
+from pentad.rooms.metrics.store import Latest, Point, Series
 
 ANSWER: Final[dict[str, Any]] = {
     "type": "object",
@@ -196,6 +196,23 @@ def collector_view(info: Info) -> dict[str, Any]:
 def metric_view(collector: str, metric: Metric) -> dict[str, Any]:
     """An entry of a catalogue."""
     return {"collector": collector, **msgspec.to_builtins(metric)}
+
+
+def moment_view(collector: str, key: str, moment: float, values: Sequence[Latest]) -> dict[str, Any]:
+    """The values of a metric at a moment, each with when it was recorded."""
+    shown = [
+        {
+            "key": one.series.key,
+            "scope": one.series.scope,
+            "labels": dict(one.series.labels),
+            "value": one.value,
+            "unit": one.series.unit,
+            "state": one.state,
+            "recorded": iso(one.at),
+        }
+        for one in values
+    ]
+    return {"collector": collector, "key": key, "at": iso(moment), "values": shown}
 
 
 def explanations(answer: Answer, keys: Sequence[str]) -> list[dict[str, Any]]:

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import parse_qs, quote
 
+from pentad.kernel.errors import InvalidInput, NotFound
+from pentad.kernel.names import did_you_mean
 from pentad.mcp.call import Call
 from pentad.mcp.declarations import ResourcePage, resource
 from pentad.rooms.metrics.engine.response_budget import ResponseShape, shape_response
 from pentad.rooms.metrics.history.metric_history import ALERTS_URI, DEFAULT_SCOPE, figures_uri
-from pentad.rooms.metrics.interface.arguments import request_credentials
+from pentad.rooms.metrics.interface.arguments import parse_time, request_credentials
 from pentad.rooms.metrics.interface.presentation import (
     alert_view,
     answer_metadata,
     collector_view,
     metric_view,
+    moment_view,
     to_json,
 )
 from pentad.rooms.metrics.service import Metrics
@@ -33,6 +37,14 @@ async def complete_scope(typed: str, call: Call[Any], others: Mapping[str, str])
     return [one for one in (DEFAULT_SCOPE, *known) if one and one.startswith(typed)]
 
 
+async def complete_key(typed: str, call: Call[Any], others: Mapping[str, str]) -> list[str]:
+    """Keys of the collector that begin with the typed text."""
+    metrics: Metrics = call.service
+    collector = others.get("collector", "")
+    infos = [info for info in metrics.infos() if info.id == collector]
+    return [metric.key for info in infos for metric in info.catalogue if metric.key.startswith(typed)]
+
+
 @resource("metrics://catalog", name="metric catalogue", mime_type=_JSON, seconds_fresh=60.0)
 async def catalog(call: Call[Metrics]) -> str:
     """Every collector with its metrics: key, unit, description, formula, thresholds."""
@@ -42,6 +54,30 @@ async def catalog(call: Call[Metrics]) -> str:
         for info in metrics.infos()
     ]
     return to_json({"collectors": entries})
+
+
+def metric_uri(collector: str, key: str) -> str:
+    """The address of a metric's definition."""
+    return f"metrics://catalog/{quote(collector, safe='')}/{quote(key, safe='')}"
+
+
+@resource(
+    "metrics://catalog/{collector}/{key}",
+    name="metric",
+    mime_type=_JSON,
+    complete={"collector": complete_collector},
+    seconds_fresh=60.0,
+)
+async def metric(collector: str, key: str, call: Call[Metrics]) -> str:
+    """One metric: unit, description, formula, thresholds."""
+    info = call.service.info(collector)
+    found = next((one for one in info.catalogue if one.key == key), None)
+    if found is None:
+        raise NotFound(
+            f"The collector {info.id!r} has no metric {key[:100]!r}.",
+            hint=did_you_mean(key, [one.key for one in info.catalogue]) or "listMetricKeys lists them.",
+        )
+    return to_json(metric_view(info.id, found))
 
 
 @resource(ALERTS_URI, name="alerts", mime_type=_JSON)
@@ -69,6 +105,30 @@ async def figures(collector: str, bg: str, call: Call[Metrics]) -> str:
     return to_json(answer_metadata(answer, found.notes) | {"metrics": found.content})
 
 
+@resource(
+    "metrics://{collector}/{bg}/{key}",
+    name="figure at a moment",
+    mime_type=_JSON,
+    complete={"collector": complete_collector, "bg": complete_scope, "key": complete_key},
+)
+async def figure(collector: str, bg: str, key: str, call: Call[Metrics]) -> str:
+    """What was recorded of one metric: last, or with `?at=` (ISO 8601, or seconds) by that moment."""
+    metrics = call.service
+    (one,) = metrics.select_collectors([collector])
+    name, moment = split_moment(key, metrics.now())
+    scope = None if bg == DEFAULT_SCOPE else bg
+    return to_json(moment_view(one, name, moment, await metrics.history.at(one, name, moment, scope=scope)))
+
+
+def split_moment(last: str, now: float) -> tuple[str, float]:
+    """The last part of a URI without its query, and the moment in the query; a relative one counts from `now`."""
+    name, _, query = last.partition("?")
+    given = parse_qs(query, keep_blank_values=True)
+    if given.keys() - {"at"} or len(given.get("at", ())) > 1:
+        raise InvalidInput(f"{query[:100]!r} is not understood.", hint="Write ?at= and one moment.")
+    return name, parse_time(given["at"][0] if given else "now", now)
+
+
 async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
     """The collectors that are set up."""
     metrics: Metrics = call.service
@@ -80,4 +140,4 @@ async def listing(call: Call[Any], cursor: str | None) -> ResourcePage:
     return ResourcePage(entries)
 
 
-RESOURCES: Final = (catalog, alerts, figures)
+RESOURCES: Final = (catalog, metric, alerts, figures, figure)

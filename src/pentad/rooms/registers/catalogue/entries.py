@@ -28,7 +28,20 @@ from pentad.rooms.registers.store import Kind, Ref, as_uuid, is_slug, next_versi
 E = TypeVar("E", Register, Schema)
 
 _SET_BY_SERVER: Final = frozenset(
-    {"id", "uuid", "created", "updated", "owner", "organisation", "usage", "@self", "warnings", "changes", "migrated"}
+    {
+        "id",
+        "uuid",
+        "created",
+        "updated",
+        "owner",
+        "organisation",
+        "usage",
+        "@self",
+        "warnings",
+        "changes",
+        "migrated",
+        "undone",
+    }
 )
 _OWN_ATTRIBUTES: Final = frozenset({"title", "version", "slug", "schemas", "detach"})
 _FIRST_VERSION: Final = "0.0.1"

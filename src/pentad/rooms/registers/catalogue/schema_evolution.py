@@ -26,9 +26,9 @@ from pentad.rooms.registers.catalogue.schema_change import (
     past_rules,
 )
 from pentad.rooms.registers.catalogue.schema_indexes import begin_indexing
-from pentad.rooms.registers.catalogue.schema_preflight import SchemaPreflight, index_labels, next_step
+from pentad.rooms.registers.catalogue.schema_preflight import SchemaPreflight, index_labels, outlook_of
 from pentad.rooms.registers.catalogue.schema_renames import dependent_change
-from pentad.rooms.registers.models import Caller, Schema
+from pentad.rooms.registers.models import MOST_IDS, Caller, Schema
 from pentad.rooms.registers.objects import integrity, store
 from pentad.rooms.registers.objects.indexes import (
     check_content,
@@ -128,7 +128,7 @@ class SchemaEvolution:
         losses = self._preflight.losses(rows, change, report, of_users)
         if losses:
             report.more["confirm"] = change.token
-        report.more["next"] = next_step(change, report, losses, soft=new.soft)
+        report.outlook = outlook_of(change, report, losses, soft=new.soft)
         return report
 
     def check(
@@ -210,7 +210,7 @@ class SchemaEvolution:
                     f"A schema that is composed of {proposed.slug!r} prevents the change.", hint="Ask an administrator."
                 ) from None
         self._preflight.confirm(tx, change, report, of_users, confirm)
-        migrated = self._migrate_objects(tx, caller, change, (old, new), now)
+        migrated, ids = self._migrate_objects(tx, caller, change, (old, new), now)
         schema_history.record(tx, caller, current, proposed, change.action, change.details)
         if index_plan(old) != index_plan(new):
             self._note_indexes(tx, proposed, new, hidden, check=change.migrates)
@@ -219,6 +219,7 @@ class SchemaEvolution:
             warnings=(*change.warnings, *schema_warnings(new)),
             change_lines=tuple(schema_history.change_lines(current, proposed, change.steps)),
             migrated=migrated if hidden is None else None,
+            undone=None if change.undo is None else change.undo.summary(ids if hidden is None else ()),
         )
 
     def _update_dependent(
@@ -266,16 +267,19 @@ class SchemaEvolution:
         change: SchemaChange,
         definitions: "tuple[CompiledSchema, CompiledSchema]",
         now: float,
-    ) -> int:
-        """Migrate every object and index its references, words and meaning again; returns how many changed."""
+    ) -> tuple[int, list[str]]:
+        """Migrate every object and index its references, words and meaning again.
+
+        Returns how many changed, and the uuids of the first of them.
+        """
         old, new = definitions
         schema = change.proposed
         if old.hybrid and not new.hybrid:
             self._vectors.drop(tx, schema.id)
         if not change.migrates and not _needs_reindexing(old, new):
-            return 0
+            return 0, []
         who = provenance_of(caller, schema_history.plan_of(schema.id, schema.changes))
-        long, migrated = index_plan(new).texts, 0
+        long, migrated, first = index_plan(new).texts, 0, list[str]()
         for portion in store.stream_objects(tx, schema.id):
             drafts: list[PendingChange] = []
             for held in portion:
@@ -284,11 +288,12 @@ class SchemaEvolution:
                 drafts.append(migrated_object(new, held, data, now, schema.version))
             changed = [draft for draft in drafts if draft.after.version != draft.before_version]
             migrated += len(changed)
+            first += [draft.after.uuid for draft in changed[: MOST_IDS - len(first)]]
             store.write_changes(tx, self._dialect, changed, who)
             store.reindex(tx, self._dialect, [draft for draft in drafts if draft.after.version == draft.before_version])
             if new.hybrid:
                 self._vectors.update(tx, schema.id, drafts, old.texts if old.hybrid else None)
-        return migrated
+        return migrated, first
 
 
 def migrated_object(

@@ -213,6 +213,12 @@ class Undo:
         self.kept = 0
         """Values that stay as they are because the object was edited since; counted anew in each pass."""
 
+    def summary(self, uuids: Sequence[str]) -> dict[str, Any]:
+        """What was taken back, with the first objects that have their old values again."""
+        return {
+            "version": self.taken.version, "action": self.taken.action, **({"ids": list(uuids)} if uuids else {})
+        }  # fmt: skip
+
     def migrate(self, rows: Rows, stored: StoredObject, data: Mapping[str, Any]) -> dict[str, Any]:
         """The data of an object before the change: from its history, or renamed back if the change did not touch it."""
         if not self.names:

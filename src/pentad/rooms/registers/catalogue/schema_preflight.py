@@ -5,6 +5,7 @@ matter to them is refused in any case.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from pentad.rooms.registers.catalogue.schema_renames import dependent_change
 from pentad.rooms.registers.confirmation import require_confirm
 from pentad.rooms.registers.definitions.schema_patch import touched_names
 from pentad.rooms.registers.models import Schema
+from pentad.rooms.registers.next_step import NextStep, Outlook
 from pentad.rooms.registers.objects import store, uniqueness
 from pentad.rooms.registers.objects.indexes import IndexPlan, UniqueKey, index_plan
 from pentad.rooms.registers.objects.prepare import too_long_to_index
@@ -206,21 +208,22 @@ def _refuse_failing(schema: Schema, report: "EvolutionReport", *, migrated: bool
     )
 
 
-def next_step(change: SchemaChange, report: "EvolutionReport", losses: str, *, soft: bool) -> str:
-    """What the change would do if it were asked for now, and the call that does it."""
+def outlook_of(change: SchemaChange, report: "EvolutionReport", losses: str, *, soft: bool) -> Outlook:
+    """What the change would do if it were made now, and the operation that makes it."""
     verb = change.action
-    call = f"schemas action={verb} id={change.current.id} with the same arguments"
+    step = NextStep("schemas", verb, {"id": change.current.id})
     if report.failing and not soft:
         refused = f"{verb} would be refused: {report.failing} of {counted(report.total, 'object')} would not fit."
         if not report.migration:
-            return f"{refused} {_ways_out(report)}"
+            return Outlook(before=f"{refused} {_ways_out(report)}")
         if report.after_migration:
-            return f"{refused} With the migration given here, {report.after_migration} would not."
-        return f"{refused} With the migration given here, all would: {call} and this migration."
+            return Outlook(before=f"{refused} With the migration given here, {report.after_migration} would not.")
+        return Outlook(step, f"{refused} With the migration given here, all would: ", " and this migration.")
     unseen = "" if report.complete else ", unless data that you may not read prevents it"
     if losses:
-        return f'{call} and confirm "{change.token}" carries it out{unseen}. It would lose {losses}.'
-    return f"{call} carries it out{unseen}."
+        confirmed = replace(step, arguments={**step.arguments, "confirm": change.token})
+        return Outlook(confirmed, "", f' and confirm "{change.token}" carries it out{unseen}. It would lose {losses}.')
+    return Outlook(step, "", f" carries it out{unseen}.")
 
 
 def _ways_out(report: "EvolutionReport") -> str:

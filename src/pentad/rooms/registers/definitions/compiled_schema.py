@@ -45,6 +45,7 @@ from pentad.rooms.registers.definitions.properties import (
     derived_from,
     read_properties,
     references_of,
+    uri_references_of,
     walk_properties,
 )
 from pentad.rooms.registers.definitions.references import EACH, Reference, canonical_reference
@@ -211,6 +212,7 @@ class CompiledSchema:
         self.properties: Mapping[str, Property] = properties
         self.required = frozenset(cast("list[str]", body["required"]))
         self.references = tuple(references_of(properties))
+        self.uri_references = tuple(uri_references_of(properties))
         self._reference_paths = tuple(dict.fromkeys(reference.path for reference in self.references))
         self.written_back = tuple(reference for reference in self.references if reference.write_back)
         self.unique = tuple(_unique_constraints(body, properties))

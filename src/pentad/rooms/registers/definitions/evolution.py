@@ -21,9 +21,10 @@ from pentad.kernel.problems import NO_VALUE, closest_value, convert_value
 from pentad.rooms.registers.definitions.compiled_schema import CompiledSchema
 from pentad.rooms.registers.definitions.dropped_rules import dropped_rules, removed_properties
 from pentad.rooms.registers.definitions.json_values import as_mapping
-from pentad.rooms.registers.definitions.migration import MigrationStep, migrate
+from pentad.rooms.registers.definitions.migration import MigrationStep, changing_steps, migrate
 from pentad.rooms.registers.definitions.object_validation import Problem, problem, shortened
 from pentad.rooms.registers.definitions.schema_patch import renames, touched_names
+from pentad.rooms.registers.next_step import NextStep, Outlook
 
 SAMPLES: Final = 5
 _INCOMPLETE: Final = "Objects and properties that you may not read were not looked at."
@@ -88,10 +89,14 @@ class EvolutionReport:
     lost: dict[str, Affected] = field(default_factory=dict[str, Affected])
     removed: list[str] = field(default_factory=list[str])
     dropped: list[str] = field(default_factory=list[str])
+    unused: list[MigrationStep] = field(default_factory=list[MigrationStep])
+    """The steps of the change that would change no object; a plan names them."""
     more: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the catalogue adds: changed lines, indexes, what would break, warnings, the confirm token."""
+    outlook: Outlook | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self, word: Callable[[NextStep], str] | None = None) -> dict[str, Any]:
+        """The report as JSON. `word` says in the words of an interface how to go on."""
         why = {} if self.complete else {"reason": _INCOMPLETE}
         extra: dict[str, Any] = {
             "migrated": self.migrated.as_json() if self.migrated.objects else None,
@@ -99,7 +104,9 @@ class EvolutionReport:
             "lost": {name: found.as_json() for name, found in self.lost.items()},
             "removed_properties": self.removed,
             "dropped_rules": self.dropped,
+            "unused_steps": [{**step.as_json(), "objects": 0} for step in self.unused],
             **self.more,
+            **({} if self.outlook is None or word is None else self._outlook_json(self.outlook, word)),
         }
         return {
             "total": self.total,
@@ -110,6 +117,13 @@ class EvolutionReport:
             **{name: value for name, value in extra.items() if value},
             "complete": self.complete,
             **why,
+        }
+
+    def _outlook_json(self, outlook: Outlook, word: Callable[[NextStep], str]) -> dict[str, Any]:
+        step = outlook.step
+        return {
+            "next": outlook.sentence("" if step is None else word(step)),
+            "next_step": None if step is None else step.as_json(),
         }
 
     def _migration_json(self) -> dict[str, Any]:
@@ -214,16 +228,19 @@ def preflight(
 ) -> EvolutionReport:
     """Check every object. Objects hold only what the caller may read, so only that is tried and counted.
 
-    `expected` is about how many objects there are; it decides how many passes the unique values take.
+    `expected` is about how many objects there are; it decides how many passes the unique values take. With
+    `store_rules`, as for a plan, the report also names the steps that would change no object.
     """
     report = EvolutionReport()
     change.describe(report)
     tried = _Trial(change, report)
+    unused = set(range(len(change.steps) if store_rules is not None else 0))
     passes = 1 + expected // _MOST_CLAIMS if store_rules is not None else 1
     for portion in range(passes):
         holders: dict[tuple[str, bytes], str] = {}
         for checked in objects():
             failed = tried.check(checked) if portion == 0 else None
+            unused.difference_update(changing_steps(checked.before, change.steps) if unused else ())
             if store_rules is None:
                 continue
             refused = [
@@ -233,6 +250,7 @@ def preflight(
             ]
             if refused:
                 tried.refuse(checked, refused, already=bool(checked.problems(change.new)) if failed is None else failed)
+    report.unused = [step for place, step in enumerate(change.steps) if place in unused]
     report.migration = _suggest_migration(change.new, tried, _suggest_renames(change, report))
     if report.migration:
         report.after_migration = sum(bool(one.problems(change.new, report.migration, brief=True)) for one in objects())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from pentad.kernel.errors import InvalidInput
-from pentad.kernel.json_patch import split_pointer
+from pentad.kernel.json_patch import same_json, split_pointer
 from pentad.kernel.problems import NO_VALUE, convert_value
 from pentad.rooms.registers.definitions.json_values import as_mapping
 
@@ -58,6 +58,12 @@ def migrate(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> dict[str
     for step in steps:
         _apply(result, step)
     return result
+
+
+def changing_steps(data: Mapping[str, Any], steps: Sequence[MigrationStep]) -> list[int]:
+    """Which steps, by their places, change the object."""
+    result = deepcopy(dict(data))
+    return [place for place, step in enumerate(steps) if _apply(result, step)]
 
 
 def step_path(step: MigrationStep) -> tuple[str, ...]:
@@ -119,23 +125,24 @@ def _step_error(number: int, what: str) -> InvalidInput:
     )
 
 
-def _apply(data: dict[str, Any], step: MigrationStep) -> None:
+def _apply(data: dict[str, Any], step: MigrationStep) -> bool:
+    """Carry out a step; returns whether it changed anything."""
     path = step_path(step)
     holder, name = _holder(data, path), path[-1]
-    if holder is None:
-        return
-    if step.kind == "default":
-        if holder.get(name) is None:
-            holder[name] = deepcopy(step.value)
-    elif name not in holder:
-        return
-    elif step.kind == "drop":
+    if holder is None or (holder.get(name) is not None if step.kind == "default" else name not in holder):
+        return False
+    before = holder.get(name)
+    if step.kind == "drop":
         del holder[name]
-    elif step.kind == "rename":
+        return True
+    if step.kind == "rename":
         holder[step.to] = holder.pop(name)
+        return True
+    if step.kind == "default":
+        holder[name] = deepcopy(step.value)
     elif step.kind == "cast":
-        if (value := convert_value(holder[name], step.to)) is not NO_VALUE:
+        if (value := convert_value(before, step.to)) is not NO_VALUE:
             holder[name] = value
     else:
-        found = (new for old, new in step.values if type(old) is type(holder[name]) and old == holder[name])
-        holder[name] = next(found, holder[name])
+        holder[name] = next((new for old, new in step.values if type(old) is type(before) and old == before), before)
+    return not same_json(holder[name], before)

@@ -95,6 +95,21 @@ def references_of(properties: Mapping[str, Property]) -> Iterator[Reference]:
         yield from _references(found.definition, found.path, found.definition, nested=False)
 
 
+def uri_references_of(properties: Mapping[str, Property]) -> Iterator[tuple[str, ...]]:
+    """The paths of all properties with `format: uri-reference`, with `*` for every list on the way."""
+    for found in properties.values():
+        yield from _uri_references(found.definition, found.path)
+
+
+def _uri_references(node: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if node.get("format") == "uri-reference":
+        yield path
+    if items := as_mapping(node.get("items")):
+        yield from _uri_references(items, (*path, EACH))
+    for name, value in as_mapping(node.get("properties")).items():
+        yield from _uri_references(as_mapping(value), (*path, name))
+
+
 def _read(name: str, node: Mapping[str, Any], path: tuple[str, ...], required: bool) -> Property:
     items = as_mapping(node.get("items"))
     reference = next(_references(node, path, node, nested=False), None)

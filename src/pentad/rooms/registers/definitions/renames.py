@@ -1,6 +1,6 @@
 """Renamed properties: what became of a path, and everything in a schema that names a property. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.rooms.registers.definitions.expressions import (
@@ -10,13 +10,20 @@ from pentad.rooms.registers.definitions.expressions import (
     rename_in_template,
     renamed_path,
 )
-from pentad.rooms.registers.definitions.json_values import as_mapping
+from pentad.rooms.registers.definitions.json_values import as_list, as_mapping
 from pentad.rooms.registers.definitions.migration import MigrationStep, step_path
 
 _FIELDS: Final = (
     *("objectNameField", "objectDescriptionField", "objectSummaryField", "objectImageField"),
     "objectSlugField",
 )
+_SCHEMAS: Final = ("if", "then", "else", "not")
+_LISTS_OF_SCHEMAS: Final = ("allOf", "anyOf", "oneOf")
+_SCHEMA_OF_EACH: Final = "dependentSchemas"
+"""Keywords with schemas for the same object."""
+_BY_PROPERTY: Final = ("dependentRequired", _SCHEMA_OF_EACH)
+_ONLY_IN_CONDITIONS: Final = ("properties", "required")
+"""Keywords that name properties of the object."""
 
 
 def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -33,10 +40,11 @@ def renames_of(steps: Sequence[MigrationStep]) -> dict[tuple[str, ...], tuple[st
 
 
 def rename_in_body(body: dict[str, Any], renames: Renames) -> None:
-    """Let computed values, default templates, access rules, headings and what is unique together follow renamed
-    properties.
+    """Let computed values, default templates, access rules, conditions, headings and what is unique together follow
+    renamed properties.
     """
     _rename_in_node(body, renames)
+    _rename_in_conditions(body, (), renames, is_condition=False)
     configuration = body.get("configuration")
     if not isinstance(configuration, dict):
         return
@@ -89,6 +97,46 @@ def _rename_in_node(node: dict[str, Any], renames: Renames) -> None:
     for inner in (*as_mapping(node.get("properties")).values(), node.get("items")):
         if isinstance(inner, dict):
             _rename_in_node(cast("dict[str, Any]", inner), renames)
+
+
+def _rename_in_conditions(node: dict[str, Any], path: tuple[str, ...], renames: Renames, *, is_condition: bool) -> None:
+    """Rename what an object schema says about its properties in `if`, `dependentSchemas` and their like.
+
+    `path` leads to the object, by the names before the renames. The schema that declares the properties has their new
+    names already; a condition has the old ones.
+    """
+    names = {str(old[-1]): str(new[-1]) for old, new in renames.items() if old[:-1] == path}
+    former = {} if is_condition else {new: old for old, new in names.items()}
+    for name, inner in as_mapping(node.get("properties")).items():
+        if isinstance(inner, dict):
+            deeper = (*path, former.get(name, name))
+            _rename_in_conditions(cast("dict[str, Any]", inner), deeper, renames, is_condition=is_condition)
+    alone, by_name = (node.get(keyword) for keyword in _SCHEMAS), as_mapping(node.get(_SCHEMA_OF_EACH)).values()
+    for inner in (*alone, *by_name, *(one for keyword in _LISTS_OF_SCHEMAS for one in as_list(node.get(keyword)))):
+        if isinstance(inner, dict):
+            _rename_in_conditions(cast("dict[str, Any]", inner), path, renames, is_condition=True)
+    for keyword in (*_BY_PROPERTY, *(_ONLY_IN_CONDITIONS if is_condition else ())):
+        if names and keyword in node:
+            node[keyword] = _with_names(node[keyword], names)
+
+
+def _with_names(value: Any, names: Mapping[str, str]) -> Any:
+    """A list of names, or a mapping by name to schemas or lists of names."""
+    if isinstance(value, list):
+        return list(dict.fromkeys(names.get(one, one) for one in cast("list[str]", value)))
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for name, one in cast("dict[str, Any]", value).items():
+        new: str = names.get(name, name)
+        rule: Any = _with_names(one, names) if isinstance(one, list) else one
+        if new in result:  # a rule about an undeclared property of the new name: both hold from now on
+            known = result[new]
+            rule = [*known, *(other for other in rule if other not in known)] if isinstance(one, list) else {
+                "allOf": [known, rule]
+            }  # fmt: skip
+        result[new] = rule
+    return result
 
 
 def _renamed_rule(rule: str, renames: Renames) -> str:

@@ -1,6 +1,7 @@
-"""Fills the room for `pentad demo`: the loans of a museum, the trees of a city, and the tickets of a repair workshop.
+"""Fills the room for `pentad demo`: the loans of a museum, the trees of a city, permits to fell some of them, and the
+tickets of a repair workshop.
 
-`demo_registers.json` holds three registers with their schemas and the steps of their history. The steps go through the
+`demo_registers.json` holds four registers with their schemas and the steps of their history. The steps go through the
 service like any caller's, so the demo shows nothing that the room cannot do. A register that exists is left alone.
 """
 

@@ -428,15 +428,11 @@ class ObjectActions:
         return await build_response(failed_first, given.max_tokens, build)
 
     async def _plan(self, pair: Pair) -> Answer:
-        plans, given = self._registers.plans, self._given
-        if given.operations is None and given.filter is not None and given.data is not None:
-            return self._planned(await plans.make_by_filter(self._caller, pair, given.filter, given.data))
-        if given.filter is not None or given.data is not None:
-            raise InvalidInput(
-                "A plan takes operations, or filter and data.",
-                hint='Give filter {...} and data {"property": value} to change every object that the filter finds.',
-            )
-        return self._planned(await plans.make(self._caller, pair, given.rows(pair)))
+        given = self._given
+        rows = None if given.operations is None else given.rows(pair)
+        return self._planned(
+            await self._registers.plans.make(self._caller, pair, rows, chosen=given.filter, data=given.data)
+        )
 
     async def _commit(self, _pair: Pair) -> Answer:
         return self._planned(await self._registers.plans.commit(self._caller, self._given.plan_id()))

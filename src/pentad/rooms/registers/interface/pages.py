@@ -265,6 +265,7 @@ async def _object_sheet(registers: Registers, caller: Caller, pair: Pair, stored
         ("Organisation", stored.organisation),
         ("Created", when(stored.created_at)),
         ("Changed", when(stored.updated_at)),
+        ("Lineage", Cell("What made it", Place(query={"uri": stored.uri}, room="lineage"))),
     ]
     changes = await registers.history.of(caller, pair, stored.uuid, _MOST_CHANGES)
     rows = [await _change(registers, caller, pair, one) for one in changes]

@@ -28,6 +28,7 @@ from pentad.rooms.registers.interface.response_budget import (
 from pentad.rooms.registers.interface.transfer_tool import transfer
 from pentad.rooms.registers.interface.view_tool import views
 from pentad.rooms.registers.models import Caller, Page, Register, Schema, projected, prune
+from pentad.rooms.registers.next_step import NextStep
 from pentad.rooms.registers.query.datetimes import parse_time
 from pentad.rooms.registers.service import Registers
 
@@ -45,6 +46,7 @@ _REPORT_LISTS: Final = (
     "breaks",
     "follows",
     "dropped_rules",
+    "unused_steps",
     "warnings",
     "migration",
     "counts",
@@ -235,7 +237,9 @@ async def _one(found: Register | Schema, arguments: EntityArguments) -> ToolResu
 
 
 def _report(report: "EvolutionReport", arguments: EntityArguments) -> ToolResult:
-    return ToolResult(structured=fit_lists(report.as_json(), _REPORT_LISTS, arguments.max_tokens))
+    return ToolResult(
+        structured=fit_lists(report.as_json(NextStep.same_tool_call), _REPORT_LISTS, arguments.max_tokens)
+    )
 
 
 def _check_budget(arguments: EntityArguments) -> None:

@@ -188,14 +188,14 @@ def number_in_plan(rows: Rows, plan: str) -> int | None:
     return rows.value("SELECT seq FROM object_changes WHERE plan = ? LIMIT 1", plan)
 
 
-def last_edit(rows: Rows, uuid: str) -> tuple[int, int] | None:
-    """The number and the version of the last change of an object that is neither a migration nor a lock."""
+def last_edit(rows: Rows, uuid: str) -> tuple[int, int, str] | None:
+    """The number, version and action of the last change of an object that is neither a migration nor a lock."""
     row = rows.one(
-        "SELECT seq, version FROM object_changes"
+        "SELECT seq, version, action FROM object_changes"
         " WHERE uuid = ? AND action NOT IN ('migrate', 'lock', 'unlock') ORDER BY seq DESC LIMIT 1",
         uuid,
     )
-    return None if row is None else (row[0], row[1])
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def erase(tx: Transaction, uuids: Sequence[str]) -> None:

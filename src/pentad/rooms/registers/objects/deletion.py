@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from pentad.kernel.clock import iso
-from pentad.kernel.errors import Conflict, LimitExceeded, PentadError
+from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ports import Dialect, Rows, Transaction
 from pentad.kernel.schema import pointer
 from pentad.rooms.registers.access.rules import AccessRules
@@ -21,7 +21,7 @@ from pentad.rooms.registers.definitions.references import EACH
 from pentad.rooms.registers.definitions.references import Reference as ReferenceFacts
 from pentad.rooms.registers.models import Locked, Pair, StoredObject
 from pentad.rooms.registers.objects import integrity, locks, store
-from pentad.rooms.registers.objects.lookup import check_version, find_object, object_not_found
+from pentad.rooms.registers.objects.lookup import check_version, find_objects, object_not_found
 from pentad.rooms.registers.objects.pending_changes import (
     ExistingObject,
     PendingChange,
@@ -294,12 +294,16 @@ class Deletion:
         found: dict[int, ExistingObject] = {}
         seen: set[str] = set()
         pair = context.pair
+        refs = [step.operation.ref for step in steps if step.operation.ref is not None]
+        meant = find_objects(rows, self._dialect, self._access, context.caller, pair, refs)
         for step in steps:
             ref = step.operation.ref
             try:
                 if ref is None:
                     raise object_not_found(pair, ref)
-                existing = find_object(rows, self._dialect, self._access, context.caller, pair, ref)
+                existing = meant[ref]
+                if isinstance(existing, InvalidInput):
+                    raise existing
                 if existing is None or existing.stored.is_deleted or existing.stored.uuid in seen:
                     existing = None
                 self._access.found(context.caller, pair, "delete", ref, None if existing is None else existing.stored)

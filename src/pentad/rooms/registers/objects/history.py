@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
+
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, NotFound
 from pentad.kernel.ports import Database, Rows, Transaction
@@ -330,7 +332,7 @@ class History:
                     raise NothingToUndo(
                         f"Object {current.uuid} has only one version.", hint="action=delete takes it away."
                     )
-                number, version = last
+                number, version, action = last
                 before = change_log.state_at_version(tx, current, version - 1)
                 if before is not None and before[1]:
                     raise NothingToUndo(
@@ -338,7 +340,8 @@ class History:
                     )
                 past = self._state_at_version(tx, caller, pair, current, version - 1)
                 context = self._objects.write_context(caller, pair, f"undo:{number}")
-                return self._restore_state(tx, context, existing, past)
+                done = self._restore_state(tx, context, existing, past)
+                return msgspec.structs.replace(done, undone={"version": version, "action": action})
 
             return undo
 

@@ -64,7 +64,7 @@ def broken_references(
     if visible is not None and present:
         seen = visible.objects(sorted(present))
         present = {uuid: schema for uuid, schema in present.items() if uuid in seen}
-    present.update((pending.after.uuid, pending.after.schema) for pending in pending_changes if pending.before is None)
+    present.update((pending.after.uuid, pending.after.schema) for pending in pending_changes if _appears(pending))
     refused: dict[int, InvalidInput] = {}
     looked_at = -1
     while looked_at != len(refused):  # a reference to a refused object of the same batch is refused too
@@ -73,7 +73,7 @@ def broken_references(
             missing = [one for one in references if not _fits(one, expected, present)]
             if missing and position not in refused:
                 refused[position] = dangling_error(rows, missing, expected, present)
-                if pending_changes[position].before is None:
+                if _appears(pending_changes[position]):
                     present.pop(pending_changes[position].after.uuid, None)
     return refused
 
@@ -118,6 +118,11 @@ def back_references(
                 and (reference.path == path or reference.path.startswith(f"{path}/"))
             )
     return found
+
+
+def _appears(pending: PendingChange) -> bool:
+    """Whether there is no such living object before the change."""
+    return pending.before is None or (pending.before.stored.is_deleted and not pending.after.is_deleted)
 
 
 def _added(pending: PendingChange) -> list[Reference]:

@@ -3,7 +3,7 @@
 A hidden object is never found, even if it comes first among several with the same slug or key.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,10 @@ from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair, Schema, StoredObject
 from pentad.rooms.registers.not_found import missing_object
 from pentad.rooms.registers.objects import store, uniqueness
-from pentad.rooms.registers.objects.indexes import index_kind, unique_key
+from pentad.rooms.registers.objects.indexes import UniqueKey, index_kind, unique_key
 from pentad.rooms.registers.objects.pending_changes import ExistingObject, WriteContext, WriteStep
-from pentad.rooms.registers.query.dialects import sql_dialect
 from pentad.rooms.registers.query.filters import ValueReader
-from pentad.rooms.registers.query.from_clause import row_source
-from pentad.rooms.registers.query.models import Compare, Scope
+from pentad.rooms.registers.query.models import Instant
 from pentad.rooms.registers.query.query_fields import QueryField
 from pentad.rooms.registers.store import as_uuid
 
@@ -72,29 +70,52 @@ def visibility_of(
     return None if access.is_free(caller) else Visibility(rows, access, caller, pair_of)
 
 
+Found = ExistingObject | InvalidInput | None
+"""What a name means: an object, nothing that the caller may see, or several objects, which is an error."""
+
+
 def find_object(
     rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, ref: int | str, *,
     deleted: bool = False,
 ) -> ExistingObject | None:  # fmt: skip
-    """The object of a pair that the caller means and may see: by uuid, id or slug, or by a unique property's value.
+    """The object of a pair that the caller means and may see. InvalidInput if the name means several objects."""
+    found = find_objects(rows, dialect, access, caller, pair, [ref], deleted=deleted)[ref]
+    if isinstance(found, InvalidInput):
+        raise found
+    return found
 
-    One found by uuid, id or slug may be deleted; by a unique value that is so only with `deleted`, and if no living
-    object has the value. InvalidInput if the name means several objects.
+
+def find_objects(
+    rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, refs: Iterable[int | str], *,
+    deleted: bool = False,
+) -> dict[int | str, Found]:  # fmt: skip
+    """What each name means among the objects of a pair that the caller may see, in a few statements for all of them.
+
+    An object is named by uuid, id or slug, or by a unique property's value. One found by uuid, id or slug may be
+    deleted; by a unique value that is so only with `deleted`, and if no living object has the value.
     """
-    named = _find_named(rows, access, caller, pair, ref)
-    keys = _unique_values(access, caller, pair, ref)
-    if not keys or (named is not None and store.is_uuid(ref)):
-        return named
-    found = _find_by_value(rows, dialect, access, caller, pair, keys, deleted=False)
-    if not found and named is None and deleted:
-        found = _find_by_value(rows, dialect, access, caller, pair, keys, deleted=True)
+    named = _find_named(rows, access, caller, pair, list(refs := dict.fromkeys(refs)))
+    meant = _meant_values(access, caller, pair, [ref for ref in refs if ref not in named or not store.is_uuid(ref)])
+    found = _find_by_values(rows, dialect, access, caller, pair, meant, deleted=False)
+    if deleted:
+        left = {ref: values for ref, values in meant.items() if ref not in named and ref not in found}
+        found |= _find_by_values(rows, dialect, access, caller, pair, left, deleted=True)
+    return {ref: _choose(access, caller, pair, ref, named.get(ref), found.get(ref, {})) for ref in refs}
+
+
+def _choose(
+    access: AccessRules, caller: Caller, pair: Pair, ref: int | str, named: ExistingObject | None,
+    by_value: Mapping[str, ExistingObject],
+) -> Found:  # fmt: skip
+    """The one object among those that have the name or the value."""
+    found = dict(by_value)
     if named is not None and not (named.stored.is_deleted and found):
         found[named.stored.uuid] = named
     if len(found) > 1:
         own = access.organisation(caller)
         found = {uuid: one for uuid, one in found.items() if one.stored.organisation == own} or found
     if len(found) > 1:
-        raise InvalidInput(
+        return InvalidInput(
             f"{str(ref)[:80]!r} means several objects of {pair.label}: {', '.join(sorted(found)[:5])}.",
             hint="Give the uuid of the one you mean.",
             details={"objects": sorted(found)},
@@ -107,92 +128,101 @@ def has_unique_values(pair: Pair) -> bool:
     return any(len(unique.paths) == 1 for unique in pair.definition.unique)
 
 
-def _find_named(rows: Rows, access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> ExistingObject | None:
-    if access.is_free(caller):
-        return store.existing_by_ref(rows, pair.register.id, pair.schema.id, ref)
-    found = store.all_by_ref(rows, pair.register.id, pair.schema.id, ref)
-    return next((existing for existing in found if access.sees_object(caller, pair, existing.stored)), None)
+def _find_named(
+    rows: Rows, access: AccessRules, caller: Caller, pair: Pair, refs: Sequence[int | str]
+) -> dict[int | str, ExistingObject]:  # fmt: skip
+    """The objects by uuid, id or slug; of several with one slug the first that the caller may see."""
+    found: dict[int | str, ExistingObject] = {}
+    is_free = access.is_free(caller)
+    start, most = 0, 1 if is_free else store.CHUNK
+    while refs:
+        candidates = store.existing_by_refs(rows, pair.register.id, pair.schema.id, refs, start, most)
+        for ref, objects in candidates.items():
+            seen = (one for one in objects if is_free or access.sees_object(caller, pair, one.stored))
+            if (first := next(seen, None)) is not None:
+                found[ref] = first
+        refs = [ref for ref, objects in candidates.items() if ref not in found and len(objects) == most]
+        start += most
+    return found
 
 
-def _unique_values(access: AccessRules, caller: Caller, pair: Pair, ref: int | str) -> list[Compare]:
-    """What a name may mean as the value of a unique property. Hidden ones are left out: a hit would tell the value."""
+def _meant_values(
+    access: AccessRules, caller: Caller, pair: Pair, refs: Sequence[int | str]
+) -> dict[int | str, list[tuple[UniqueKey, Any]]]:  # fmt: skip
+    """What names may mean as values of unique properties. Hidden ones are left out: a hit would tell the value."""
     if not has_unique_values(pair):
-        return []
-    hidden = access.hidden(caller, pair)
-    found: list[Compare] = []
-    reader = ValueReader(None, text=True)
+        return {}
+    hidden, reader = access.hidden(caller, pair), ValueReader(None, text=True)
+    found: dict[int | str, list[tuple[UniqueKey, Any]]] = {}
     for unique in pair.definition.unique:
-        if len(unique.paths) == 1 and unique.paths[0][0] not in hidden:
-            kind = index_kind(unique.kinds[0])
-            at = QueryField(".".join(unique.paths[0]), unique.paths[0], kind)
+        if len(unique.paths) != 1 or unique.paths[0][0] in hidden:
+            continue
+        path, kind = unique.paths[0], index_kind(unique.kinds[0])
+        name = ".".join(path)
+        key, at = UniqueKey((name,), (path,), (kind,)), QueryField(name, path, kind)
+        for ref in refs:
             try:
                 value = reader.read(at, str(ref).replace("\0", ""))
             except InvalidInput:  # a text is no number, for instance
                 continue
-            found.append(Compare(at.path, "eq", value))
+            found.setdefault(ref, []).append((key, value.key if isinstance(value, Instant) else value))
     return found
 
 
-def _find_by_value(
-    rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair, keys: Sequence[Compare], *,
-    deleted: bool,
-) -> dict[str, ExistingObject]:  # fmt: skip
-    scope = Scope(pair.register.id, (pair.schema.id,), indexed=frozenset(key.path for key in keys))
-    found: dict[str, ExistingObject] = {}
-    for key in keys:
-        source = row_source(sql_dialect(dialect), scope, key, include_deleted=deleted)
-        for existing in store.existing_in(rows, source, deleted=deleted):
+def _find_by_values(
+    rows: Rows, dialect: Dialect, access: AccessRules, caller: Caller, pair: Pair,
+    meant: Mapping[int | str, Sequence[tuple[UniqueKey, Any]]], *, deleted: bool,
+) -> dict[int | str, dict[str, ExistingObject]]:  # fmt: skip
+    """The objects that have the values that names may mean, by name and uuid."""
+    wanted: dict[UniqueKey, dict[Any, list[int | str]]] = {}
+    for ref, values in meant.items():
+        for key, value in values:
+            wanted.setdefault(key, {}).setdefault(value, []).append(ref)
+    found: dict[int | str, dict[str, ExistingObject]] = {}
+    for key, refs in wanted.items():
+        for value, existing in uniqueness.existing_by_values(rows, dialect, pair, key, list(refs), deleted=deleted):
             if access.sees_object(caller, pair, existing.stored):
-                found[existing.stored.uuid] = existing
+                for ref in refs.get(value, ()):
+                    found.setdefault(ref, {})[existing.stored.uuid] = existing
     return found
 
 
 def find_targets(
     rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, steps: Sequence[WriteStep]
 ) -> list[ExistingObject | None]:  # fmt: skip
-    """The current object of each step. An upsert without a usable key fails here; hidden properties cannot be keys."""
+    """The current object of each step. A step fails here if its name means several objects, or if an upsert has no
+    usable key; hidden properties cannot be keys.
+    """
     caller, pair = context.caller, context.pair
     hidden = access.hidden(caller, pair)
-    uuids: list[str | None] = [None] * len(steps)
-    found: dict[int, ExistingObject | None] = {}
+    uuids: dict[int, str] = {}
     by_key: dict[tuple[str, ...], list[int]] = {}
+    refs = [step.operation.ref for step in steps if not step.operation.may_create and step.operation.ref is not None]
+    meant = find_objects(rows, dialect, access, caller, pair, refs) if refs else {}
+    found: dict[int, ExistingObject | None] = {}
     for place, step in enumerate(steps):
         operation = step.operation
-        if operation.may_create:
-            if not operation.key and operation.named is not None:
-                uuids[place] = as_uuid(operation.named)
-            elif _has_key(pair, step, hidden):
-                by_key.setdefault(step.operation.key, []).append(place)
-        elif isinstance(operation.ref, str) and (uuid := as_uuid(operation.ref)):
-            uuids[place] = uuid
-        elif operation.ref is not None:
-            found[place] = _find_target(rows, dialect, access, context, step)
+        if not operation.may_create:
+            one = None if operation.ref is None else meant[operation.ref]
+            if isinstance(one, InvalidInput):
+                step.fail(one)
+            else:
+                found[place] = one
+        elif not operation.key and operation.named is not None:
+            if (uuid := as_uuid(operation.named)) is not None:
+                uuids[place] = uuid
+        elif _has_key(pair, step, hidden):
+            by_key.setdefault(step.operation.key, []).append(place)
     for names, places in by_key.items():
         key, data = unique_key(pair.definition, names), [steps[place].operation.data or {} for place in places]
         holders = uniqueness.find_by_key(rows, dialect, access, caller, pair, key, data)
-        for place, holder in zip(places, holders, strict=True):
-            uuids[place] = holder
-    existing = store.existing_by_uuid(rows, [uuid for uuid in uuids if uuid is not None])
-    for place, uuid in enumerate(uuids):
-        here = existing.get(uuid or "")
+        uuids.update((place, holder) for place, holder in zip(places, holders, strict=True) if holder is not None)
+    existing = store.existing_by_uuid(rows, list(uuids.values()))
+    for place, uuid in uuids.items():
+        here = existing.get(uuid)
         if here is not None and (here.stored.register, here.stored.schema) == (pair.register.id, pair.schema.id):
             found[place] = here if access.sees_object(caller, pair, here.stored) else None
-        elif uuid is not None and steps[place].operation.ref is not None:  # it may be a unique value
-            found[place] = _find_target(rows, dialect, access, context, steps[place])
     return [found.get(place) for place in range(len(steps))]
-
-
-def _find_target(
-    rows: Rows, dialect: Dialect, access: AccessRules, context: WriteContext, step: WriteStep
-) -> ExistingObject | None:
-    """The object that a step names; the step fails if that means several."""
-    if store.is_uuid(step.operation.ref or "") and not has_unique_values(context.pair):
-        return None
-    try:
-        return find_object(rows, dialect, access, context.caller, context.pair, step.operation.ref or "")
-    except InvalidInput as error:
-        step.fail(error)
-        return None
 
 
 def count_distinct(steps: Sequence[WriteStep], found: Sequence[ExistingObject | None]) -> int:

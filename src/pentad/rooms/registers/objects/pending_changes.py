@@ -6,7 +6,7 @@ an object finds exactly that state again.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -131,6 +131,8 @@ class WriteContext:
     pair: Pair
     now: float
     provenance: Provenance
+    unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """URIs that lead to nothing the caller may read, each with what is wrong; see `uri_references`."""
 
 
 class WriteStep(msgspec.Struct):
@@ -154,7 +156,7 @@ class WriteStep(msgspec.Struct):
     def outcome(self, definition: "CompiledSchema | None" = None) -> Outcome:
         """The result for the caller; with a definition, it also says what was stored although it does not fit."""
         if self.error is not None:
-            return Outcome(self.index, "failed", None, None, self.error.as_json())
+            return Outcome(self.index, "failed", None, None, row_error(self.error))
         if self.stored is None:
             return Outcome(self.index, self.status, None, None)
         written = self.status in ("created", "updated")
@@ -185,7 +187,7 @@ def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
     assert first is not None  # noqa: S101  it is what was filtered for
     if len(steps) == 1:
         return first
-    rows = [{"index": step.index, "error": step.error.as_json()} for step in failed[:50] if step.error is not None]
+    rows = [{"index": step.index, "error": row_error(step.error)} for step in failed[:50] if step.error is not None]
     details: dict[str, Any] = {**first.details, "failed": len(failed), "rows": rows}
     return restate_error(
         first,
@@ -194,6 +196,12 @@ def atomic_failure(steps: Sequence[WriteStep]) -> PentadError | None:
         hint=first.hint or "Correct the rows, or send them with atomic=false.",
         details=details,
     )
+
+
+def row_error(error: PentadError) -> dict[str, Any]:
+    """The error of one row as JSON. Where to look for what is missing is said once, for all rows."""
+    found = error.as_json()
+    return found if "next_step" not in error.details else {name: found[name] for name in ("code", "message")}
 
 
 def restate_error(error: PentadError, message: str, *, hint: str | None, details: Mapping[str, Any]) -> PentadError:

@@ -29,9 +29,11 @@ from pentad.rooms.registers.objects.pending_changes import (
     WriteStep,
     atomic_failure,
     current_time,
+    row_error,
 )
 from pentad.rooms.registers.objects.service import Objects
-from pentad.rooms.registers.objects.undo import Undo
+from pentad.rooms.registers.objects.undo import Undo, UndoReport
+from pentad.rooms.registers.objects.uri_references import NONE_UNREADABLE, Unreadable
 from pentad.rooms.registers.objects.writer import ChangeNotifications, RepeatedUpserts
 from pentad.rooms.registers.presentation import operation_of
 
@@ -47,6 +49,8 @@ class Plan:
     changed_at: float
     outcomes: list[Outcome] | None = None
     """The result of each row, after commit and undo."""
+    undone: UndoReport | None = None
+    """What an undo did, in its answer."""
 
     @property
     def valid(self) -> bool:
@@ -62,6 +66,8 @@ class Plan:
                 {name: value for name, value in msgspec.structs.asdict(outcome).items() if value is not None}
                 for outcome in self.outcomes
             ]
+        if self.undone is not None:
+            wire["undone"] = self.undone.wire()
         return {**wire, "created": iso(self.created_at), "updated": iso(self.changed_at)}
 
 
@@ -149,7 +155,7 @@ class PlanPreviews:
                 error = _not_found(pair, planned.operation, uuid)
             except PentadError as unseen:
                 error = unseen
-            return {"index": row["index"], "action": row["action"], "status": "failed", "error": error.as_json()}
+            return {"index": row["index"], "action": row["action"], "status": "failed", "error": row_error(error)}
         also = [_without_hidden(one, hidden[one["uuid"]]) for one in row.get("also", ()) if one["uuid"] in hidden]
         rest = {name: value for name, value in _without_hidden(row, hidden[uuid]).items() if name != "also"}
         return {**rest, "also": also} if also else rest
@@ -236,14 +242,34 @@ class Plans:
         self._undo = undo
         self._previews = PlanPreviews(catalogue, access)
 
-    async def make(self, caller: Caller, pair: Pair, operations: Sequence[Operation]) -> Plan:
-        """Preview a batch: what every row would do, and to which other objects."""
+    async def make(
+        self,
+        caller: Caller,
+        pair: Pair,
+        operations: Sequence[Operation] | None = None,
+        *,
+        chosen: Mapping[str, Any] | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> Plan:
+        """Preview a batch: what every row would do, and to which other objects.
+
+        The batch is `operations`, or `data` merged into every object that the filter `chosen` finds.
+        """
         self._access.require_write(caller)
+        if (operations is None) == (chosen is None) or (chosen is None) != (data is None):
+            raise InvalidInput(
+                "A plan takes operations, or filter and data.",
+                hint='Give filter {...} and data {"property": value} to change every object that the filter finds.',
+            )
+        if chosen is not None and data is not None:
+            operations = await self._operations_by_filter(caller, pair, chosen, data)
+        operations = operations or ()
         if not 0 < len(operations) <= MOST_OPERATIONS:
             raise LimitExceeded(f"A plan has 1 to {MOST_OPERATIONS} operations.", hint="Make several plans.")
         planned = [PlannedOperation(pair.register.id, pair.schema.id, _with_fixed_uuid(one)) for one in operations]
         identity, now = opaque_id(size=12), current_time(self._clock)
-        preview, versions = await self._preview(caller, planned)
+        unreadable = await self._objects.unreadable(caller, pair, operations)
+        preview, versions = await self._preview(caller, planned, unreadable)
         plan = Plan(identity, "open", preview, now, now)
 
         def keep(tx: Transaction) -> Plan:
@@ -255,22 +281,6 @@ class Plans:
             return plan
 
         return await self._database.write(keep)
-
-    async def make_by_filter(self, caller: Caller, pair: Pair, chosen: Mapping[str, Any], data: dict[str, Any]) -> Plan:
-        """Preview the same change of every object that a filter finds."""
-        self._access.require_write(caller)
-        query = await self._objects.query_of(caller, pair, {"filter": chosen, "limit": MOST_OPERATIONS})
-        found = await self._objects.find(caller, pair, query)
-        if not found.rows:
-            raise InvalidInput("The filter finds no objects, so there is nothing to plan.", hint="Change the filter.")
-        if (total := found.total or 0) > MOST_OPERATIONS:
-            raise LimitExceeded(
-                f"The filter finds {total:,} objects; a plan has at most {MOST_OPERATIONS:,} operations.",
-                hint="Narrow the filter, and make several plans.",
-            )
-        objects = [StoredObject(*row) for row in found.rows]
-        operations = [operation_of(pair, "patch", data, one.uuid, if_version=one.version) for one in objects]
-        return await self.make(caller, pair, operations)
 
     async def get(self, caller: Caller, plan_id: str) -> Plan:
         def read(rows: Rows) -> Plan:
@@ -319,20 +329,36 @@ class Plans:
             existing = store.existing_by_uuid(tx, sorted(versions.keys() - named.keys()))
             unmoved = {uuid for uuid, found in existing.items() if found.stored.version == versions[uuid]}
             left = [one for one in changes if one[0].uuid in named or one[0].uuid in unmoved]
-            outcomes = self._undo.plan(tx, caller, plan_id, left, named)
-            return self._save_state(tx, row, "undone", outcomes)
+            outcomes, undone = self._undo.plan(tx, caller, plan_id, left, named)
+            return replace(self._save_state(tx, row, "undone", outcomes), undone=undone)
 
         return await self._catalogue.locks.write(undo)
 
     # how it is done
 
+    async def _operations_by_filter(
+        self, caller: Caller, pair: Pair, chosen: Mapping[str, Any], data: dict[str, Any]
+    ) -> list[Operation]:
+        """The same change of every object that a filter finds."""
+        query = await self._objects.query_of(caller, pair, {"filter": chosen, "limit": MOST_OPERATIONS})
+        found = await self._objects.find(caller, pair, query)
+        if not found.rows:
+            raise InvalidInput("The filter finds no objects, so there is nothing to plan.", hint="Change the filter.")
+        if (total := found.total or 0) > MOST_OPERATIONS:
+            raise LimitExceeded(
+                f"The filter finds {total:,} objects; a plan has at most {MOST_OPERATIONS:,} operations.",
+                hint="Narrow the filter, and make several plans.",
+            )
+        objects = [StoredObject(*row) for row in found.rows]
+        return [operation_of(pair, "patch", data, one.uuid, if_version=one.version) for one in objects]
+
     async def _preview(
-        self, caller: Caller, planned: list[PlannedOperation]
+        self, caller: Caller, planned: list[PlannedOperation], unreadable: Unreadable
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """The preview, and the version of every object in it; 0 for objects that do not exist yet."""
 
         def rehearse(tx: Transaction) -> None:
-            steps = self._write_all(tx, caller, planned, None)
+            steps = self._write_all(tx, caller, planned, None, unreadable)
             seen = self._previews.visible_changes(tx, caller, steps)
             versions = {pending.after.uuid: pending.before_version for pending in reversed(seen)}
             raise _PreviewReady(self._previews.build(tx, caller, steps), versions)
@@ -344,8 +370,13 @@ class Plans:
         raise AssertionError
 
     def _write_all(
-        self, tx: Transaction, caller: Caller, planned: list[PlannedOperation], plan: str | None
-    ) -> list[WriteStep]:  # fmt: skip
+        self,
+        tx: Transaction,
+        caller: Caller,
+        planned: list[PlannedOperation],
+        plan: str | None,
+        unreadable: Unreadable = NONE_UNREADABLE,
+    ) -> list[WriteStep]:
         """Write every operation in order; errors are recorded on the steps."""
         steps: list[WriteStep] = []
         notifications, repeats = ChangeNotifications(), RepeatedUpserts()
@@ -354,7 +385,7 @@ class Plans:
             steps.append(step)
             try:
                 pair = self._catalogue.pair_in(tx, caller, one.register, one.schema)
-                context = self._objects.write_context(caller, pair, plan)
+                context = self._objects.write_context(caller, pair, plan, unreadable)
                 self._objects.writer.natural_keys.resolve(tx, caller, pair, [step])
                 self._objects.writer.prepare_creates(context, [step])
                 self._objects.writer.write(tx, context, [step], notifications, repeats)

@@ -87,9 +87,9 @@ class ObjectReader:
         keyed = has_unique_values(pair)
         quick = store.is_uuid(ref) or (not keyed and (store.is_unique_ref(ref) or self._access.is_free(caller)))
         if as_of is None and not self._is_filled_on_read(pair) and quick:
-            where, value = store.ref_condition(ref)
+            column, value = store.ref_column(ref)
             row = await self._database.lookup(
-                f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {where} AND register = ? AND schema = ?"  # noqa: S608  own
+                f"SELECT {OBJECT_COLUMNS} FROM objects WHERE {column} = ? AND register = ? AND schema = ?"  # noqa: S608
                 " AND deleted IS NULL ORDER BY id LIMIT 1",
                 value, pair.register.id, pair.schema.id,
             )  # fmt: skip

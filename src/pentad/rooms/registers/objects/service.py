@@ -4,8 +4,9 @@ A write starts again if the schema changed meanwhile, or if another writer took 
 second attempt can name that object).
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from pentad.kernel.clock import Clock
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, PentadError
 from pentad.kernel.ports import Database, Rows, Transaction
+from pentad.platform import Neighbours
 from pentad.rooms.registers.access.rules import AccessRules, is_admin
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.models import Caller, Operation, Outcome, Pair, StoredObject
@@ -29,10 +31,12 @@ from pentad.rooms.registers.objects.pending_changes import (
     atomic_failure,
     current_time,
     provenance_of,
+    row_error,
     write_steps,
 )
 from pentad.rooms.registers.objects.reader import ObjectReader
-from pentad.rooms.registers.objects.writer import ObjectWriter, notify_changes
+from pentad.rooms.registers.objects.uri_references import NONE_UNREADABLE, Unreadable, UriReferences
+from pentad.rooms.registers.objects.writer import ChangeNotifications, ObjectWriter, notify_changes
 from pentad.rooms.registers.presentation import readable_warnings
 from pentad.rooms.registers.query.models import Query
 from pentad.rooms.registers.schema_locks import StaleDefinition, check_current
@@ -55,9 +59,16 @@ class Objects(ObjectReader):
     """Reads and writes objects for a caller."""
 
     def __init__(
-        self, database: Database, clock: Clock, catalogue: Catalogue, access: AccessRules, index: SearchIndex
+        self,
+        database: Database,
+        clock: Clock,
+        catalogue: Catalogue,
+        access: AccessRules,
+        index: SearchIndex,
+        neighbours: Neighbours,
     ) -> None:
         super().__init__(database, clock, catalogue, access, index)
+        self._uri_references = UriReferences(neighbours)
         self.writer = ObjectWriter(database.dialect, catalogue, access)
 
     async def create(
@@ -142,12 +153,10 @@ class Objects(ObjectReader):
         """Bring a deleted object back as it was, after the migrations of its schema since."""
 
         def restore(tx: Transaction, context: WriteContext, existing: ExistingObject) -> StoredObject:
-            if not existing.stored.is_deleted:
-                return existing.stored
-            self._access.check_object(caller, context.pair, "delete", existing.stored)
-            past = OldStates(tx).migrated(context.pair.definition, existing.stored)
-            pending = self.writer.pending_update(context, "restore", existing, past.data, past.text)
-            return self.writer.write_one(tx, context, pending).altered(warnings=past.warnings)
+            found, change = self._restored(context, existing, OldStates(tx))
+            if change is None:
+                return found
+            return self.writer.write_one(tx, context, change).altered(warnings=found.warnings)
 
         return await self._with_existing(caller, pair, ref, restore)
 
@@ -185,19 +194,61 @@ class Objects(ObjectReader):
         return await self._catalogue.changes.purge(caller, uuids)
 
     async def restore_all(self, caller: Caller, pair: Pair, query: Query) -> list[Outcome]:
-        """Bring the deleted objects that a query finds back, each by itself; one outcome each."""
+        """Bring the deleted objects that a query finds back, in portions; one outcome each."""
         self._access.check(caller, pair, "delete")
         outcomes: list[Outcome] = []
         uuids = [stored.uuid async for stored in self._deleted_in(caller, pair, query)]
-        for index, uuid in enumerate(uuids):
-            try:
-                stored = await self.restore(caller, pair, uuid)
-            except PentadError as error:
-                outcomes.append(Outcome(index, "failed", uuid, None, error.as_json()))
-            else:
-                warnings = readable_warnings(self._access, caller, pair, stored) or None
-                outcomes.append(Outcome(index, "restored", uuid, stored.version, warnings=warnings))
+        # a write-back may change any object, so with write-backs each object waits for the one before
+        for part in store.chunks(uuids, 1 if pair.definition.written_back else purging.PORTION):
+            attempt = partial(self._restore_portion, caller, part)
+            for uuid, found in (await self.write_with_retry(caller, pair, attempt)).items():
+                if isinstance(found, PentadError):
+                    outcomes.append(Outcome(len(outcomes), "failed", uuid, None, row_error(found)))
+                else:
+                    warnings = readable_warnings(self._access, caller, pair, found) or None
+                    outcomes.append(Outcome(len(outcomes), "restored", uuid, found.version, warnings=warnings))
         return outcomes
+
+    def _restore_portion(
+        self, caller: Caller, uuids: Sequence[str], pair: Pair
+    ) -> Callable[[Transaction], dict[str, StoredObject | PentadError]]:
+        """Restores those of some deleted objects that can be; says of each what became of it."""
+
+        def restore(tx: Transaction) -> dict[str, StoredObject | PentadError]:
+            check_current(tx, self._database.dialect, pair)
+            context, notifications = self.write_context(caller, pair), ChangeNotifications()
+            existing, states = store.existing_by_uuid(tx, uuids), OldStates(tx)
+            found: dict[str, StoredObject | PentadError] = {}
+            pending: list[PendingChange] = []
+            for uuid in uuids:
+                here = existing.get(uuid)
+                if here is None or not self._access.sees_object(caller, pair, here.stored):
+                    found[uuid] = object_not_found(pair, uuid)
+                    continue
+                try:
+                    found[uuid], change = self._restored(context, here, states)
+                except PentadError as error:
+                    found[uuid] = error
+                else:
+                    pending += [] if change is None else [change]
+            found |= self.writer.write_prepared(tx, context, pending, notifications, write_back=True)
+            self.writer.send(tx, notifications)
+            return found
+
+        return restore
+
+    def _restored(
+        self, context: WriteContext, existing: ExistingObject, states: OldStates
+    ) -> tuple[StoredObject, PendingChange | None]:
+        """A deleted object as it will be, after the migrations of its schema since, and the change that brings it back;
+        None if it is not deleted.
+        """
+        if not existing.stored.is_deleted:
+            return existing.stored, None
+        self._access.check_object(context.caller, context.pair, "delete", existing.stored)
+        past = states.migrated(context.pair.definition, existing.stored)
+        change = self.writer.pending_update(context, "restore", existing, past.data, past.text)
+        return change.after.altered(warnings=past.warnings), change
 
     async def _deleted_in(self, caller: Caller, pair: Pair, query: Query) -> AsyncGenerator[StoredObject]:
         """The deleted objects that a query finds, all of them."""
@@ -241,8 +292,16 @@ class Objects(ObjectReader):
         """A way to find the pairs of stored objects within one unit of work."""
         return self._catalogue.pairs_in(rows)
 
-    def write_context(self, caller: Caller, pair: Pair, plan: str | None = None) -> WriteContext:
-        return WriteContext(caller, pair, current_time(self._clock), provenance_of(caller, plan))
+    async def unreadable(self, caller: Caller, pair: Pair, operations: Iterable[Operation]) -> Unreadable:
+        """The URIs in some operations that lead to nothing the caller may read, for `write_context`."""
+        if not pair.definition.uri_references:
+            return NONE_UNREADABLE
+        return await self._uri_references.unreadable(caller.principal, pair.definition, operations)
+
+    def write_context(
+        self, caller: Caller, pair: Pair, plan: str | None = None, unreadable: Unreadable = NONE_UNREADABLE
+    ) -> WriteContext:
+        return WriteContext(caller, pair, current_time(self._clock), provenance_of(caller, plan), unreadable)
 
     async def write_with_retry(
         self, caller: Caller, pair: Pair, attempt: Callable[[Pair], Callable[[Transaction], T]]
@@ -291,9 +350,10 @@ class Objects(ObjectReader):
     ) -> T:
         request = idempotency.fingerprint(pair.register.id, pair.schema.id, atomic, operations) if key else b""
         resolved = await self._resolve_natural_keys(caller, pair, operations)
+        unreadable = await self.unreadable(caller, pair, operations)
 
         def attempt(pair: Pair) -> Callable[[Transaction], T]:
-            context = self.write_context(caller, pair)
+            context = self.write_context(caller, pair, unreadable=unreadable)
             ready = [WriteStep(step.index, step.operation, error=step.error) for step in resolved]
             self.writer.prepare_creates(context, ready)
             # if one row is bad already, an atomic write needs no transaction; a known key may still have an answer

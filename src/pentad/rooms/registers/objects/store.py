@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
 from pentad.kernel.ports import Dialect, Rows, Transaction, Value
-from pentad.kernel.sql import Sql
 from pentad.rooms.registers.models import OBJECT_COLUMNS, StoredObject
 from pentad.rooms.registers.objects.pending_changes import (
     NO_HASH,
@@ -22,7 +21,6 @@ from pentad.rooms.registers.objects.pending_changes import (
     chain_hash,
     state_digest,
 )
-from pentad.rooms.registers.query.from_clause import COLUMNS, RowSource
 from pentad.rooms.registers.query.search_words import WORDS
 from pentad.rooms.registers.store import as_uuid
 
@@ -67,35 +65,44 @@ def existing_by_uuid(rows: Rows, uuids: Sequence[str]) -> dict[str, ExistingObje
     return found
 
 
-def existing_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> ExistingObject | None:
-    """One object of a pair by uuid, id or slug, a deleted one too; of several with one slug the oldest that lives."""
-    where, value = ref_condition(ref)
-    row = rows.one(
-        f"{_SELECT_EXISTING} WHERE {where} AND register = ? AND schema = ? ORDER BY deleted IS NOT NULL, id LIMIT 1",
-        value, register, schema,
-    )  # fmt: skip
-    return None if row is None else ExistingObject(StoredObject(*row[:-1]), row[-1])
+def existing_by_refs(
+    rows: Rows, register: int, schema: int, refs: Sequence[int | str], start: int, most: int
+) -> dict[int | str, list[ExistingObject]]:
+    """The objects of a pair that some uuids, ids or slugs mean, deleted ones too: living ones first, then by id.
+
+    Several may have one slug; these are `most` of them, from the one at `start` on.
+    """
+    named: dict[str, dict[Value, list[int | str]]] = {}
+    for ref in refs:
+        column, value = ref_column(ref)
+        named.setdefault(column, {}).setdefault(value, []).append(ref)
+    found: dict[int | str, list[ExistingObject]] = {}
+    for column, values in named.items():
+        for part in chunks(list(values)):
+            sql, window = _named(column, len(part)), () if column != "slug" else (start, start + most)
+            for row in rows.all(sql, *part, register, schema, *window):
+                for ref in values.get(row[-1], ()):
+                    found.setdefault(ref, []).append(ExistingObject(StoredObject(*row[:-2]), row[-2]))
+    return found
 
 
-def all_by_ref(rows: Rows, register: int, schema: int, ref: int | str) -> Iterator[ExistingObject]:
-    """Every object of a pair that a uuid, id or slug means, deleted ones too; `held_by_ref` gives the first."""
-    where, value = ref_condition(ref)
-    for start in range(0, 2**31, CHUNK):
-        found = rows.all(
-            f"{_SELECT_EXISTING} WHERE {where} AND register = ? AND schema = ?"
-            " ORDER BY deleted IS NOT NULL, id LIMIT ? OFFSET ?",
-            value, register, schema, CHUNK, start,
-        )  # fmt: skip
-        yield from (ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found)
-        if len(found) < CHUNK:
-            return
+@cache
+def _named(column: str, count: int) -> str:
+    """Objects of a pair by values of a column; those with one slug are numbered, as there may be many."""
+    columns = f"{OBJECT_COLUMNS}, hash"
+    here = f"FROM objects WHERE {column} IN ({marks(count)}) AND register = ? AND schema = ?"
+    if column != "slug":
+        return f"SELECT {columns}, {column} {here}"
+    place = "row_number() OVER (PARTITION BY slug ORDER BY deleted IS NOT NULL, id)"
+    return (
+        f"SELECT {columns}, slug FROM (SELECT {columns}, {place} AS place {here}) AS named"  # noqa: S608  own columns
+        " WHERE place > ? AND place <= ? ORDER BY place"
+    )
 
 
-def existing_in(rows: Rows, source: RowSource, *, deleted: bool) -> list[ExistingObject]:
-    """The objects of a source, or only the deleted ones among them; enough of them to know that there are several."""
-    gone = Sql("objects.deleted IS NOT NULL") if deleted else None
-    statement = source.select(f"{COLUMNS}, objects.hash", gone, f" ORDER BY objects.id LIMIT {CHUNK}")
-    found = rows.all(statement.text, *statement.params)
+def existing_where(rows: Rows, condition: str, values: Sequence[Value], most: int) -> list[ExistingObject]:
+    """The objects that satisfy a condition, by id; at most so many."""
+    found = rows.all(f"{_SELECT_EXISTING} WHERE {condition} ORDER BY id LIMIT ?", *values, most)
     return [ExistingObject(StoredObject(*row[:-1]), row[-1]) for row in found]
 
 
@@ -105,18 +112,18 @@ def is_uuid(ref: int | str) -> bool:
 
 def is_unique_ref(ref: int | str) -> bool:
     """Whether a name can mean one object only, as a uuid or an id does; several may have one slug."""
-    return not ref_condition(ref)[0].startswith("slug")
+    return ref_column(ref)[0] != "slug"
 
 
-def ref_condition(ref: int | str) -> tuple[str, Value]:
-    """How a caller's way of naming an object reads in SQL."""
+def ref_column(ref: int | str) -> tuple[str, Value]:
+    """The column that a caller's way of naming an object is about, and the value there."""
     if isinstance(ref, int):
-        return "id = ?", ref if 0 < ref < 2**63 else 0
+        return "id", ref if 0 < ref < 2**63 else 0
     if (uuid := as_uuid(ref)) is not None:
-        return "uuid = ?", uuid
+        return "uuid", uuid
     if ref.isascii() and ref.isdigit() and len(ref) < 19:
-        return "id = ?", int(ref)
-    return "slug = ?", ref.replace("\0", "")
+        return "id", int(ref)
+    return "slug", ref.replace("\0", "")
 
 
 def stream_objects(rows: Rows, schema: int) -> Iterator[list[ExistingObject]]:

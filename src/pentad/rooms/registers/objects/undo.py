@@ -8,7 +8,7 @@ with each change (`plan`), and `undo:<id>` with what took it back.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -18,7 +18,7 @@ from pentad.kernel.ports import Dialect, Transaction
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.catalogue.catalogue import Catalogue
 from pentad.rooms.registers.definitions.object_validation import json_text
-from pentad.rooms.registers.models import Caller, Outcome, Pair, StoredObject
+from pentad.rooms.registers.models import MOST_IDS, Caller, Outcome, Pair, StoredObject
 from pentad.rooms.registers.objects import change_log, locks, store
 from pentad.rooms.registers.objects.change_log import ERASED, Change
 from pentad.rooms.registers.objects.deletion import deletion_change
@@ -36,13 +36,21 @@ _MOST_LISTED: Final = 200
 _PORTION: Final = 500
 
 
+UndoKind = Literal["deleted", "reverted", "restored"]
+"""What became of an object: one that was made is deleted, one that was changed has its old values, one that was
+deleted is back."""
+
+
 @dataclass(slots=True)
 class UndoReport:
     """What an undo did, and which objects it left alone and why."""
 
     deleted: int = 0
     reverted: int = 0
+    restored: int = 0
     skipped: int = 0
+    ids: dict[UndoKind, list[str]] = field(default_factory=dict[UndoKind, list[str]])
+    """The first objects of each kind."""
     reasons: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What objects could not get back because their schema was migrated since."""
@@ -53,6 +61,13 @@ class UndoReport:
     def did_nothing(self) -> bool:
         """Whether there was something to take back, and all of it was left alone."""
         return not self.deleted and not self.reverted and bool(self.skipped or self.unseen)
+
+    def add(self, kind: UndoKind, uuids: Sequence[str]) -> None:
+        """Count objects that are as they were before."""
+        setattr(self, kind, getattr(self, kind) + len(uuids))
+        if uuids:
+            known = self.ids.setdefault(kind, [])
+            known += uuids[: MOST_IDS - len(known)]
 
     def skip(self, uuid: str, reason: str) -> None:
         self.skipped += 1
@@ -65,7 +80,8 @@ class UndoReport:
 
     def wire(self) -> dict[str, Any]:
         counts: dict[str, Any] = {"deleted": self.deleted, "reverted": self.reverted, "skipped": self.skipped}
-        lists = {"left": self.reasons, "warnings": self.warnings}
+        counts |= {"restored": self.restored} if self.restored else {}
+        lists = {"ids": self.ids, "left": self.reasons, "warnings": self.warnings}
         return {**counts, **{name: found for name, found in lists.items() if found}}
 
 
@@ -100,7 +116,7 @@ class Undo:
         plan_id: str,
         changes: Sequence[tuple[Change, bool]],
         named: Collection[str],
-    ) -> list[Outcome]:
+    ) -> tuple[list[Outcome], UndoReport]:
         """Undo changes in reverse order, so that every state on the way has been valid before.
 
         References are checked once, at the end. Objects that are not `named` were hidden from the caller and changed as
@@ -109,6 +125,7 @@ class Undo:
         pending_changes: dict[str, tuple[WriteContext, PendingChange]] = {}
         warnings: dict[str, tuple[dict[str, Any], ...]] = {}
         states = OldStates(tx)
+        gone: set[str] = set()
         pointed: dict[str, frozenset[Reference] | None] = {}
         notifications = ChangeNotifications()
         pair_of = self._catalogue.pairs_in(tx)
@@ -133,6 +150,8 @@ class Undo:
             pending = self._undo_change(context, existing, past)
             if pending is not None:
                 self._objects.writer.write_one(tx, context, pending, notifications)
+                if existing.stored.is_deleted:
+                    gone.add(change.uuid)
                 pointed.setdefault(change.uuid, pending.known)
                 pending_changes[change.uuid] = (context, pending)
         for uuid, (context, pending) in pending_changes.items():
@@ -140,6 +159,9 @@ class Undo:
                 whole = msgspec.structs.replace(pending, known=pointed[uuid])
                 self._objects.writer.check_references(tx, context, [whole])
         self._objects.writer.send(tx, notifications)
+        report = UndoReport()
+        for uuid, (_, pending) in pending_changes.items():
+            report.add("deleted" if pending.action == "delete" else "restored" if uuid in gone else "reverted", [uuid])
         return [
             Outcome(
                 index,
@@ -149,7 +171,7 @@ class Undo:
                 warnings=warnings.get(uuid) or None,
             )
             for index, (uuid, (_, pending)) in enumerate(pending_changes.items())
-        ]
+        ], report
 
     def _restore_hidden(
         self,
@@ -307,14 +329,12 @@ class Undo:
             for context, group in groups.values():
                 for part in store.chunks(group, _PORTION):
                     failed = self._objects.writer.write_prepared(tx, context, part, notifications)
+                    done = [one.after.uuid for one in part if one.after.uuid not in failed]
                     for uuid, error in failed.items():
                         if any(one.target in deletions for one in reverts[uuid][1].known or ()):
                             raise error  # it would refer to an object that is gone
                         report.skip(uuid, error.message)
-                    if changes is deletions:
-                        report.deleted += len(part)
-                    else:
-                        report.reverted += len(part) - len(failed)
+                    report.add("deleted" if changes is deletions else "reverted", done)
         self._objects.writer.send(tx, notifications)
 
     # both

@@ -5,7 +5,7 @@ batch the earlier row wins, as if the rows had come one after the other.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from pentad.kernel.errors import Conflict
@@ -13,9 +13,10 @@ from pentad.kernel.ports import Dialect, Rows, Value
 from pentad.kernel.sql import Sql
 from pentad.rooms.registers.access.rules import AccessRules
 from pentad.rooms.registers.models import Caller, Pair
+from pentad.rooms.registers.objects import store
 from pentad.rooms.registers.objects.indexes import UniqueKey
 from pentad.rooms.registers.objects.integrity import Seen
-from pentad.rooms.registers.objects.pending_changes import PendingChange
+from pentad.rooms.registers.objects.pending_changes import ExistingObject, PendingChange
 from pentad.rooms.registers.query.conditions import condition
 from pentad.rooms.registers.query.datetimes import datetime_key, datetime_text
 from pentad.rooms.registers.query.dialects import sql_dialect
@@ -78,6 +79,19 @@ def find_by_key(
     needed = {claim for claim in claims if claim is not None}
     holders = _holders(rows, dialect, pair, key, needed, seen)
     return [None if claim is None else holders.get(claim) for claim in claims]
+
+
+def existing_by_values(
+    rows: Rows, dialect: Dialect, pair: Pair, key: UniqueKey, values: Sequence[Any], *, deleted: bool
+) -> Iterator[tuple[Any, ExistingObject]]:
+    """The living objects of a pair, or the deleted ones, that have one of these values of a single property."""
+    expressions = key.expressions(dialect)
+    here = f"schema = {int(pair.schema.id)} AND deleted IS {'NOT NULL' if deleted else 'NULL'} AND register = ?"
+    for part in store.chunks(values):
+        condition = f"{here} AND {_any_of(expressions, len(part))}"
+        for existing in store.existing_where(rows, condition, (pair.register.id, *part), store.CHUNK * len(part)):
+            if (claim := claim_of(key, "", existing.stored.data)) is not None:
+                yield claim[1], existing
 
 
 def _release(holders: dict[Claim, str], key: UniqueKey, pending: PendingChange) -> None:

@@ -41,6 +41,7 @@ from pentad.rooms.registers.objects.prepare import (
     uuid_taken,
     with_transient_values,
 )
+from pentad.rooms.registers.objects.uri_references import refused_changes
 from pentad.rooms.registers.objects.write_back import WriteBackResult, WriteBacks
 from pentad.rooms.registers.schema_locks import check_current, keep_schemas
 
@@ -127,17 +128,19 @@ class ObjectWriter(UpdatePreparer):
         context: WriteContext,
         pending_changes: Sequence[PendingChange],
         notifications: "ChangeNotifications",
+        *,
+        write_back: bool = False,
     ) -> dict[str, PentadError]:
-        """Write changes of different objects prepared elsewhere, each if it passes the checks; nothing is written back.
+        """Write changes of different objects prepared elsewhere, each if it passes the checks.
 
-        Returns the errors of the others by uuid. Deletions are not checked.
+        Returns the errors of the others by uuid. Deletions are not checked. Only a single change may `write_back`.
         """
         if pending_changes and pending_changes[0].action == "delete":
             self.deletion.write(tx, context, pending_changes)
             notifications.add(tx, pending_changes)
             return {}
         steps = [WriteStep(place, _PREPARED_ELSEWHERE, pending=one) for place, one in enumerate(pending_changes)]
-        self._check_and_write(tx, context, steps, write_back=False)
+        self._check_and_write(tx, context, steps, write_back=write_back)
         notifications.add(tx, (change for step in steps if step.error is None for change in step.changes))
         return {pending_changes[step.index].after.uuid: step.error for step in steps if step.error is not None}
 
@@ -258,6 +261,10 @@ class ObjectWriter(UpdatePreparer):
         """Check changes against the store and one another, and write those that pass."""
         steps = self._without_failed(steps, self._uuids_taken(tx, steps))
         pair = context.pair
+        if context.unreadable:
+            steps = self._without_failed(
+                steps, refused_changes(pair.definition, _pending_changes(steps), context.unreadable)
+            )
         keys = self._definitions.facts(pair.definition).indexes.unique
         links = references and bool(pair.definition.references)
         write_backs = self._write_backs(tx, context) if write_back and links and pair.definition.written_back else None

@@ -21,7 +21,7 @@ from pentad.rooms.registers.query.conditions import condition, parameter, scalar
 from pentad.rooms.registers.query.dialects import SqlDialect
 from pentad.rooms.registers.query.metadata import SELF
 from pentad.rooms.registers.query.models import And, AsOf, Compare, Filter, In, Instant, Scope, filter_paths
-from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, WORDS, query_words
+from pentad.rooms.registers.query.search_words import ATTACHMENT_WORDS, WORDS, AskedWords, query_words
 
 
 def uses_index(scope: Scope, criteria: Filter | None) -> bool:
@@ -161,6 +161,7 @@ def row_source(
     criteria: Filter | None,
     *,
     search: str | None = None,
+    asked: AskedWords | None = None,
     as_of: AsOf | None = None,
     include_deleted: bool = False,
     near: Sequence[int] = (),
@@ -169,7 +170,8 @@ def row_source(
 ) -> RowSource:
     """The objects of a scope that a filter and a search are true of; those `near` need not have its words.
 
-    For the schemas in `attachments` an object also has the words if all of them are in one of its attachments.
+    `asked` are the words of the search if it does not ask for all of them. For the schemas in `attachments` an object
+    also has the words if one of its attachments has them.
     `looked_up` means that some part is answered by an index even if that does not show.
     """
     pieces = scope_conditions(sql, scope)
@@ -182,7 +184,7 @@ def row_source(
             raise InvalidInput("The past cannot be searched by words.", hint="Use a filter with like or contains.")
         tables = past_rows(sql, scope, as_of)
     elif search is not None:
-        expression = WORDS.expression(sql.dialect, query_words(search), "and")
+        expression = (asked or AskedWords(query_words(search))).expression(WORDS, sql.dialect)
         if not expression:
             pieces.append(FALSE)
         else:

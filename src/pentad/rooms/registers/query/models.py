@@ -239,6 +239,8 @@ class Query:
 
     filter: Filter | None = None
     search: str | None = None
+    any_word: bool = False
+    """Whether an object needs only one of the words, as for a question; otherwise it needs all of them."""
     sort: tuple[Sort, ...] = ()
     fields: tuple[str, ...] | None = None
     limit: int = DEFAULT_LIMIT

@@ -79,7 +79,7 @@ def roll_up(rows: Rows, sql: SqlDialect, rollup: Rollup, ids: Sequence[int]) -> 
 def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> list[Sql]:
     """A table for the page and one for each hop: the object of the page as `n`, the related one as `u`, each pair once.
 
-    The last one also has the value of the related object as `v`.
+    The last one also has the value of the related object as `v`, and its number as `i`: later objects have higher ones.
     """
     tables = [_page(sql, ids).select("objects.uuid AS n, objects.uuid AS u")]
     for number, hop in enumerate(rollup.hops):
@@ -87,7 +87,7 @@ def _tables(sql: SqlDialect, rollup: Rollup, value: str, ids: Sequence[int]) -> 
         conditions = [_readable(sql, hop)]
         if last and rollup.criteria is not None:
             conditions.append(condition(sql, rollup.criteria))
-        columns = f"DISTINCT l{number}.n, objects.uuid AS u{f', {value} AS v' if last else ''}"
+        columns = f"DISTINCT l{number}.n, objects.uuid AS u{f', {value} AS v, objects.id AS i' if last else ''}"
         tables.append(select(columns, _linked(sql, hop, f"l{number}"), joined("AND", conditions)))
     return tables
 
@@ -114,7 +114,7 @@ def _readable(sql: SqlDialect, hop: Hop) -> Sql:
 
 
 def _latest(path: Path, pairs: str) -> Sql:
-    order = "ROW_NUMBER() OVER (PARTITION BY n ORDER BY v DESC NULLS LAST, u DESC) AS place"
+    order = "ROW_NUMBER() OVER (PARTITION BY n ORDER BY v DESC NULLS LAST, i DESC) AS place"
     ranked = nested(select(f"n, u, {order}", Sql(pairs)), "ranked")
     tables = composed(ranked, " JOIN objects ON objects.uuid = ranked.u")
     return select(f"ranked.n, {_raw_value(path)}", tables, Sql("ranked.place = 1"))

@@ -1,7 +1,10 @@
 """Words for full-text search. Every word of a search must be a prefix of some word of the object."""
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
+from pentad.kernel.ports import Dialect
 from pentad.kernel.words import words as cut_words
 from pentad.search.searchable import OTHERS, Searchable, SearchField, SearchFields
 from pentad.search.text import STOP_WORDS
@@ -20,11 +23,8 @@ SEARCHABLE: Final = Searchable(
 """Objects have the properties of their schema, and can be filtered by each of them."""
 
 _MOST_SEARCHED: Final = 32
-_COUNTED: Final = 20_000
-"""Characters of a text in which words are counted for ranking; matching covers the whole text."""
 _MOST_DISTINCT: Final = 400_000
 """Bytes of the distinct words of one attachment; a tsvector takes less than a mebibyte."""
-_SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def words(text: str) -> list[str]:
@@ -63,18 +63,13 @@ def searchable_fields(name: str | None) -> SearchFields:
     return others if name is None else {**others, name: SEARCHABLE.fields["name"]}
 
 
-class PrefixText(NamedTuple):
-    """A text in which words are found at the beginning of a word: words behind spaces, and its length in characters."""
+@dataclass(frozen=True, slots=True)
+class AskedWords:
+    """The words that are looked up: an object needs all of them, or one."""
 
-    text: str
-    length: int
+    words: Sequence[Word]
+    joint: Literal["and", "or"] = "and"
 
-    def times(self, word: str) -> int:
-        return self.text.count(f" {word}")
-
-
-def prefix_text(text: str) -> PrefixText:
-    """A text prepared for counting word prefixes."""
-    cut = text[:_COUNTED]
-    plain = cut.lower().translate(_SEPARATORS) if cut.isascii() else " ".join(cut_words(cut))
-    return PrefixText(f" {plain}", len(plain))
+    def expression(self, table: WordTable, dialect: Dialect) -> str:
+        """What the store's full-text index reads; empty without words."""
+        return table.expression(dialect, self.words, self.joint) if self.words else ""

@@ -20,21 +20,25 @@ from pentad.rooms.registers.query.models import Explanation, Filter, Query, Quer
 from pentad.rooms.registers.query.pagination import read_cursor, write_cursor
 from pentad.rooms.registers.query.search_words import (
     ATTACHMENT_WORDS,
-    PrefixText,
+    WORDS,
+    AskedWords,
     distinctive_words,
-    prefix_text,
     query_words,
 )
 from pentad.search.documents import Retrieval
+from pentad.search.prefixes import PrefixText, prefix_text, question_words
 from pentad.search.relevance import GOOD_MATCH, logistic, logit_of_words
 from pentad.search.scoring import WordMatch, WordScorer
 from pentad.search.searchable import SearchFields
+from pentad.search.word_table import Word
 
 if TYPE_CHECKING:
     from pentad.search.fusion import VectorQuery
 
 WINDOW: Final = 300
 """How many of the best matches by words are ranked together with the nearest ones."""
+COMMON: Final = 10_000
+"""Where one word is enough, the words that find candidates are in so many objects at most."""
 MOST_NEAREST: Final = 200
 MOST_COMPARED: Final = 20_000
 """Objects that a filter leaves: up to so many only these are compared; beyond, the nearest of all are checked first."""
@@ -75,6 +79,7 @@ class SearchRequest:
     filter: Filter | None
     search: str
     include_deleted: bool = False
+    any_word: bool = False
 
 
 @dataclass(slots=True)
@@ -121,7 +126,8 @@ class TextSearch:
                 f"The listing cannot go on by meaning. {settings.because or ''}".strip(),
                 hint="Leave the cursor out to start again.",
             )
-        return cls(rows, sql, SearchRequest(scope, query.filter, query.search or "", query.include_deleted), settings)
+        request = SearchRequest(scope, query.filter, query.search or "", query.include_deleted, query.any_word)
+        return cls(rows, sql, request, settings)
 
     @property
     def retrieval(self) -> Retrieval | None:
@@ -190,6 +196,7 @@ class TextSearch:
             request.scope,
             request.filter,
             search=request.search if search else None,
+            asked=self._asked,
             include_deleted=request.include_deleted,
             near=near,
             attachments=self._settings.attachments if search else (),
@@ -200,6 +207,16 @@ class TextSearch:
             return []
         statement = found.select(columns, _among(ids))
         return self._rows.all(statement.text, *statement.params)
+
+    @cached_property
+    def _asked(self) -> AskedWords:
+        """The words that make an object a candidate. Of a question these are the rarest, so that the work is bounded;
+        the others only add to the score. If all are common, an object needs all of them."""
+        if not self._request.any_word:
+            return AskedWords(query_words(self._request.search))
+        words = [Word.plain(word) for word in question_words(self._request.search)]
+        rare = WORDS.rarest(self._rows, self._parts.dialect, words, COMMON)
+        return AskedWords(rare, "or") if rare else AskedWords(words)
 
     # how they are ranked
 
@@ -223,13 +240,15 @@ class TextSearch:
         """Weighs words by their frequency among the candidates, so hidden objects have no influence."""
         by_words, near = self._first_by_words, self._only_near
         texts = [hit.texts for hit in (*by_words, *near)]
+        if self._request.any_word:
+            return WordScorer.over(tuple(question_words(self._request.search)), texts, self._settings.fields)
         return WordScorer.over(distinctive_words(self._request.search), texts, self._settings.fields, len(by_words))
 
     @cached_property
     def _head(self) -> list[_Hit]:
         """The best by words and all that is near, as one ranking."""
         hits = {hit.row[0]: hit for hit in (*self._first_by_words, *self._only_near)}
-        complete = {hit.row[0] for hit in self._first_by_words}
+        complete = set[int]() if self._request.any_word else {hit.row[0] for hit in self._first_by_words}
         matches = {key: self._scorer.match(hit.texts, has_all=key in complete) for key, hit in hits.items()}
         if not self._settings.queries:
             return self._by_their_words(list(hits.values()), matches)
@@ -254,7 +273,8 @@ class TextSearch:
         first = WINDOW + start // WINDOW * WINDOW
         skipped = WINDOW + start - first
         listed = self._by_words(first, ((skipped + needed) // WINDOW + 1) * WINDOW, without)
-        matches = {hit.row[0]: self._scorer.match(hit.texts, has_all=True) for hit in listed}
+        has_all = not self._request.any_word
+        matches = {hit.row[0]: self._scorer.match(hit.texts, has_all=has_all) for hit in listed}
         last = self._head[-1].score if self._head else 1.0
         ordered: list[_Hit] = []
         for place in range(0, len(listed), WINDOW):
@@ -282,18 +302,18 @@ class TextSearch:
     def _attached(self, ids: Sequence[int]) -> dict[int, dict[str, str]]:
         """Of some objects, the attachments with all the words: the beginning of each text, then the words themselves,
         because they may stand further down."""
-        asked = query_words(self._request.search)
-        if not self._settings.attachments or not ids or not asked:
+        asked = self._asked
+        if not self._settings.attachments or not ids or not asked.words:
             return {}
         dialect = self._parts.dialect
-        having = ATTACHMENT_WORDS.having(dialect, ATTACHMENT_WORDS.expression(dialect, asked, "and"))
+        having = ATTACHMENT_WORDS.having(dialect, asked.expression(ATTACHMENT_WORDS, dialect))
         listed = ", ".join(str(int(key)) for key in ids)
         sql = (
             f"SELECT texts.object, files.name, substr(texts.text, 1, {_COUNTED_OF_ATTACHMENT}) FROM {having.text}"  # noqa: S608
             " JOIN attachment_texts AS texts ON texts.number = d.record JOIN files ON files.id = texts.file"
             f" WHERE texts.object IN ({listed}) ORDER BY texts.object, files.name LIMIT {_MOST_ATTACHMENTS}"
         )
-        words = " ".join(word.text for word in asked)
+        words = " ".join(word.text for word in asked.words) if asked.joint == "and" else ""
         found: dict[int, dict[str, str]] = {}
         for key, name, text in self._rows.all(sql, *having.params):
             found.setdefault(key, {})[f"{ATTACHMENT}{name}"] = f"{text}\n{words}"

@@ -306,6 +306,8 @@ class _Run:
     first_rows: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     """The first row with each id and key."""
     new_ids: dict[str, str] = field(default_factory=dict[str, str])
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
+    """URIs of `uri-reference` properties that lead to nothing the caller may read."""
 
     async def read(self, source: BinaryIO, schema: Schema) -> None:
         """Put good rows into the spool and the problems of the others into the report."""
@@ -396,6 +398,7 @@ class _Run:
             for rows in self.spool.chunks(self._chunk_rows, done):
                 self.checkpoint.refuse_cancelled()
                 done += len(rows)
+                await self._check_uris(rows)
                 write = partial(self._some, rows, done, written)
                 tally = await objects.write_with_retry(self.caller, self.pair, write)
                 written.add(tally)
@@ -405,6 +408,8 @@ class _Run:
             return
         if self.checkpoint.rows:  # all rows were written, and the report was not
             return
+        for rows in self.spool.chunks(self._chunk_rows) if self.pair.definition.uri_references else ():
+            await self._check_uris(rows)
         try:
             report.add(
                 await objects.write_with_retry(self.caller, self.pair, partial(self._all, asyncio.get_running_loop()))
@@ -412,6 +417,11 @@ class _Run:
             report.written = bool(report.created or report.updated)
         except _RolledBack as error:
             report.add(error.tally if self.options.dry_run else error.tally.failures())
+
+    async def _check_uris(self, rows: Sequence[RawRow]) -> None:
+        """Note the URIs that lead nowhere; a transaction cannot ask other rooms."""
+        given = [Operation("create", row.data) for row in rows]
+        self.unreadable.update(await self.importer.objects.unreadable(self.caller, self.pair, given))
 
     def _some(
         self, rows: Sequence[RawRow], done: int, before: Tally, pair: Pair
@@ -448,7 +458,7 @@ class _Run:
         self, tx: Transaction, pair: Pair, rows: Sequence[RawRow], news: ChangeNotifications | None
     ) -> Tally:
         objects = self.importer.objects
-        write_context = objects.write_context(self.caller, pair, self.checkpoint.transfer)
+        write_context = objects.write_context(self.caller, pair, self.checkpoint.transfer, self.unreadable)
         holders = self.importer.holders(tx, write_context, self.options.key, rows)
         ids = self._ids(rows, holders)
         steps = write_steps([self._operation(row, holder, ids) for row, holder in zip(rows, holders, strict=True)])

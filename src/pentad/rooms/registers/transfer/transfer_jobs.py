@@ -209,7 +209,7 @@ class TransferJobs:
         sql = "UPDATE transfers SET result = ?, updated_at = ? WHERE id = ?"
         values = msgspec.json.encode(report).decode(), self._platform.clock.now(), identity
         await self._database.write(lambda tx: tx.run(sql, *values))
-        return {**report, "transfer": identity, "next": f"POST /api/transfers/{identity}/undo takes it back."}
+        return {**report, "transfer": identity}
 
     async def start_export(
         self, caller: Caller, pair: Pair, kind: Format, selection: Mapping[str, Any]

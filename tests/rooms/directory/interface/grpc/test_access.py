@@ -15,10 +15,11 @@ from pentad.http.ports import open_ports
 from pentad.kernel.default_limits import Limits
 from pentad.kernel.errors import Misconfigured
 from pentad.kernel.principal import LOCAL, Principal
+from pentad.net import grpc_calls
+from pentad.net.grpc_calls import address_of
+from pentad.net.grpc_server import open_grpc
 from pentad.platform import MountContext
-from pentad.rooms.directory.interface.grpc import calls
-from pentad.rooms.directory.interface.grpc.calls import address_of
-from pentad.rooms.directory.interface.grpc.server import is_login_waived, server_credentials
+from pentad.rooms.directory.interface.grpc.server import is_login_waived
 from pentad.rooms.directory.remote.client import LOST_STATUS
 from pentad.rooms.directory.wire.protos import events_pb2, search_pb2
 from pentad.settings.model import Settings
@@ -207,9 +208,12 @@ async def test_over_tls_without_certificates_for_callers_a_login_is_needed(tmp_p
         ({"grpc_cert_file": "/no/such", "grpc_key_file": "/no/such"}, "cannot be read"),
     ],
 )
-def test_certificates_that_cannot_be_used_are_told(settings: dict[str, str], problem: str) -> None:
+async def test_certificates_that_cannot_be_used_are_told(
+    tmp_path: Path, settings: dict[str, str], problem: str
+) -> None:
     with pytest.raises(Misconfigured, match=problem):
-        server_credentials(room_settings("directory", **settings))
+        async with open_site(tmp_path, settings=settings):
+            pass
 
 
 async def test_a_taken_port_is_one_clear_error(tmp_path: Path) -> None:
@@ -227,9 +231,9 @@ async def test_a_port_taken_at_the_last_moment_is_told_too(tmp_path: Path) -> No
         opened = site.app.rooms[0]
         taken = MountContext("127.0.0.1", site.port, False, local, spend, site.app.record, site.app.stopping)
         assert opened.room.mounts is not None
-        (server,) = [mount.server for mount in opened.room.mounts(opened.service, taken) if mount.server is not None]
+        services = [mount.grpc() for mount in opened.room.mounts(opened.service, taken) if mount.grpc is not None]
         with pytest.raises(Misconfigured, match="gRPC cannot listen"):
-            async with server():
+            async with open_grpc(services, taken, host="127.0.0.1", port=site.port, shared=False):
                 pass
 
 
@@ -250,7 +254,7 @@ async def test_port_zero_opens_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["EventService/Listen", "StoreService/Push"])
 @pytest.mark.requirement("directory:wire:rights-now")
 async def test_a_stream_ends_when_its_caller_is_gone(guarded: Site, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(grpc_calls, "RECHECK_SECONDS", 0.0)
     made = await guarded.app.api_keys.create("brief", scopes=["directory:read", "directory:write"])
     brief = Wire(guarded.wire.channel, [("authorization", f"Bearer {made.token}")])
     more, waiting = asyncio.Event(), asyncio.Event()

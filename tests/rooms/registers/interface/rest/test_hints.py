@@ -2,6 +2,7 @@
 
 import pytest
 
+from pentad.mcp.wire_errors import ERROR_KEY
 from tests.rooms.registers.site import Object, Site
 
 pytestmark = pytest.mark.anyio
@@ -21,10 +22,16 @@ async def test_what_is_missing_is_looked_for_over_rest_by_rest_and_with_tools_by
     ):
         reply = await site.send("GET", target)
         assert (reply.status, reply.json["hint"].startswith(way)) == (404, True), reply.body
-        assert "action=" not in reply.body.decode()
+        assert ("action=" in reply.body.decode(), "next_step" in reply.body.decode()) == (False, False)
+    rows = await site.send("POST", f"/api/bulk/{register}/{schema}/delete", {"uuids": ["none-such"], "atomic": False})
+    assert set(rows.json["results"][0]["error"]) == {"code", "message"}
     async with site.app.client() as client:
         told = await client.call_tool("registers", {"action": "get", "id": "none-such"})
         assert "Try registers with action=list." in told["content"][0]["text"]
+        place_of = dict(zip(("register", "schema"), slugs, strict=True))
+        told = await client.call_tool("objects", {"action": "get", **place_of, "id": "none-such"})
+        step = {"operation": "objects.list", "arguments": place_of}
+        assert told["_meta"][ERROR_KEY]["details"]["next_step"] == step
 
 
 @pytest.mark.requirement("registers:errors:hints")

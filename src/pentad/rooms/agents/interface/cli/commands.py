@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 import click
 
 from pentad.kernel.errors import PentadError
 from pentad.rooms.agents.interface.cli.context import context
+from pentad.rooms.agents.interface.cli.files import copy_stored_file, download_file, store_files, upload_files
 from pentad.terminal.client import server_options
 from pentad.terminal.files import read
 from pentad.terminal.launcher import run_in_room
@@ -42,6 +44,7 @@ _COMMANDS: Final = {
     "agents_send_task": "`pentad agents send`",
     "agents_get_task": "`pentad agents watch`",
     "agents_cancel_task": "`pentad agents cancel`",
+    "agents_approvals": "`pentad agents approvals`",
     "agents_operate": "`pentad agents operate`",
     "agents_register_card": "`pentad agents register`",
     "agents_lint_context": "`pentad agents context lint`",
@@ -106,7 +109,7 @@ def search(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """Find agents by words, tags, skills and dialect. All conditions must match."""
+    """Find agents by what they do, best match first. Tags, skills and other options must match."""
     arguments = {
         "query": " ".join(words),
         "tags": list(tags),
@@ -131,12 +134,49 @@ def card(agent_name: str, target: "Target") -> None:
     print_json(json.loads(_with(target, lambda client: client.read(f"agents://cards/{agent_name}"))))
 
 
+def _limits(_context: click.Context, _option: click.Parameter, text: str | None) -> dict[str, float] | None:
+    """The limits of a budget, written calls=9,tokens=5000."""
+    if text is None:
+        return None
+    limits: dict[str, float] = {}
+    for one in text.split(","):
+        name, _, number = one.partition("=")
+        try:
+            limits[name.strip()] = float(number)
+        except ValueError:
+            raise click.BadParameter(f"{one!r} is not a limit; write calls=9,tokens=5000,seconds=60.") from None
+    return limits
+
+
+def _budget_text(budget: Mapping[str, Any]) -> str:
+    used: Mapping[str, float] = budget["used"]
+    limits: Mapping[str, float] = budget["limits"]
+    names = [name for name in ("calls", "tokens", "seconds") if name in used or name in limits]
+    return ", ".join(
+        f"{used.get(name, 0)} of {limits[name]} {name}" if name in limits else f"{used[name]} {name}" for name in names
+    )
+
+
 @agents.command()
 @click.argument("agent_name", metavar="AGENT")
 @click.argument("text", nargs=-1)
 @click.option("--input", "data_file", metavar="FILE|-", help="A JSON object, sent as a data part.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file to send, of any size up to the limit; may be repeated.",
+)
 @click.option("--context", "context_file", metavar="FILE|-", help="The context (mcp_context) as JSON.")
 @click.option("--task", "task_id", metavar="ID", help="Continue this task, for example with an answer.")
+@click.option("--conversation", "context_id", metavar="ID", help="Start the task in this conversation (contextId).")
+@click.option("--event", metavar="NAME", help="Signal this event to the task, which waits for it.")
+@click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds until the task must be over.")
+@click.option(
+    "--budget", metavar="LIMITS", callback=_limits, help="What the task may use: calls=9,tokens=5000,seconds=60."
+)
+@click.option("--key", metavar="KEY", help="An idempotency key: a second send with the same key gets the first result.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
 @click.option(
     "--seconds",
@@ -151,8 +191,14 @@ def send(
     agent_name: str,
     text: tuple[str, ...],
     data_file: str | None,
+    files: tuple[Path, ...],
     context_file: str | None,
     task_id: str | None,
+    context_id: str | None,
+    event: str | None,
+    deadline: float | None,
+    budget: dict[str, float] | None,
+    key: str | None,
     no_wait: bool,
     seconds: float,
     as_json: bool,
@@ -162,20 +208,100 @@ def send(
 
     AGENT is a hosted name, a readable id (acme/weather) or the URL of a card. Events are printed to stderr.
     """
-    if not text and data_file is None:
-        raise click.UsageError("There is nothing to send: give TEXT, --input FILE or both.")
+    if not text and data_file is None and not files and event is None:
+        raise click.UsageError("There is nothing to send: give TEXT, --input FILE or --file FILE.")
     arguments = {
         "agent": agent_name,
         "text": " ".join(text) or None,
         "data": None if data_file is None else _object(data_file),
         "context": None if context_file is None else _object(context_file),
         "task_id": task_id,
+        "context_id": context_id,
+        "event": event,
+        "deadline": deadline,
+        "budget": budget,
+        "idempotency_key": key,
         "wait": not no_wait,
         "seconds": seconds,
     }
     if target.server is not None:
-        return _show_task(_call_tool(target, "agents_send_task", arguments), as_json)
-    return _show_task(within(target.settings, lambda room: _sent(room, arguments)), as_json)
+        task = _with(target, lambda client: _sent_to_server(client, arguments, files))
+    else:
+        task = within(target.settings, lambda room: _sent(room, arguments, files))
+    code = _show_task(task, as_json)
+    if budget is not None and task.get("budget") and not as_json:
+        say(f"Budget: {_budget_text(task['budget'])}")
+    if task.get("context_id") and not as_json:
+        say(f"Conversation: {task['context_id']}")
+    return code
+
+
+@agents.command()
+@click.argument("work", nargs=-1, required=True)
+@click.option("--dry-run", is_flag=True, help="Only show which agents may do it.")
+@click.option("--context", "context_file", metavar="FILE", help="A JSON file with the context; - for stdin.")
+@click.option("--attempts", type=click.IntRange(1, 5), default=3, show_default=True, help="How many agents to try.")
+@click.option("--deadline", type=float, metavar="SECONDS", help="When the work has to be done.")
+@click.option("--budget", metavar="LIMITS", callback=_limits, help="What it may use: calls=9,tokens=5000,seconds=60.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for the result.")
+@json_option
+@server_options("agent")
+def delegate(
+    work: tuple[str, ...],
+    dry_run: bool,
+    context_file: str | None,
+    attempts: int,
+    deadline: float | None,
+    budget: dict[str, float] | None,
+    no_wait: bool,
+    as_json: bool,
+    target: "Target",
+) -> int:
+    """Find an agent for WORK, send it there and wait for the result.
+
+    Agents of the directory and the registry are ranked. One that is neither hosted here nor in the setting delegate_to
+    gets nothing before a person agrees (`pentad agents approvals`).
+    """
+    arguments = {
+        "work": " ".join(work),
+        "dry_run": dry_run,
+        "context": None if context_file is None else _object(context_file),
+        "attempts": attempts,
+        "deadline": deadline,
+        "budget": budget,
+        "wait": not no_wait,
+        "seconds": 600,
+    }
+    given = {name: value for name, value in arguments.items() if value is not None}
+    task = _call_tool(target, "agents_delegate", given)
+    if not as_json:
+        for line in _plan_lines(task):
+            say(line)
+    return _show_task(task, as_json)
+
+
+def _plan_lines(task: Mapping[str, Any]) -> Iterator[str]:
+    """The candidates of a delegated task, one line each."""
+    plans = [one["data"][0] for one in task.get("artifacts", ()) if one.get("name") == "plan" and one.get("data")]
+    for one in plans[0]["candidates"] if plans else ():
+        signed = {True: "signed", False: "not signed", None: "no record"}[one.get("signed")]
+        notes = [signed, f"cost {one['cost']}", *([] if one["allowed"] else ["needs consent"])]
+        if one.get("excluded"):
+            notes.append(one["excluded"])
+        yield f"{one['agent']}  {one['url']}  ({', '.join(notes)}; {'; '.join(one['reasons'])})"
+
+
+@agents.command()
+@click.argument("file", metavar="FILE")
+@click.option("--output", type=click.File("wb", lazy=True), default="-", help="Where to save it; by default stdout.")
+@server_options("agent")
+def download(file: str, output: BinaryIO, target: "Target") -> None:
+    """Download a file of a task, by its URL or id."""
+    file_id = file.rpartition("/")[2]
+    if target.server is None:
+        within(target.settings, lambda room: copy_stored_file(room, file_id, output))
+    else:
+        asyncio.run(download_file(target, file_id, output))
 
 
 @agents.command()
@@ -217,9 +343,79 @@ def cancel(task_id: str, as_json: bool, target: "Target") -> None:
 
 
 @agents.command()
+@click.argument("task_id", metavar="TASK")
+@json_option
+@server_options("agent")
+def trace(task_id: str, as_json: bool, target: "Target") -> None:
+    """Show what the agent of a task did: its calls, and the tasks it sent to other agents."""
+    from pentad.rooms.agents.interface.presentation import trace_lines
+
+    found = json.loads(_with(target, lambda client: client.read(f"agents://tasks/{task_id}/trace")))
+    if as_json:
+        print_json(found)
+        return
+    for line in trace_lines(found["task"]):
+        print_text(line)
+    if "cut" in found:
+        say(found["cut"])
+
+
+@agents.command()
+@click.argument("approval_id", metavar="[ID]", required=False)
+@click.option("--all", "everything", is_flag=True, help="Also those that are not pending.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
+@click.option("--cursor", help="The cursor of the previous page.")
+@json_option
+@server_options("agent")
+def approvals(
+    approval_id: str | None, everything: bool, limit: int, cursor: str | None, as_json: bool, target: "Target"
+) -> None:
+    """List what agents wait for you to approve, and what you asked for; or show the approval ID."""
+    arguments = {"approval_id": approval_id, "all": everything, "limit": limit, "cursor": cursor}
+    found = _call_tool(target, "agents_approvals", arguments)
+    if as_json or approval_id is not None:
+        print_json(found["approvals"][0] if approval_id is not None else found)
+        return
+    columns = ("id", "what", "decides", "agent", "asked by", "state", "until")
+    print_table(columns, approval_rows(found["approvals"]), empty="Nothing waits for an approval.")
+    if found.get("next_cursor"):
+        say(f"--cursor {found['next_cursor']} shows more.")
+
+
+@agents.command()
+@click.argument("approval_id", metavar="ID")
+@click.option("--reason", default="", help="Why; the agent and the audit trail get it.")
+@json_option
+@server_options("agent")
+def approve(approval_id: str, reason: str, as_json: bool, target: "Target") -> None:
+    """Approve what an agent asked for."""
+    _decide(target, approval_id, "approve", reason, as_json)
+
+
+@agents.command()
+@click.argument("approval_id", metavar="ID")
+@click.option("--reason", default="", help="Why; the agent and the audit trail get it.")
+@json_option
+@server_options("agent")
+def refuse(approval_id: str, reason: str, as_json: bool, target: "Target") -> None:
+    """Refuse what an agent asked for."""
+    _decide(target, approval_id, "refuse", reason, as_json)
+
+
+def _decide(target: "Target", approval_id: str, decision: str, reason: str, as_json: bool) -> None:
+    arguments = {"approval_id": approval_id, "decision": decision, "reason": reason}
+    (found,) = _call_tool(target, "agents_approvals", arguments)["approvals"]
+    if as_json:
+        print_json(found)
+    else:
+        print_text(f"{found['state']}: {found['what']}")
+
+
+@agents.command()
 @click.argument("task_id", metavar="[TASK]", required=False)
 @click.option("--reason", required=True, help="The reason, for the audit trail.")
 @click.option("--cancel", is_flag=True, help="Cancel TASK.")
+@click.option("--migrate", is_flag=True, help="Let TASK go on with the agent's current code.")
 @click.option("--owner", metavar="PRINCIPAL", help="Only this user's tasks, e.g. user:ada.")
 @click.option("--state", help="Only tasks in this state.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The maximum number.")
@@ -230,6 +426,7 @@ def operate(
     task_id: str | None,
     reason: str,
     cancel: bool,
+    migrate: bool,
     owner: str | None,
     state: str | None,
     limit: int,
@@ -237,9 +434,10 @@ def operate(
     as_json: bool,
     target: "Target",
 ) -> None:
-    """List the tasks of all users, inspect TASK or cancel it. Needs agents:admin."""
+    """List the tasks of all users, inspect TASK, cancel or migrate it. Needs agents:admin."""
     filters = {"owner": owner, "state": state, "limit": limit, "cursor": cursor}
-    found = _call_tool(target, "agents_operate", {"reason": reason, "task_id": task_id, "cancel": cancel, **filters})
+    change = {"task_id": task_id, "cancel": cancel, "migrate": migrate}
+    found = _call_tool(target, "agents_operate", {"reason": reason, **change, **filters})
     if as_json:
         print_json(found)
     elif task_id is not None:
@@ -294,9 +492,9 @@ def _with(target: "Target", work: "Callable[[Client], Coroutine[Any, Any, T]]") 
 
 
 def within(settings: "Settings", work: "Callable[[Agents], Coroutine[Any, Any, T]]") -> T:
-    """Run work with the opened room."""
+    """Run work with the opened room. The other rooms are open, too: contexts refer to them, and agents use them."""
     with _hints_for_people():
-        return run_in_room(settings, work, "agents", "directory")
+        return run_in_room(settings, work, "agents", beside_all=True)
 
 
 @contextmanager
@@ -313,14 +511,21 @@ def _in_commands(hint: str | None) -> str | None:
     return None if hint is None else _TOOL.sub(lambda found: _COMMANDS.get(found[0], found[0]), hint)
 
 
-async def _sent(room: "Agents", arguments: Mapping[str, Any]) -> dict[str, Any]:
+async def _sent_to_server(client: "Client", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
+    return await client.call_tool("agents_send_task", {**arguments, "files": await upload_files(client, files) or None})
+
+
+async def _sent(room: "Agents", arguments: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.agents.delegation import delegate
     from pentad.rooms.agents.interface.presentation import delegation_view, describe_event
     from pentad.rooms.agents.interface.tools import SendArguments, task_request
     from pentad.rooms.agents.models import Event
 
-    given = SendArguments.model_validate({name: value for name, value in arguments.items() if value is not None})
+    given = SendArguments.model_validate(
+        {"files": await store_files(room, files)}
+        | {name: value for name, value in arguments.items() if value is not None}
+    )
 
     async def on_event(event: Event) -> None:
         say(describe_event(event.body))
@@ -378,7 +583,9 @@ def _show_task(task: Mapping[str, Any], as_json: bool) -> int:
     else:
         for line in task_lines(task):
             print_text(line)
-        if task.get("waiting_for"):
+        if task.get("waiting_for", "").startswith("an approval"):
+            say(f"It waits for {task['waiting_for']}. {_in_commands(task['hint'])}")
+        elif task.get("waiting_for"):
             say(f"It waits for {task['waiting_for']}: pentad agents send {task['agent']} --task {task['task_id']} ...")
         elif task["state"] not in _OVER:
             say(f"It is running: pentad agents watch {task['task_id']}")
@@ -395,6 +602,21 @@ def agent_rows(agents: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
             _short(one["description"]),
         )
         for one in agents
+    ]
+
+
+def approval_rows(approvals: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one["id"],
+            _short(one["what"]),
+            ", ".join(one["by"]),
+            one["agent"],
+            one["requester"],
+            one["state"],
+            one["expires"],
+        )
+        for one in approvals
     ]
 
 

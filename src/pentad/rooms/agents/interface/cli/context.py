@@ -142,20 +142,22 @@ async def _resolved(
     client: "Client", settings: "Settings", items: dict[str, Any], names: tuple[str, ...]
 ) -> dict[str, Any]:
     from pentad.kernel.principal import LOCAL
-    from pentad.rooms.agents.context.limits import OWN_SCHEMES
+    from pentad.mcp.references import scheme_of
     from pentad.rooms.agents.context.refs import Resolver
 
+    templates = await client.list_all("resources/templates/list", "resourceTemplates")
+    resources = _ClientResources(client, [scheme_of(one["uriTemplate"]) for one in templates])
     async with open_fetcher(settings) as fetcher:
-        schemes = (*OWN_SCHEMES, "context")  # stored contents are resources too
-        resolver = Resolver(_ClientResources(client), None, fetcher, resource_schemes=schemes)
+        resolver = Resolver(resources, None, fetcher)
         return await resolver.open(LOCAL, items).all(names or None)
 
 
 class _ClientResources:
     """Reads resources through a client; the login decides about rights."""
 
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: "Client", schemes: list[str]) -> None:
         self._client = client
+        self._schemes = schemes
 
     async def read(self, principal: "Principal", uri: str) -> "list[Contents]":
         import msgspec
@@ -164,6 +166,9 @@ class _ClientResources:
 
         found = await self._client.request("resources/read", {"uri": uri})
         return msgspec.convert(found.get("contents"), list[Contents])
+
+    def schemes(self) -> list[str]:
+        return self._schemes
 
 
 def _items(file: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pentad.kernel.errors import InvalidInput, Overloaded, Unavailable
-from pentad.rooms.directory.interface.grpc.calls import Caller, Method, Service
+from pentad.net.grpc_calls import Caller, Method, Service
 from pentad.rooms.directory.models import Signer
 from pentad.rooms.directory.records.events import Event
 from pentad.rooms.directory.records.publications import Publication, PublishRequest

@@ -17,7 +17,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from pentad.kernel.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.principal import Principal
-from pentad.rooms.directory.interface.grpc.calls import Caller, Method, Service
+from pentad.net.grpc_calls import Caller, Method, Service
 from pentad.rooms.directory.models import RecordMeta
 from pentad.rooms.directory.records.referrers import TYPES, Referrer
 from pentad.rooms.directory.records.service import draft_record

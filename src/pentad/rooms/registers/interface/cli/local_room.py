@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_locally(settings: "Settings") -> "AsyncGenerator[tuple[Registers, Caller]]":
-    """The room, and the local user as its caller."""
+async def open_locally(settings: "Settings", *, beside_all: bool = False) -> "AsyncGenerator[tuple[Registers, Caller]]":
+    """The room, and the local user as its caller. `beside_all` opens the other rooms too: data may refer to them."""
     from pentad.kernel.errors import NotFound
     from pentad.kernel.principal import LOCAL
     from pentad.rooms.registers.models import Caller
     from pentad.rooms.registers.not_found import Missing
 
-    async with open_room(settings, "registers") as room:
+    async with open_room(settings, "registers", beside_all=beside_all) as room:
         try:
             yield room, Caller(LOCAL, agent="pentad registers")
         except Missing as error:

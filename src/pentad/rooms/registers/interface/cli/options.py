@@ -1,7 +1,6 @@
 """Options that several verbs of `pentad registers` share, and the calls of the room's tools."""
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
 
 WHAT_THERE_IS: Final = "`pentad registers list` shows the registers and their schemas."
 """The hint on the command line if a register, schema or object is missing."""
-_LISTING: Final = re.compile(r"Try \w+ with action=list\b.*")
-"""The hint of `Missing`, for callers of the tools."""
 _FORMATS: Final = ("csv", "xlsx", "json", "jsonl")
 
 register_option: Final = click.option(
@@ -49,6 +46,6 @@ def call_tool(target: "Target", name: str, arguments: dict[str, Any]) -> dict[st
     except PentadError as error:
         if (token := error.details.get("confirm")) is not None:
             error.hint = f"To go ahead, repeat the command with --confirm {token}."
-        elif error.hint and _LISTING.fullmatch(error.hint):
+        elif "next_step" in error.details:
             error.hint = WHAT_THERE_IS
         raise

@@ -1,5 +1,6 @@
 """Change schemas that have objects, and look at their history."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -21,6 +22,7 @@ def schemas() -> None:
 
 
 _OPERATIONS: Final = click.argument("operations", metavar="OPERATIONS")
+_MIGRATION: Final = click.option("--migration", metavar="JSON", help="Steps that make the objects fit, or @FILE.")
 _CONFIRM: Final = click.option("--confirm", metavar="TOKEN", help="The token of the answer that asked for it.")
 _REASON: Final = click.option("--reason", metavar="TEXT", help="Why, for the history.")
 
@@ -28,29 +30,37 @@ _REASON: Final = click.option("--reason", metavar="TEXT", help="Why, for the his
 @schemas.command("patch")
 @click.argument("ref", metavar="SCHEMA")
 @_OPERATIONS
+@_MIGRATION
 @_CONFIRM
 @_REASON
 @json_option
 @server_options()
 def patch_schema(
-    ref: str, operations: str, confirm: str | None, reason: str | None, as_json: bool, target: "Target"
+    ref: str,
+    operations: str,
+    migration: str | None,
+    confirm: str | None,
+    reason: str | None,
+    as_json: bool,
+    target: "Target",
 ) -> None:
     """Add, change, rename, drop or reorder properties of SCHEMA (id, uuid or slug); its objects follow.
 
     OPERATIONS is a JSON list such as '[{"op": "rename", "property": "fee", "to": "amount"}]', or @FILE.
     """
-    arguments = {"operations": _operations(operations), "confirm": confirm, "reason": reason}
+    arguments = {**_patch(operations, migration), "confirm": confirm, "reason": reason}
     _print_schema(_call_schemas(target, "patch", ref, arguments), as_json)
 
 
 @schemas.command("plan")
 @click.argument("ref", metavar="SCHEMA")
 @_OPERATIONS
+@_MIGRATION
 @json_option
 @server_options()
-def plan_schema(ref: str, operations: str, as_json: bool, target: "Target") -> int:
+def plan_schema(ref: str, operations: str, migration: str | None, as_json: bool, target: "Target") -> int:
     """Say what a patch would do, without doing it. OPERATIONS is a JSON list or @FILE."""
-    report = _call_schemas(target, "plan", ref, {"operations": _operations(operations)})
+    report = _call_schemas(target, "plan", ref, _patch(operations, migration))
     if as_json:
         print_json(report)
     else:
@@ -109,13 +119,21 @@ def _call_schemas(target: "Target", action: str, ref: str, arguments: dict[str, 
     return call_tool(target, "schemas", {"action": action, "id": ref, **arguments})
 
 
-def _operations(text: str) -> Any:
+def _patch(operations: str, migration: str | None) -> dict[str, Any]:
+    steps = None if migration is None else _steps(migration, "--migration", '[{"step": "drop", "property": "note"}]')
+    return {
+        "operations": _steps(operations, "OPERATIONS", '[{"op": "drop", "property": "note"}]'), "migration": steps
+    }  # fmt: skip
+
+
+def _steps(text: str, name: str, example: str) -> Any:
+    """A list of steps, given as JSON or as @FILE."""
     if text.startswith("@"):
         try:
             text = Path(text[1:]).read_text(encoding="utf-8")
         except OSError as error:
-            raise click.BadParameter(f"cannot be read: {error.strerror}.", param_hint="OPERATIONS") from None
-    found = parse_json(text, "OPERATIONS", '[{"op": "drop", "property": "note"}]')
+            raise click.BadParameter(f"cannot be read: {error.strerror}.", param_hint=name) from None
+    found = parse_json(text, name, example)
     return cast("list[Any]", found) if isinstance(found, list) else [found]
 
 
@@ -125,6 +143,10 @@ def _print_schema(changed: dict[str, Any], as_json: bool) -> None:
         return
     for line in changed.get("changes", ()):
         click.echo(line)
+    if undone := changed.get("undone"):
+        say(f"Version {undone['version']} ({undone['action']}) was taken back.")
+        if ids := undone.get("ids"):
+            print_table(("migrated back",), [(one,) for one in ids], empty="")
     migrated = changed.get("migrated")
     were = f" {counted(migrated, 'object was', 'objects were')} migrated." if migrated else ""
     say(f"{changed['slug']} is at version {changed['version']} now.{were}")
@@ -142,9 +164,23 @@ def _print_plan(report: dict[str, Any]) -> None:
         warn(f"{one['kind']} {one['title']}: {one['because']}")
     for one in report.get("follows", ()):
         say(f"{one['kind']} {one['title']} would follow the new names.")
+    for one in report.get("unused_steps", ()):
+        say(f"The step {one['step']} of {one['property']} would change no object.")
     migrated = report.get("migrated", {}).get("objects", 0)
     say(f"{counted(report['total'], 'object')}: {migrated:,} would change, {report['failing']:,} would not fit.")
     if report["failing"]:
-        say(report["next"])
+        say(_way_out(report))
     elif "confirm" in report:
         say(f"Values or rules would be lost; go ahead with --confirm {report['confirm']}.")
+
+
+def _way_out(report: dict[str, Any]) -> str:
+    """What to do about objects that would not fit."""
+    steps, left = report.get("migration"), int(report.get("failing_after_migration", 0))
+    if steps and not left:
+        return f"With these steps all would fit: --migration '{json.dumps(steps, ensure_ascii=False)}'"
+    if "next_step" in report:
+        return "The schema tolerates them: the change would be made."
+    if steps:
+        return f"The migration that --json suggests would leave {counted(left, 'object')} that would not fit."
+    return "Change those objects first, loosen the rules, or give steps that make them fit with --migration."

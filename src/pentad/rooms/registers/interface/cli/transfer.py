@@ -107,7 +107,7 @@ async def _import(
     from pentad.rooms.registers.transfer.imports import ImportOptions
 
     kind = format_named(name)
-    async with open_locally(settings) as (room, caller):
+    async with open_locally(settings, beside_all=True) as (room, caller):
         pair = await room.catalogue.pair(caller, register, schema, "create")
         with progress_bar() as progress:
             given = ImportOptions(**options)
@@ -148,6 +148,10 @@ def undo_import(transfer: str, reason: str | None, as_json: bool, target: "Targe
         print_json(state)
         return
     undone = state["undo"]
+    kinds = (("deleted", "deleted"), ("reverted", "changed back"))
+    ids = [(uuid, words) for kind, words in kinds for uuid in undone.get("ids", {}).get(kind, ())]
+    if ids:
+        print_table(("id", "was"), ids, empty="")
     if left := undone.get("left"):
         print_table(("id", "left alone because"), [(one["id"], one["reason"]) for one in left], empty="")
     say(f"{undone['deleted']:,} deleted, {undone['reverted']:,} changed back, {undone['skipped']:,} left alone.")

@@ -1,9 +1,9 @@
-"""Save, list, run and export views."""
+"""Save, list, change, run and export views."""
 
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import click
@@ -29,9 +29,18 @@ if TYPE_CHECKING:
     from pentad.terminal.client import Target
 
 
+_QUERY: Final = click.option("--query", metavar="JSON", help='{"filter": {...}, "columns": [...], "sort": [...]}.')
+_COLUMNS: Final = click.option(
+    "--columns", metavar="A,B,...", help="Properties to show; --query can have expressions and rollups too."
+)
+_IF_VERSION: Final = click.option(
+    "--if-version", type=click.IntRange(1), metavar="N", help="Only if VIEW is still at this version."
+)
+
+
 @click.group()
 def views() -> None:
-    """Save, list, run and export views: queries with columns."""
+    """Save, list, change, run and export views: queries with columns."""
 
 
 @views.command("list")
@@ -90,8 +99,8 @@ def run_view(
 @click.argument("title")
 @register_option
 @schema_option
-@click.option("--query", metavar="JSON", default="{}", help='{"filter": {...}, "columns": [...], "sort": [...]}.')
-@click.option("--columns", metavar="A,B,...", help="Properties to show; --query can have expressions and rollups too.")
+@_QUERY
+@_COLUMNS
 @click.option("--slug", help="Its name in URLs and verbs; by default made from TITLE.")
 @click.option("--description", default="", help="What it is for.")
 @click.option("--shared", is_flag=True, help="Let members of your organisation use it.")
@@ -101,7 +110,7 @@ def create_view(
     title: str,
     register: str,
     schema: str,
-    query: str,
+    query: str | None,
     columns: str | None,
     slug: str | None,
     description: str,
@@ -110,9 +119,7 @@ def create_view(
     target: "Target",
 ) -> None:
     """Save a view called TITLE."""
-    members = parse_json(query, "--query", '{"columns": ["name"]}')
-    if columns is not None:
-        members = {**members, "columns": [name.strip() for name in columns.split(",") if name.strip()]}
+    members = _query(query, columns)
     data: dict[str, Any] = {
         "title": title, "register": register, "schema": schema, "query": members, "description": description,
         "shared": shared,
@@ -126,12 +133,49 @@ def create_view(
         say(f"Saved {made['slug']}. Run it with `pentad registers views run {made['slug']}`.")
 
 
+@views.command("update")
+@click.argument("view")
+@click.option("--title", help="Its new title.")
+@_QUERY
+@_COLUMNS
+@click.option("--slug", help="Its new name in URLs and verbs.")
+@click.option("--description", help="What it is for.")
+@click.option("--shared/--not-shared", default=None, help="Whether members of your organisation can use it.")
+@_IF_VERSION
+@json_option
+@server_options()
+def update_view(
+    view: str,
+    title: str | None,
+    query: str | None,
+    columns: str | None,
+    slug: str | None,
+    description: str | None,
+    shared: bool | None,
+    if_version: int | None,
+    as_json: bool,
+    target: "Target",
+) -> None:
+    """Change VIEW (id or slug); what you leave out stays, also in the query. null in --query removes a member."""
+    members = None if query is None and columns is None else _query(query, columns)
+    given = {"title": title, "query": members, "slug": slug, "description": description, "shared": shared}
+    data = {name: value for name, value in given.items() if value is not None}
+    if not data:
+        raise click.UsageError("Say what to change, such as --title or --columns.")
+    changed = _views(target, {"action": "update", "id": view, "data": data, "if_version": if_version})
+    if as_json:
+        print_json(changed)
+    else:
+        say(f"{changed['slug']} is at version {changed['version']} now.")
+
+
 @views.command("delete")
 @click.argument("view")
+@_IF_VERSION
 @server_options()
-def delete_view(view: str, target: "Target") -> None:
+def delete_view(view: str, if_version: int | None, target: "Target") -> None:
     """Delete VIEW (id or slug)."""
-    _views(target, {"action": "delete", "id": view})
+    _views(target, {"action": "delete", "id": view, "if_version": if_version})
     say(f"Deleted {view}.")
 
 
@@ -150,6 +194,14 @@ def export_view(view: str, kind: str | None, filters: str | None, out: Path | No
 
     query = {"_filter": None if more is None else json.dumps(more)}
     save_export(target, out, kind, parts, f"/api/views/{quote(view, safe='')}/export", query)
+
+
+def _query(text: str | None, columns: str | None) -> dict[str, Any]:
+    """The query of --query, with the columns of --columns."""
+    members: dict[str, Any] = {} if text is None else parse_json(text, "--query", '{"columns": ["name"]}')
+    if columns is None:
+        return members
+    return {**members, "columns": [name.strip() for name in columns.split(",") if name.strip()]}
 
 
 def _views(target: "Target", arguments: dict[str, Any]) -> dict[str, Any]:

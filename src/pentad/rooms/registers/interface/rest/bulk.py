@@ -6,7 +6,6 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from starlette.responses import Response
 
-from pentad.kernel.errors import InvalidInput
 from pentad.rooms.registers.interface.rest.models import AsGiven, Name, Whole
 from pentad.rooms.registers.interface.rest.objects import KEY, business, named_uuid
 from pentad.rooms.registers.interface.rest.request import RestRequest, body_as
@@ -125,6 +124,7 @@ class PlanAnswer(BaseModel):
     valid: bool
     preview: list[dict[str, Any]] | None = None
     outcomes: list[dict[str, Any]] | None = None
+    undone: dict[str, Any] | None = Field(None, description="After an undo: objects by what became of them, with ids.")
     created: str
     updated: str
 
@@ -224,14 +224,10 @@ async def validate(request: RestRequest) -> Response:
 
 async def make_plan(request: RestRequest) -> Response:
     """Preview a batch of writes: validation, integrity, cascades and differences. Writes nothing."""
-    given, plans = body_as(PlanData, await request.object()), request.registers.plans
-    if (given.operations is None) == (given.filter is None) or (given.filter is None) != (given.data is None):
-        raise InvalidInput("A plan takes operations, or filter and data.", hint="Give one or the other.")
+    given = body_as(PlanData, await request.object())
     pair = await request.registers.catalogue.pair(request.caller, given.register_, given.schema_, "update")
-    if given.filter is not None and given.data is not None:
-        plan = await plans.make_by_filter(request.caller, pair, given.filter, given.data)
-    else:
-        plan = await plans.make(request.caller, pair, _operations(pair, given.operations or []))
+    rows = None if given.operations is None else _operations(pair, given.operations)
+    plan = await request.registers.plans.make(request.caller, pair, rows, chosen=given.filter, data=given.data)
     return json_response(plan.wire(), 201)
 
 

@@ -1,6 +1,5 @@
 """Registers and schemas over REST."""
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
@@ -40,8 +39,6 @@ _PAST: Final = (
 _MERGE: Final = Parameter("merge", "true: as PATCH would change it; otherwise as PUT.", "boolean")
 
 _MOST_TOKENS: Final = 100_000
-_TOOL_CALL: Final = re.compile(r"schemas action=\w+ id=(\d+) with the same arguments")
-"""The call in the `next` of a report."""
 
 
 NOTHING = Annotated[list[Any], Field(max_length=0)]
@@ -320,14 +317,14 @@ async def preflight_schema(request: RestRequest) -> Response:
     report = await catalogue.schemas.preflight(
         request.caller, request.path("id"), data, merge=merge, migration=migration
     )
-    return report_response(report, f"{'PATCH' if merge else 'PUT'} /api/schemas/{{id}} with the same body")
+    return report_response(report, "PATCH" if merge else "PUT", "", "the same body")
 
 
-def report_response(report: "EvolutionReport", request: str) -> Response:
-    """A report on a change of a schema. Its `next` names the request that makes the change, not the tool's call."""
-    body = report.as_json()
-    body["next"] = _TOOL_CALL.sub(lambda call: request.format(id=call[1]), body["next"])
-    return json_response(body)
+def report_response(report: "EvolutionReport", method: str, path: str, content: str) -> Response:
+    """A report on a change of a schema. Its `next` names the request that makes the change."""
+    return json_response(
+        report.as_json(lambda step: f"{method} /api/schemas/{step.arguments['id']}{path} with {content}")
+    )
 
 
 async def delete_schema(request: RestRequest) -> Response:

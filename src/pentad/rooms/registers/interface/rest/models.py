@@ -97,6 +97,7 @@ class SchemaReportAnswer(Open):
     reason: str | None = None
     confirm: str | None = Field(None, description="The token to send if something would be lost.")
     next: str | None = Field(None, description="What the change would do if it were asked for now.")
+    next_step: dict[str, Any] | None = Field(None, description="The same for programs: the operation, its arguments.")
 
 
 class ObjectMetadata(Open):

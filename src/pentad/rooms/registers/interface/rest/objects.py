@@ -109,9 +109,8 @@ def respond(
     request: RestRequest, pair: Pair, stored: StoredObject, status: int = 200, *, written: bool = False
 ) -> Response:
     """One object with its ETag; if it was just written, with warnings and whether that changed anything."""
-    if written and (
-        stored.unchanged or stored.warnings or pair.definition.soft or pair.definition.undeclared(stored.data)
-    ):
+    said = stored.unchanged or stored.warnings or stored.undone
+    if written and (said or pair.definition.soft or pair.definition.undeclared(stored.data)):
         access, caller = request.registers.access, request.caller
         wire = with_warnings(access, caller, pair, stored, _wire(request, pair, stored))
     elif request.text("_fields") is None and not request.flag("_empty"):

@@ -16,7 +16,7 @@ from pentad.net.multipart import Form, is_form, read_form
 from pentad.rooms.registers.access.authorization import Right
 from pentad.rooms.registers.access.rules import require_credentials
 from pentad.rooms.registers.interface.rest.responses import Tag, etag, parse_tags
-from pentad.rooms.registers.models import Caller, Pair, StoredObject
+from pentad.rooms.registers.models import Caller, Pair, StoredObject, plain_id
 from pentad.rooms.registers.presentation import present, visible_schema
 from pentad.rooms.registers.query.filters import read_bool
 from pentad.rooms.registers.query.models import DEFAULT_LIMIT, LARGEST_LIMIT
@@ -42,7 +42,10 @@ def caller_of(request: Request) -> Caller:
         return text.decode("latin-1")[:_LONGEST_LABEL] if text else None
 
     principal = request.scope["state"]["principal"]
-    return Caller(principal, label(b"user-agent"), None, label(b"x-request-id"), label(b"x-reason"))
+    call = label(b"x-request-id")
+    return Caller(
+        principal, label(b"user-agent"), None, None if call is None else plain_id(call), label(b"x-reason")
+    )  # fmt: skip
 
 
 def body_as(model: type[M], given: dict[str, Any]) -> M:

@@ -24,12 +24,10 @@ from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Operation, Parameter, described
 from pentad.rooms.registers.access.rules import ROOM, require_credentials
-from pentad.rooms.registers.confirmation import ConfirmNeeded
 from pentad.rooms.registers.interface.openregister import PREFIXES
 from pentad.rooms.registers.interface.rest.models import OpenRegisterError
 from pentad.rooms.registers.interface.rest.request import RestRequest
 from pentad.rooms.registers.interface.rest.responses import error_response
-from pentad.rooms.registers.not_found import Missing
 from pentad.rooms.registers.query.models import LARGEST_LIMIT
 from pentad.rooms.registers.query.parser import FURTHEST
 from pentad.rooms.registers.service import Registers
@@ -201,15 +199,24 @@ def _endpoint(registers: Registers, row: RestRoute) -> Any:
         try:
             return await answer(request)
         except PentadError as error:
-            if isinstance(error, Missing):
-                error.hint = error.hint_over_rest
-            elif isinstance(error, ConfirmNeeded):
-                error.hint = error.hint_over_rest(row.method)
+            _word_hint(error, row.method)
             if not row.own:
                 return error_response(error)
             raise
 
     return endpoint
+
+
+def _word_hint(error: PentadError, method: str) -> None:
+    """Put what to do next into the words of REST, if the error has it as data."""
+    if (token := error.details.get("confirm")) is not None:
+        where = f"?_confirm={token}" if method == "DELETE" else f'"confirm": "{token}" in its body'
+        error.hint = f"To go ahead, repeat the request with {where}."
+    elif (step := error.details.pop("next_step", None)) is not None:
+        kind = step["operation"].partition(".")[0]
+        place = {"register": "{register}", "schema": "{schema}", **step["arguments"]}
+        path = f"objects/{place['register']}/{place['schema']}" if kind == "objects" else kind
+        error.hint = f"GET /api/{path} lists those you have access to."
 
 
 def _check_parameters(row: RestRoute, request: RestRequest) -> list[str]:

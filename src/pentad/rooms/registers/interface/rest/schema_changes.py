@@ -104,9 +104,9 @@ async def plan_schema(request: RestRequest) -> Response:
         raise InvalidInput("Say what to plan.", hint="Give operations, or undo with the version of a change.")
     if given.operations is None:
         report = await catalogue.schemas.plan_undo(request.caller, ref, given.undo)
-        return report_response(report, f"POST /api/schemas/{{id}}/undo with version {given.undo}")
+        return report_response(report, "POST", "/undo", f"version {given.undo}")
     report = await catalogue.schemas.plan(request.caller, ref, given.operations, migration=given.migration)
-    return report_response(report, "POST /api/schemas/{id}/patch with the same body")
+    return report_response(report, "POST", "/patch", "the same body")
 
 
 async def schema_history(request: RestRequest) -> Response:

@@ -159,6 +159,8 @@ async def _import(
     options = ImportOptions(key=key, new_ids=flag("new_ids"), partial=flag("partial"), dry_run=flag("dry_run"))
     transfers = request.registers.transfers
     report = await transfers.import_now(request.caller, pair, source, kind, options, file=name or None)
+    if "transfer" in report:
+        report["next"] = f"POST /api/transfers/{report['transfer']}/undo takes it back."
     refused = report["failed"] and not options.partial and not options.dry_run
     return json_response(report, 400 if refused else 200)
 

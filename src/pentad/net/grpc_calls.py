@@ -3,7 +3,8 @@
 A stream can outlive its caller's rights, so they are checked again while it runs.
 
 A service is a table of methods. A method is a plain function of the call and the request (or the stream of requests)
-that returns the answer or yields the answers. It raises kernel errors and knows nothing of gRPC.
+that returns the answer or yields the answers. It raises errors and knows nothing of gRPC; `GrpcServices.status_of` says
+how they look on the wire.
 """
 
 import asyncio
@@ -12,24 +13,22 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 from urllib.parse import unquote
 
 import grpc
 from google.protobuf.message import DecodeError, Message
 from grpc.aio import AbortError, ServicerContext
 
-from pentad.kernel.errors import Forbidden, InvalidInput, PentadError
-from pentad.kernel.incidents import internal_error
+from pentad.kernel.errors import Forbidden, InvalidInput, Overloaded, PentadError, RateLimited
 from pentad.kernel.principal import ANONYMOUS, LOCAL, Principal
-from pentad.kernel.trace import RequestMark, request_mark
-from pentad.mcp.dispatcher import Record
-from pentad.platform import MountContext
-from pentad.rooms.directory.wire.statuses import retry_of, status_of
+from pentad.kernel.trace import RequestMark, accept_trace, request_mark, trace_id_of
 
-ROOM: Final = "directory"
 RECHECK_SECONDS: float = 5.0
 Shape = Literal["one-one", "one-many", "many-one", "many-many"]
+Status = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
+"""How a call ended that did not succeed: code, text and trailers."""
+_TEXT_BYTES: Final = 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,8 @@ class Caller:
     """Raises an error if the caller has lost its rights since the call began; checks every few seconds at most."""
     begin: Callable[[], Awaitable[None]]
     """Tells the caller that its call was accepted, for methods that may be silent for long."""
+    headers: Mapping[str, Any]
+    """The metadata of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,63 +59,94 @@ class Method:
 Service = Mapping[str, Method]
 
 
+class PortAccess(Protocol):
+    """The server's logins, rate limits and audit trail, as a port uses them."""
+
+    @property
+    def authenticate(self) -> Callable[[str | None, str | None], Awaitable[Principal]]: ...
+
+    @property
+    def spend(self) -> Callable[[str], Awaitable[None]]: ...
+
+    @property
+    def record(self) -> Callable[[tuple[Any, ...]], None]: ...
+
+    @property
+    def stopping(self) -> asyncio.Event: ...
+
+
+def nobody(_connection: Mapping[str, Any]) -> Principal | None:
+    """Certificates authenticate nobody."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcServices:
+    """The services of one room, by full name, and how their callers are treated."""
+
+    room: str
+    services: Mapping[str, Service]
+    status_of: Callable[[Exception, str], Status]
+    """The status for an error of the method of that name."""
+    login_waived: bool = False
+    by_certificate: Callable[[Mapping[str, Any]], Principal | None] = nobody
+    """The caller that a connection's certificate names."""
+
+
 class CallGuard:
     """Admits calls and records how they ended."""
 
-    def __init__(
-        self, mount: MountContext, *, login_waived: bool, by_certificate: Callable[[Any], Principal | None]
-    ) -> None:
-        self._mount = mount
-        self._login_waived = login_waived
-        self._by_certificate = by_certificate
-        self._record: Record = mount.record
+    def __init__(self, access: PortAccess, services: GrpcServices) -> None:
+        self._access = access
+        self._services = services
 
     @asynccontextmanager
     async def admitted(self, name: str, method: Method, context: "ServicerContext[Any, Any]") -> AsyncGenerator[Caller]:
         """The caller. Errors inside the block become the status of the call."""
         headers = dict[str, Any]((key, value) for key, value in context.invocation_metadata() or ())
         started, outcome, who = time.perf_counter(), "cancelled", ANONYMOUS
-        refusal: tuple[Any, ...] | None = None
+        refusal: Status | None = None
+        trace, request_id = accept_trace(_text(headers.get("traceparent")), _text(headers.get("x-request-id")))
         try:
             principal = who = await self._principal(headers, context)
-            _require(principal, name, method)
-            await self._mount.spend(principal.id)
-            request_id, trace = str(headers.get("x-request-id", "")), str(headers.get("traceparent", ""))
-            request_mark.set(RequestMark(request_id, trace[3:35] or None, trace or None, principal=who.id))
+            self._require(principal, name, method)
+            await self._access.spend(principal.id)
+            request_mark.set(RequestMark(request_id, trace_id_of(trace), trace, principal=who.id))
 
             async def check() -> None:
-                _require(await self._principal(headers, context), name, method)
+                self._require(await self._principal(headers, context), name, method)
 
             begin = partial(context.send_initial_metadata, ())
-            yield Caller(principal, self._mount.stopping, _PeriodicCheck(check), begin)
+            yield Caller(principal, self._access.stopping, _PeriodicCheck(check), begin, headers)
             outcome = "ok"
-        except PentadError as error:
-            code, text = status_of(error, name)
-            outcome, refusal = code.name.lower(), (code, text, retry_of(error))
         except (AbortError, asyncio.CancelledError, GeneratorExit):
             raise
-        except Exception as error:  # noqa: BLE001  the caller gets an incident number, the log has the details
-            outcome, refusal = "internal", status_of(internal_error(error, name))
+        except Exception as error:  # noqa: BLE001  the caller gets a status; the log has the details of what is unexpected
+            refusal = self._services.status_of(error, name)
+            outcome = refusal[0].name.lower()
         finally:
             if who is not ANONYMOUS:  # failed logins are audited separately, so that a flood cannot fill the trail
                 elapsed = int((time.perf_counter() - started) * 1_000_000)
-                marks = str(headers.get("x-request-id", "")), "", "grpc", str(headers.get("traceparent", ""))
-                self._record((time.time(), who.id, ROOM, name, outcome, elapsed, *marks, who.credential))
+                marks = _text(headers.get("x-request-id")) or "", "", "grpc", trace
+                self._access.record(
+                    (time.time(), who.id, self._services.room, name, outcome, elapsed, *marks, who.credential)
+                )
         if refusal is not None:  # after the audit entry, so that a caller who sees the status can find the entry
             await context.abort(*refusal)
 
     async def _principal(self, headers: Mapping[str, Any], context: "ServicerContext[Any, Any]") -> Principal:
-        if self._login_waived:
+        if self._services.login_waived:
             return LOCAL
         given = headers.get("authorization")
-        if given is None and (known := self._by_certificate(context.auth_context())) is not None:
+        if given is None and (key := headers.get("x-api-key")) is not None:
+            given = f"Bearer {key}"
+        if given is None and (known := self._services.by_certificate(context.auth_context())) is not None:
             return known
-        return await self._mount.authenticate(None if given is None else str(given), address_of(context.peer()))
+        return await self._access.authenticate(None if given is None else str(given), address_of(context.peer()))
 
-
-def _require(principal: Principal, name: str, method: Method) -> None:
-    if not principal.may(ROOM, method.action):
-        raise Forbidden(f"not allowed to access {name}")
+    def _require(self, principal: Principal, name: str, method: Method) -> None:
+        if not principal.may(self._services.room, method.action):
+            raise Forbidden(f"not allowed to access {name}")
 
 
 class _PeriodicCheck:
@@ -130,17 +162,26 @@ class _PeriodicCheck:
             self._checked_at = time.monotonic()
 
 
+def _text(value: Any) -> str | None:
+    """A header's text; binary ones are not asked for."""
+    return value if isinstance(value, str) else None
+
+
 def address_of(peer: str) -> str | None:
     """The address of a gRPC peer: `ipv4:192.0.2.7:50000`, `ipv6:[2001:db8::7]:50000`, `unix:/path`."""
     kind, _, rest = unquote(peer).partition(":")
     return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else None
 
 
-def handlers(guard: CallGuard, service: str, methods: Service) -> grpc.GenericRpcHandler:
-    """The gRPC handler of a service."""
-    return grpc.method_handlers_generic_handler(
-        service, {name: _handler(guard, f"/{service}/{name}", method) for name, method in methods.items()}
-    )
+def handlers(access: PortAccess, services: GrpcServices) -> list[grpc.GenericRpcHandler]:
+    """The gRPC handlers of a room's services."""
+    guard = CallGuard(access, services)
+    return [
+        grpc.method_handlers_generic_handler(
+            service, {name: _handler(guard, f"/{service}/{name}", method) for name, method in methods.items()}
+        )
+        for service, methods in services.services.items()
+    ]
 
 
 def _handler(guard: CallGuard, name: str, method: Method) -> "grpc.RpcMethodHandler[Any, Any]":
@@ -189,3 +230,20 @@ def _message(kind: type[Message], raw: bytes) -> Message:
 
 def _serialized(message: Message) -> bytes:
     return message.SerializeToString()
+
+
+def retry_of(error: PentadError) -> tuple[tuple[str, str], ...]:
+    """The `retry-after` trailer in whole seconds, for an error that asks the caller to wait."""
+    if isinstance(error, RateLimited | Overloaded):
+        return (("retry-after", str(max(1, round(error.retry_after)))),)
+    return ()
+
+
+def shortened(text: str) -> str:
+    """The text cut to fit a header: clients accept 8 KiB at most, and every non-ASCII byte takes three."""
+    room = _TEXT_BYTES
+    for position, character in enumerate(text):
+        room -= 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode("utf-8", "replace"))
+        if room < 0:
+            return text[:position] + " ..."
+    return text

@@ -1,0 +1,93 @@
+"""The page that says where a resource comes from (`/console/lineage?uri=...`)."""
+
+from typing import Final
+
+import msgspec
+
+from pentad.console.admin_page import AdminPage
+from pentad.kernel.pages import (
+    Block,
+    Button,
+    Cell,
+    Code,
+    Column,
+    Facts,
+    Form,
+    Note,
+    Place,
+    Section,
+    Sheet,
+    Table,
+    TextField,
+    Visit,
+    when,
+)
+from pentad.kernel.principal import ANY_ROOM
+from pentad.kernel.provenance import Edge, LineageGraph, Relation, Thing, prov_json
+from pentad.mcp.lineage import LONGEST_URI, Lineage
+from pentad.mcp.rights import check_right
+
+LINEAGE: Final = "lineage"
+_PATH: Final = f"/console/{LINEAGE}"
+_SENTENCES: Final[dict[Relation, str]] = {
+    "wasGeneratedBy": "made by",
+    "used": "used",
+    "wasDerivedFrom": "made from",
+    "wasAssociatedWith": "done by",
+    "actedOnBehalfOf": "on behalf of",
+    "wasAttributedTo": "written by",
+    "wasInformedBy": "used the result of",
+    "wasStartedBy": "started by",
+    "wasInfluencedBy": "refers to",
+}
+
+
+class LineagePages:
+    """The page of lineages."""
+
+    def __init__(self, lineage: Lineage) -> None:
+        self._lineage = lineage
+
+    def pages(self) -> list[AdminPage]:
+        """Every page."""
+        return [AdminPage(LINEAGE, "", self.show)]
+
+    async def show(self, visit: Visit) -> Sheet:
+        """The form, and the lineage of a resource."""
+        check_right(visit.principal, ANY_ROOM, "read")
+        uri = visit.asked("uri", LONGEST_URI)
+        field = TextField("uri", "URI of a resource", uri, "openregister://..., agents://tasks/..., avatar://...")
+        blocks: list[Block] = [Form([field], [Button("Show")], _PATH, method="get")]
+        if uri:
+            blocks += _blocks(await self._lineage.of(visit.principal, uri))
+        return Sheet("Lineage", blocks, lead="What made a thing: tasks, agents, people and sources.")
+
+
+def _blocks(graph: LineageGraph) -> list[Block]:
+    first, names = graph.things[0], {one.uri: one for one in graph.things}
+    facts = [("What", first.type), ("Name", first.label), ("When", "" if first.at is None else when(first.at))]
+    blocks: list[Block] = [Note(text) for text in graph.incomplete]
+    if graph.hidden:
+        blocks.append(Note(f"You may not read {graph.hidden} of these things; they are shown without names."))
+    columns = ("What", Column("Link", short=True), "Comes from", Column("When", short=True))
+    rows = [_row(one, names) for one in graph.edges]
+    exported = msgspec.json.format(msgspec.json.encode(prov_json(graph)), indent=2).decode()
+    return [
+        *blocks,
+        Facts([*facts, ("URI", first.uri), *first.facts.items()]),
+        Section("Where it comes from", [Table(columns, rows, "Nothing is known of its origin.")]),
+        Section("As W3C PROV-JSON", [Code(exported, copy=True)], folded=True),
+    ]
+
+
+def _row(edge: Edge, things: dict[str, Thing]) -> tuple[Cell | str, ...]:
+    time = "" if edge.at is None else when(edge.at)
+    return _cell(things.get(edge.source)), _SENTENCES[edge.relation], _cell(things.get(edge.target)), time
+
+
+def _cell(thing: Thing | None) -> Cell | str:
+    if thing is None:
+        return ""
+    text = f"{thing.type} {thing.label or thing.uri}" if thing.type != "not readable" else "something you may not read"
+    is_own = not thing.uri.startswith(("urn:", "http:", "https:"))
+    return Cell(text, Place(query={"uri": thing.uri}, room=LINEAGE)) if is_own else text

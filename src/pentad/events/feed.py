@@ -1,0 +1,266 @@
+"""The feed: the outbox and the rooms' own logs as one sequence, with a cursor that survives restarts.
+
+A cursor has the position of every source. Events of one source are in its order; events of different sources are merged
+by time. Reading is always with the rights of the caller, and each source applies them in its query.
+"""
+
+import base64
+import binascii
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from pentad.events.outbox import ADMINS, events_after, newest, oldest_time, remove_before
+from pentad.kernel.clock import Clock, iso
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.events import Event
+from pentad.kernel.names import did_you_mean
+from pentad.kernel.ports import Database
+from pentad.kernel.principal import Principal
+
+URI: Final = "pentad://events"
+"""The feed as a resource."""
+NOW: Final = "now"
+"""The cursor behind everything so far."""
+MOST: Final = 500
+_OUTBOX: Final = ""
+_EXAMINED: Final = 5_000
+"""How many events one page looks at: a filter may fit few of them."""
+_PORTION: Final = 500
+_PRUNED_AT_ONCE: Final = 1_000
+
+Read = Callable[[Principal, str, int], Awaitable[tuple[list[Event], str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One log, by the name of its room. `may` says who reads it at all."""
+
+    name: str
+    read: Read
+    newest: Callable[[], Awaitable[str]]
+    may: Callable[[Principal], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events are wanted; empty means any."""
+
+    rooms: frozenset[str] = frozenset()
+    kinds: tuple[str, ...] = ()
+    """Whole types (`registers.object.created`), kinds (`object.created`), or beginnings that end with `*`."""
+    subject: str = ""
+    """A URI, or the beginning of one that ends with `*`."""
+    since: float | None = None
+    until: float | None = None
+
+    def matches(self, event: Event) -> bool:
+        """Whether every part fits."""
+        return (
+            (not self.rooms or event.room in self.rooms)
+            and (self.since is None or event.at >= self.since)
+            and (self.until is None or event.at <= self.until)
+            and (not self.subject or _fits(self.subject, event.subject))
+            and (not self.kinds or any(_fits(one, name) for one in self.kinds for name in (event.kind, event.type)))
+        )
+
+
+EVERYTHING: Final = EventFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events, oldest first, and where to go on. `cursors` are the cursors right behind each event."""
+
+    events: list[Event]
+    cursor: str
+    has_more: bool
+    cursors: list[str] = field(default_factory=list[str])
+    removed_before: float | None = None
+    """Set if events may have been removed by retention before they were read."""
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "events": [one.as_json() for one in self.events],
+            "cursor": self.cursor,
+            "has_more": self.has_more,
+        }
+        if self.removed_before is not None:
+            found["incomplete"] = {
+                "reason": "Retention has removed older events.",
+                "events_since": iso(self.removed_before),
+            }
+        return found
+
+
+class EventFeed:
+    """Reads the feed. `sources` are the rooms' own logs, and `rooms` all rooms with what they say of their kinds."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        sources: Callable[[], Sequence[Source]],
+        rooms: Callable[[], Mapping[str, Mapping[str, str]]],
+        *,
+        retention_days: float = 90,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._sources = sources
+        self._rooms = rooms
+        self._retention_seconds = retention_days * 86_400
+
+    def kinds(self) -> dict[str, Mapping[str, str]]:
+        """What each room tells: its kinds of events and their meaning."""
+        return {room: kinds for room, kinds in self._rooms().items() if kinds}
+
+    def check(self, wanted: EventFilter) -> None:
+        """Refuse a filter that can never fit."""
+        rooms = self._rooms()
+        for room in wanted.rooms:
+            if room not in rooms:
+                hint = did_you_mean(room, rooms) or f"There are: {', '.join(rooms)}."
+                raise InvalidInput(f"There is no room {room[:80]!r}.", hint=hint, details={"field": "room"})
+        known = [name for room, kinds in rooms.items() for kind in kinds for name in (kind, f"{room}.{kind}")]
+        for kind in wanted.kinds:
+            if not any(_fits(kind, one) for one in known):
+                raise InvalidInput(
+                    f"There are no events of the kind {kind[:80]!r}.",
+                    hint=did_you_mean(kind, known) or f"There are: {', '.join(sorted(set(known)))}.",
+                    details={"field": "kind"},
+                )
+
+    async def page(
+        self, caller: Principal, wanted: EventFilter = EVERYTHING, cursor: str | None = None, limit: int = 100
+    ) -> EventPage:
+        """The events that fit and that the caller may see, after a cursor; None is the beginning, `NOW` the end."""
+        self.check(wanted)
+        most = max(1, min(limit, MOST))
+        if cursor == NOW:
+            return EventPage([], _write(await self._newest(caller)), has_more=False)
+        positions = parse_cursor(cursor)
+        removed = await self._removed_before(positions)
+        found: list[Event] = []
+        cursors: list[str] = []
+        examined = 0
+        while True:
+            portion = await self._next(caller, wanted, positions, _PORTION if wanted != EVERYTHING else most)
+            has_more = portion.has_more
+            examined += max(1, len(portion.events))
+            for source, event in portion.events:
+                positions[source] = event.position
+                if wanted.matches(event):
+                    found.append(event)
+                    cursors.append(_write(positions))
+                    if len(found) == most:
+                        is_last = event is portion.events[-1][1]
+                        return EventPage(found, cursors[-1], has_more or not is_last, cursors, removed)
+            positions |= portion.behind
+            if not has_more or examined >= _EXAMINED:
+                return EventPage(found, _write(positions), has_more, cursors, removed)
+
+    async def prune(self) -> int:
+        """Delete the events of the outbox that are older than the retention; returns how many."""
+        before = self._clock.now() - self._retention_seconds
+        gone = 0
+        while deleted := await self._database.write(lambda tx: remove_before(tx, before, _PRUNED_AT_ONCE)):
+            gone += deleted
+        return gone
+
+    async def _next(
+        self, caller: Principal, wanted: EventFilter, positions: Mapping[str, str], limit: int
+    ) -> "_Portion":
+        """The next events of all sources by time."""
+        readable = [room for room in self._rooms() if caller.may(room, "read")]
+        rooms = [room for room in readable if not wanted.rooms or room in wanted.rooms]
+        audiences = [caller.id, *([ADMINS] if caller.may("access", "admin") else [])]
+        dialect = self._database.dialect
+        read = await self._database.read(
+            lambda rows: events_after(
+                rows, dialect, positions.get(_OUTBOX, ""), rooms=rooms, audiences=audiences, limit=limit
+            )
+        )
+        found = {_OUTBOX: read}
+        for source in self._sources():
+            if not source.may(caller) or (wanted.rooms and source.name not in wanted.rooms):
+                continue
+            found[source.name] = await source.read(caller, positions.get(source.name, ""), limit)
+        return _merged(found, positions, limit)
+
+    async def _newest(self, caller: Principal) -> dict[str, str]:
+        dialect = self._database.dialect
+        found = {_OUTBOX: await self._database.read(lambda rows: newest(rows, dialect))}
+        for source in self._sources():
+            if source.may(caller):
+                found[source.name] = await source.newest()
+        return found
+
+    async def _removed_before(self, positions: Mapping[str, str]) -> float | None:
+        """When the oldest kept event happened, if those right after the cursor are gone by now."""
+        if _OUTBOX in positions:
+            return None
+        oldest = await self._database.read(oldest_time)
+        return oldest if oldest is not None and self._clock.now() - oldest >= self._retention_seconds * 0.99 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """Events, each with its source, and the positions behind what sources looked at without finding any more."""
+
+    events: list[tuple[str, Event]]
+    behind: Mapping[str, str]
+    has_more: bool
+
+
+def _merged(found: Mapping[str, tuple[Sequence[Event], str]], positions: Mapping[str, str], limit: int) -> _Portion:
+    """The first events by time, never against the order of a source: a clock may have been set back.
+
+    A source that was not read to its end may have more events of the time of its last one, so what is later waits.
+    """
+    keyed: list[tuple[float, str, Event]] = []
+    ends: list[float] = []
+    for source, (events, _) in found.items():
+        latest = 0.0
+        for event in events:
+            latest = max(latest, event.at)
+            keyed.append((latest, source, event))
+        if len(events) >= limit:
+            ends.append(latest)
+    end = min(ends, default=math.inf)
+    ordered = [(source, event) for at, source, event in sorted(keyed, key=lambda one: one[0]) if at <= end]
+    taken = ordered[:limit]
+    if len(taken) < len(keyed):
+        return _Portion(taken, {}, has_more=True)
+    behind = {source: position for source, (_, position) in found.items() if position}
+    skipped = any(
+        position not in ("", events[-1].position if events else positions.get(source, position))
+        for source, (events, position) in found.items()
+    )
+    return _Portion(taken, behind, has_more=bool(ends) or skipped)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return text.startswith(pattern[:-1]) if pattern.endswith("*") else text == pattern
+
+
+def _write(positions: Mapping[str, str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(dict(sorted(positions.items())))).decode().rstrip("=")
+
+
+def parse_cursor(cursor: str | None) -> dict[str, str]:
+    """The position of each source."""
+    if not cursor:
+        return {}
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=dict[str, str])
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        raise InvalidInput(
+            "The cursor is not one of the feed.",
+            hint="Use the cursor of an answer, `now`, or none to begin.",
+            details={"field": "cursor"},
+        ) from None

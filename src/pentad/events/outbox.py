@@ -1,0 +1,129 @@
+"""The outbox: events that rooms write inside the transactions that cause them.
+
+    emit(tx, "avatars", "corpus.changed", [f"avatar://{avatar}"])
+
+After a rollback nothing has happened. SQLite commits rows in the order of their numbers. PostgreSQL does not, so there
+a reader goes by transaction and stops before the oldest one still running: no event can appear behind a reader's
+cursor. Rooms whose own log is in order show that instead (`Room.events`), and write nothing here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pentad.kernel.clock import SystemClock
+from pentad.kernel.errors import InvalidInput
+from pentad.kernel.events import Event
+from pentad.kernel.ports import Dialect, Row, Rows, Transaction
+from pentad.kernel.trace import current_traceparent, request_mark
+
+ADMINS: Final = "admin"
+"""The audience of events for administrators."""
+CHANNEL: Final = "events"
+"""Signalled by those who emit events without announcing a change of a resource."""
+SUBJECTS_PER_ROW: Final = 500
+_CLOCK: Final = SystemClock()
+_COLUMNS: Final = "seq, at, room, kind, subjects, principal, trace, data"
+_INSERT: Final = (
+    "INSERT INTO events (at, room, kind, audience, subjects, principal, trace, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_POSITION: Final = re.compile(r"(\d{1,19})-(\d{1,19})-(\d{1,9})")
+_WHOLE: Final = 10**9 - 1
+"""The index behind every subject of a row."""
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def emit(
+    tx: Transaction,
+    room: str,
+    kind: str,
+    subjects: Sequence[str],
+    *,
+    audience: str = "",
+    at: float | None = None,
+    principal: str | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> None:
+    """Say that the same happened to each of these, when the transaction commits. Many subjects cost one row.
+
+    `audience` is who may know: empty for everyone who may read the room, a principal, or `ADMINS`. The trace, and the
+    principal if none is given, are those of the request in hand.
+    """
+    mark = request_mark.get()
+    who = principal if principal is not None else "" if mark is None else mark.principal or ""
+    moment = _CLOCK.now() if at is None else at
+    text = "{}" if data is None else _encode(data).decode()
+    trace = current_traceparent() or ""
+    for start in range(0, len(subjects), SUBJECTS_PER_ROW):
+        part = _encode(subjects[start : start + SUBJECTS_PER_ROW]).decode()
+        tx.run(_INSERT, moment, room, kind, audience, part, who, trace, text)
+
+
+def events_after(
+    rows: Rows, dialect: Dialect, position: str, *, rooms: Iterable[str], audiences: Iterable[str], limit: int
+) -> tuple[list[Event], str]:
+    """The events of these rooms and audiences after a position, oldest first, and the position behind the last one.
+
+    Fewer than `limit` mean that there are no more.
+    """
+    named, allowed = sorted(rooms), sorted({"", *audiences})
+    xact, seq, index = _parse(position)
+    if not named:
+        return [], position
+    where = f"room IN ({_marks(named)}) AND audience IN ({_marks(allowed)})"
+    if dialect == "sqlite":
+        found = rows.all(
+            f"SELECT 0, {_COLUMNS} FROM events WHERE seq >= ? AND {where} ORDER BY seq LIMIT ?",  # noqa: S608  marks
+            seq, *named, *allowed, limit + 1,
+        )  # fmt: skip
+    else:
+        found = rows.all(
+            f"SELECT xact, {_COLUMNS} FROM events WHERE (xact, seq) >= (?, ?) AND {where}"  # noqa: S608  marks
+            " AND xact < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xact, seq LIMIT ?",
+            xact, seq, *named, *allowed, limit + 1,
+        )  # fmt: skip
+    events = [event for row in found for event in _events(row, index if row[1] == seq else 0)][:limit]
+    return events, events[-1].position if events else position
+
+
+def newest(rows: Rows, dialect: Dialect) -> str:
+    """The position behind everything that has happened so far."""
+    if dialect == "sqlite":
+        last = rows.value("SELECT coalesce(max(seq), 0) FROM events")
+        return f"0-{last}-{_WHOLE}"
+    horizon = rows.value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+    return f"{int(horizon) - 1}-{2**62}-{_WHOLE}"
+
+
+def oldest_time(rows: Rows) -> float | None:
+    """When the oldest event that is still kept happened."""
+    return rows.value("SELECT at FROM events ORDER BY seq LIMIT 1")
+
+
+def remove_before(tx: Transaction, at: float, most: int) -> int:
+    """Delete the oldest events from before a time, at most that many; returns how many."""
+    sql = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < ? ORDER BY seq LIMIT ?)"
+    return tx.run(sql, at, most)
+
+
+def _events(row: Row, index: int) -> Iterable[Event]:
+    """The events of a row whose first `index` were read before."""
+    xact, seq, at, room, kind, subjects, principal, trace, data = row
+    named: list[str] = msgspec.json.decode(subjects)
+    shown: dict[str, Any] = msgspec.json.decode(data)
+    for number, subject in enumerate(named[index:], index + 1):
+        yield Event(room, kind, subject, at, f"{xact}-{seq}-{number}", principal, trace, shown)
+
+
+def _parse(position: str) -> tuple[int, int, int]:
+    """The transaction, the row, and how many of the row's subjects were read."""
+    found = _POSITION.fullmatch(position or "0-0-0")
+    if found is None:
+        raise InvalidInput("This is no position of the feed.", hint="Use the cursor of an answer, or leave it out.")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

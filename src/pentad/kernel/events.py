@@ -1,0 +1,66 @@
+"""An event, and how a room shows its own log as events."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pentad.kernel.clock import iso
+from pentad.kernel.principal import Principal
+
+S = TypeVar("S")
+SPEC_VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened. On the wire it is a CloudEvent."""
+
+    room: str
+    kind: str
+    """What happened to what, such as `object.created`."""
+    subject: str
+    """The URI of what it happened to."""
+    at: float
+    position: str
+    """The place right behind the event in its source, which also makes its id."""
+    principal: str = ""
+    trace: str = ""
+    """The `traceparent` of the request that caused it."""
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def id(self) -> str:
+        """Unique in this store, and the same whenever the event is read."""
+        return f"{self.room}:{self.position}"
+
+    @property
+    def type(self) -> str:
+        """The kind with its room, such as `registers.object.created`."""
+        return f"{self.room}.{self.kind}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as a CloudEvent; `principal` and `traceparent` are extensions."""
+        found: dict[str, Any] = {
+            "specversion": SPEC_VERSION,
+            "id": self.id,
+            "source": f"/rooms/{self.room}",
+            "type": self.type,
+            "subject": self.subject,
+            "time": iso(self.at),
+            "principal": self.principal,
+            "traceparent": self.trace,
+            "datacontenttype": "application/json" if self.data else "",
+            "data": dict(self.data),
+        }
+        return {name: value for name, value in found.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource(Generic[S]):
+    """A log that a room keeps anyway, read as events. The room decides what a caller may see, in its query."""
+
+    after: "Callable[[S, Principal, str, int], Awaitable[tuple[list[Event], str]]]"
+    """Up to that many events after a position (empty: from the beginning), oldest first, and the position behind what
+    was looked at. Fewer events than asked for mean that there are no more."""
+    newest: "Callable[[S], Awaitable[str]]"
+    """The position behind everything so far."""

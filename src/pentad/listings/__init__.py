@@ -1,0 +1,1 @@
+"""Everything the server hosts is listed in its directory: see `service.py`."""

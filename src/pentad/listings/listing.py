@@ -1,0 +1,59 @@
+"""What a room lists in the directory, and what the directory's room accepts."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from pentad.kernel.ports import Transaction
+
+CHANNEL: Final = "listings"
+"""Signalled when something that a room lists has changed."""
+
+_encoder: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the directory, such as an agent that runs here."""
+
+    key: str
+    """Identifies it for ever. What has an address has it as its key."""
+    name: str
+    version: str
+    description: str
+    provider: str
+    url: str = ""
+    """Where it answers."""
+    skills: tuple[str, ...] = ()
+    """OASF classes, by name. Without any, the directory chooses from the words."""
+    domains: tuple[str, ...] = ()
+    modules: Mapping[str, Mapping[str, Any]] = {}
+    """The data of OASF modules by their name, such as `integration/a2a`."""
+    annotations: Mapping[str, str] = {}
+
+    def body(self) -> bytes:
+        """The listing as JSON, the same for equal listings."""
+        return _encoder.encode(self)
+
+    @property
+    def revision(self) -> str:
+        """A hash that changes when the listing does."""
+        return hashlib.sha256(self.body()).hexdigest()[:32]
+
+
+class Catalogue(Protocol):
+    """Keeps one record for each listing. Both may be repeated at any time, and change nothing the second time."""
+
+    async def put(self, listing: Listing) -> None:
+        """List it, or replace the record it has. InvalidInput if it cannot become a valid record."""
+        ...
+
+    async def withdraw(self, key: str) -> None:
+        """Remove its record."""
+        ...
+
+
+def listings_changed(tx: Transaction) -> None:
+    """Announce, in the transaction that changes it, that a room lists something else now."""
+    tx.signal(CHANNEL)

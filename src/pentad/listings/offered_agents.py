@@ -1,0 +1,92 @@
+"""Things of one room that another room hosts as agents, such as avatars: a tool answers their tasks.
+
+The rooms do not know one another. `AgentOffers` asks those that offer agents (`Room.offered_agents`) at the start and
+after every change, and tells the one that hosts them (`Room.host_offered`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pentad.kernel.background import Background
+from pentad.kernel.errors import PentadError
+from pentad.kernel.incidents import internal_error, log_failure
+from pentad.kernel.ports import Database
+from pentad.listings.listing import CHANNEL, Listing
+
+_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedAgent:
+    """An agent whose tasks a tool answers, with the rights of their caller."""
+
+    name: str
+    """In URLs."""
+    title: str
+    description: str
+    version: str
+    listing: Listing
+    """Its own entry in the directory, to which the card of the agent is added."""
+    tool: str
+    """Reads only, so that a task goes on after a crash."""
+    question: str
+    """The argument that takes the text of a message."""
+    answer: str
+    """The member of the result that is the text of the answer."""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further arguments, always the same."""
+    conversation: str | None = None
+    """The argument that takes the conversation so far, as a list of `role` and `content`."""
+    skills: Sequence[Mapping[str, Any]] = ()
+    """As on A2A's cards."""
+    tags: Sequence[str] = ()
+
+
+Offers = Callable[[], Awaitable[Sequence[OfferedAgent]]]
+HostOffered = Callable[[Sequence[OfferedAgent]], None]
+
+
+class AgentOffers:
+    """Passes on the offers of all open rooms."""
+
+    def __init__(self, database: Database, sources: Sequence[Offers], hosts: Sequence[HostOffered]) -> None:
+        self._database = database
+        self._sources = sources
+        self._hosts = hosts
+        self._wake = asyncio.Event()
+        self._background = Background()
+        self._end: Callable[[], None] | None = None
+
+    async def start(self) -> None:
+        """Pass on the offers now, and again after every change until `stop`."""
+        if self._sources and self._hosts:
+            self._end = self._database.listen(CHANNEL, lambda _: self._wake.set())
+            await self._refresh()
+            self._background.start(self._follow(), "offered-agents")
+
+    async def stop(self) -> None:
+        if self._end is not None:
+            self._end()
+        await self._background.stop()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._refresh()
+            except PentadError as error:
+                log_failure(error, "Looking for agents that rooms offer")
+            except Exception as error:  # noqa: BLE001  a room may raise anything
+                internal_error(error, "Looking for agents that rooms offer")
+            else:
+                continue
+            self._wake.set()
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _refresh(self) -> None:
+        offered = [one for source in self._sources for one in await source()]
+        for host in self._hosts:
+            host(offered)

@@ -1,0 +1,223 @@
+"""Keeps the directory in step with what is hosted.
+
+1. Each serving process declares what its rooms list, as rows of `listings`, and holds a job as its lease. What only the
+   store has, such as a registered card, is declared in the transaction that stores it.
+2. A change of these rows leaves its key in `listing_changes` and queues the job `listings.reconcile`, all in one
+   transaction. The job runs where the directory is open: it puts the newest listing of each key into the directory, or
+   withdraws it if nobody hosts it any more.
+3. A process that dies loses its lease: at once if another one sees it die on the same machine, else when its heartbeat
+   is missing. The job it held then runs elsewhere, and retracts its rows.
+
+A process may die between any two steps: the key is still marked, and putting or withdrawing it again changes nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from pentad.jobs.job import Job, JobRun, Retries, RetryLater
+from pentad.jobs.queue import JobQueue
+from pentad.kernel.background import Background
+from pentad.kernel.errors import InvalidInput, LimitExceeded, PentadError
+from pentad.kernel.incidents import internal_error, log_failure
+from pentad.kernel.ports import Rows, Transaction
+from pentad.listings import store
+from pentad.listings.listing import CHANNEL, Catalogue, Listing
+from pentad.listings.process_identity import ProcessIdentity, this_process
+
+Source = Callable[[], Awaitable[Sequence[Listing]]]
+"""What one room lists now."""
+
+SERVING: Final = "listings.serving"
+"""The job that a process holds while it hosts something; its key is the process."""
+RECONCILE: Final = "listings.reconcile"
+_LOOK_SECONDS: Final = 0.5
+_GRACE_SECONDS: Final = 0.2
+"""Until the listings of a process that has ended are withdrawn: one that restarts declares them again."""
+_BATCH: Final = 100
+
+
+class Listings:
+    """The listings of one process. Rooms reach it through their platform."""
+
+    def __init__(self, queue: JobQueue) -> None:
+        self.catalogue: Catalogue | None = None
+        """Of the directory, if it is open."""
+        self._queue = queue
+        self._database = queue.database
+        self._clock = queue.clock
+        self._sources: Sequence[Source] = ()
+        self._hosted: dict[str, Listing] = {}
+        self._wake = asyncio.Event()
+        self._background = Background()
+        self._end: Callable[[], None] | None = None
+
+    def jobs(self) -> Sequence[Job["Listings"]]:
+        """The jobs of this process."""
+        retract = Job(SERVING, _retract_ended, retry=Retries(attempts=None, longest=10.0))
+        reconcile = Job(RECONCILE, _reconcile, retry=Retries(attempts=None, first=0.2, longest=60.0), concurrency=1)
+        return [retract] if self.catalogue is None else [retract, reconcile]
+
+    # For rooms
+
+    def put(self, tx: Transaction, listing: Listing) -> None:
+        """List what the store itself has."""
+        if store.stored_revision(tx, listing.key) != listing.revision:
+            store.declare(tx, store.STORED, [listing], self._clock.now())
+            self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
+
+    def remove(self, tx: Transaction, key: str) -> None:
+        """Withdraw what the store no longer has."""
+        store.retract(tx, store.STORED, [key])
+        self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
+
+    def changed(self) -> None:
+        """A room of this process lists something else now. What is in the store is announced with the transaction
+        instead (`listings_changed`)."""
+        self._wake.set()
+
+    async def caught_up(self, seconds: float) -> bool:
+        """Wait until the directory is up to date; False if the time is up."""
+        return await self._queue.wait_until_done(RECONCILE, RECONCILE, seconds)
+
+    # For the server
+
+    async def start(self, sources: Sequence[Source]) -> None:
+        """Declare what these rooms list, and follow their changes until `stop`."""
+        self._sources = sources
+        self._end = self._database.listen(CHANNEL, lambda _: self._wake.set())
+        self._wake.set()
+        self._background.start(self._follow(), "listings")
+
+    async def stop(self) -> None:
+        """Stop following. The rows stay until the lease is lost, so that a restart changes nothing."""
+        if self._end is not None:
+            self._end()
+        await self._background.stop()
+
+    async def _follow(self) -> None:
+        while True:
+            has_changed = False
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    has_changed = await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._look(has_changed)
+            except PentadError as error:
+                log_failure(error, "Listing what is hosted here")
+            except Exception as error:  # noqa: BLE001  a room may raise anything; the others' listings go on
+                internal_error(error, "Listing what is hosted here")
+            else:
+                continue
+            await asyncio.sleep(_LOOK_SECONDS)
+            if has_changed:
+                self._wake.set()
+
+    async def _look(self, has_changed: bool) -> None:
+        if has_changed:
+            self._hosted = _combined([one for source in self._sources for one in await source()])
+        held, ended = await self._database.read(self._read)
+        if ended:
+            await self._database.write(lambda tx: self._declare_dead(tx, ended))
+        if has_changed or (self._hosted and not held):
+            await self._database.write(self._declare)
+
+    def _read(self, rows: Rows) -> tuple[bool, list[str]]:
+        """Whether this process has its lease, and which others have certainly ended."""
+        sql = "SELECT key, payload FROM jobs WHERE name = ? AND state = 'running' AND worker = key"
+        found = rows.all(sql, SERVING)
+        owners = {key: msgspec.json.decode(payload, type=ProcessIdentity) for key, payload in found}
+        ended = [key for key, one in owners.items() if key != self._queue.worker and one.has_ended()]
+        return self._queue.worker in owners, ended
+
+    def _declare(self, tx: Transaction) -> None:
+        worker, hosted = self._queue.worker, self._hosted
+        known = store.declared_by(tx, worker)
+        new = [one for key, one in hosted.items() if known.get(key) != one.revision]
+        gone = known.keys() - hosted.keys()
+        if hosted and worker not in self._queue.held(tx, SERVING):
+            self._queue.hold(tx, SERVING, worker, this_process())
+            new = list(hosted.values())
+        if new or gone:
+            store.declare(tx, worker, new, self._clock.now())
+            store.retract(tx, worker, gone)
+            self._queue.enqueue(tx, RECONCILE, key=RECONCILE)
+
+    def _declare_dead(self, tx: Transaction, workers: Sequence[str]) -> None:
+        for worker in workers:
+            self._queue.declare_dead(tx, worker)
+
+    # Jobs
+
+    async def retract_ended(self, run: JobRun) -> None:
+        """Forget what a process hosted that has lost its lease."""
+        worker = run.key or ""
+
+        def work(tx: Transaction) -> None:
+            run.finish(tx)
+            store.retract(tx, worker, store.declared_by(tx, worker))
+            self._queue.enqueue(tx, RECONCILE, key=RECONCILE, run_at=self._clock.now() + _GRACE_SECONDS)
+
+        await self._database.write(work)
+
+    async def reconcile(self, run: JobRun) -> None:
+        """Bring the directory up to date with every key that has changed."""
+        failures: list[PentadError] = []
+        tried: set[str] = set()
+        while True:
+            found = await self._database.read(lambda rows: store.changes(rows, _BATCH + len(tried)))
+            new = {key: mark for key, mark in found.items() if mark not in tried}
+            if not new:
+                break
+            for key, mark in new.items():
+                tried.add(mark)
+                if (failure := await self._bring_up(key, mark, run)) is not None:
+                    failures.append(failure)
+        if failures:
+            raise RetryLater(failures[0].sentence())
+
+    async def _bring_up(self, key: str, mark: str, run: JobRun) -> PentadError | None:
+        """List or withdraw one key; returns why it has to be tried again."""
+        catalogue = self.catalogue
+        if catalogue is None:
+            return None
+        listing = await self._database.read(lambda rows: store.current(rows, key))
+        try:
+            if listing is None:
+                await catalogue.withdraw(key)
+            else:
+                await catalogue.put(listing)
+        except (InvalidInput, LimitExceeded) as error:  # trying again would not help
+            log_failure(error, f"Listing {key} in the directory")
+        except PentadError as error:
+            log_failure(error, f"Listing {key} in the directory")
+            return error
+        await self._database.write(lambda tx: _settle(tx, run, key, mark))
+        return None
+
+
+def _settle(tx: Transaction, run: JobRun, key: str, mark: str) -> None:
+    run.check(tx)
+    store.settle(tx, key, mark)
+
+
+async def _retract_ended(listings: Listings, run: JobRun) -> None:
+    await listings.retract_ended(run)
+
+
+async def _reconcile(listings: Listings, run: JobRun) -> None:
+    await listings.reconcile(run)
+
+
+def _combined(listings: Sequence[Listing]) -> dict[str, Listing]:
+    """By key. If two rooms list the same thing, the first names it, and it has the modules of both."""
+    found: dict[str, Listing] = {}
+    for one in listings:
+        known = found.get(one.key)
+        modules: Mapping[str, Mapping[str, Any]] = {} if known is None else {**one.modules, **known.modules}
+        found[one.key] = one if known is None else msgspec.structs.replace(known, modules=modules)
+    return found

@@ -1,0 +1,190 @@
+"""The lineage of a thing over all rooms: what made it, from what, on whose behalf. The tool `lineage`.
+
+Rooms say what they know of one URI (`Room.lineage`); this walks from one to the next, breadth first and within bounds.
+Each step asks with the rights of the caller. What may not be read is shown without a name.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, Protocol
+
+from pydantic import Field
+
+from pentad.kernel.errors import Forbidden, InvalidInput, NotFound, PentadError
+from pentad.kernel.principal import Principal
+from pentad.kernel.provenance import Edge, Kind, LineageGraph, Link, Origin, Thing, prov_json
+from pentad.mcp.arguments import Arguments
+from pentad.mcp.call import Call
+from pentad.mcp.declarations import Resource, ToolResult, tool
+from pentad.mcp.references import WEB, ResourceReader, scheme_of, split_snapshot
+from pentad.mcp.rights import check_right
+
+DEPTH: Final = 6
+DEEPEST: Final = 20
+THINGS: Final = 100
+MOST_THINGS: Final = 500
+LONGEST_URI: Final = 4_096
+
+LineageOf = Callable[[Any, Principal, str], Awaitable[Origin | None]]
+"""What a room knows of a URI. Takes the room's service, the caller and the URI. None if the room knows of no origin;
+NotFound or Forbidden if the caller may not read the thing."""
+
+
+class LineageRoom(Protocol):
+    """The parts of `platform.Room` that the walk reads."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def resources(self) -> Sequence[Resource]: ...
+    @property
+    def lineage(self) -> LineageOf | None: ...
+
+
+class OpenedRoom(Protocol):
+    @property
+    def room(self) -> LineageRoom: ...
+    @property
+    def service(self) -> Any: ...
+
+
+class Lineage:
+    """Finds out where things come from."""
+
+    def __init__(self, rooms: Callable[[], Sequence[OpenedRoom]], reader: ResourceReader) -> None:
+        self._rooms = rooms
+        self._reader = reader
+
+    async def of(self, caller: Principal, uri: str, *, depth: int = DEPTH, most: int = THINGS) -> LineageGraph:
+        """The lineage of one thing; NotFound or Forbidden if the caller may not read it."""
+        if not uri or len(uri) > LONGEST_URI:
+            raise InvalidInput(f"A URI has 1 to {LONGEST_URI} characters.")
+        uri, _ = split_snapshot(uri)
+        if not self._is_known(uri):
+            known = ", ".join(self._reader.schemes())
+            raise InvalidInput(f"{uri[:100]!r} is not a resource of this server.", hint=f"Its URIs begin with {known}.")
+        walk = _Walk(uri, most)
+        while walk.waiting:
+            here, distance = walk.waiting.popleft()
+            try:
+                origin = await self._origin(caller, here)
+            except (NotFound, Forbidden):
+                if here == uri:
+                    raise
+                walk.hide(here)
+                continue
+            except PentadError as error:
+                if here == uri:
+                    raise
+                walk.fail(here, error)
+                continue
+            walk.add(here, origin, follow=distance < depth, distance=distance, is_known=self._is_known)
+        return walk.graph()
+
+    def _is_known(self, uri: str) -> bool:
+        return scheme_of(uri) in self._reader.schemes()
+
+    async def _origin(self, caller: Principal, uri: str) -> Origin:
+        """What the room of a URI knows of it. A room that knows nothing still decides whether it may be read."""
+        scheme = scheme_of(uri)
+        for opened in self._rooms():
+            room = opened.room
+            if all(scheme_of(one.uri) != scheme for one in room.resources):
+                continue
+            check_right(caller, room.name, "read")
+            if room.lineage is not None and (found := await room.lineage(opened.service, caller, uri)) is not None:
+                return found
+            break
+        await self._reader.read(caller, uri)
+        return Origin(Thing(uri, "entity", "resource"))
+
+
+class _Walk:
+    """One walk: what was found, and what is left to look at."""
+
+    def __init__(self, first: str, most: int) -> None:
+        self.waiting: deque[tuple[str, int]] = deque([(first, 0)])
+        self._seen = {first}
+        self._most = most
+        self._things: dict[str, Thing] = {}
+        self._edges: dict[Edge, None] = {}
+        self._names: dict[str, str] = {}
+        """The URI under which a thing is shown, by the one it was found under: things may have several."""
+        self._hidden: dict[str, str] = {}
+        self._notes: dict[str, None] = {}
+
+    def add(
+        self, uri: str, origin: Origin, *, follow: bool, distance: int, is_known: Callable[[str], bool]
+    ) -> None:  # fmt: skip
+        self._names[uri] = origin.thing.uri
+        self._things[origin.thing.uri] = origin.thing
+        if origin.more:
+            self._notes[origin.more] = None
+        for link in origin.links:
+            self._add_link(uri, link, follow=follow, distance=distance, is_known=is_known)
+
+    def _add_link(
+        self, uri: str, link: Link, *, follow: bool, distance: int, is_known: Callable[[str], bool]
+    ) -> None:  # fmt: skip
+        target = link.target
+        name = split_snapshot(target)[0] if isinstance(target, str) else target.uri
+        if isinstance(target, Thing):
+            self._things.setdefault(name, target)
+        elif not is_known(name):
+            self._things.setdefault(name, Thing(name, "entity", "web" if scheme_of(name) in WEB else "other"))
+        elif name not in self._seen:
+            if not follow or len(self._seen) >= self._most:
+                why = f"Only {self._most} things are looked at." if follow else "There is more behind the last step."
+                self._notes[why] = None
+                return
+            self._seen.add(name)
+            self.waiting.append((name, distance + 1))
+        self._edges[Edge(link.source or uri, link.relation, name, link.at, link.role)] = None
+
+    def hide(self, uri: str) -> None:
+        self._hidden[uri] = self._names[uri] = f"urn:pentad:hidden:{len(self._hidden) + 1}"
+
+    def fail(self, uri: str, error: PentadError) -> None:
+        self.hide(uri)
+        self._notes[f"Something could not be looked up ({error.code})."] = None
+
+    def graph(self) -> LineageGraph:
+        names = self._names
+        kinds: dict[str, Kind] = {edge.target: _kind_behind(edge) for edge in self._edges}
+        hidden = [Thing(name, kinds.get(uri, "entity"), "not readable") for uri, name in self._hidden.items()]
+        edges = [
+            replace(one, source=names.get(one.source, one.source), target=names.get(one.target, one.target))
+            for one in self._edges
+        ]
+        things = [*self._things.values(), *hidden]
+        return LineageGraph(things, list(dict.fromkeys(edges)), len(hidden), list(self._notes))
+
+
+def _kind_behind(edge: Edge) -> Kind:
+    """What the far end of a link must be."""
+    if edge.relation in ("wasGeneratedBy", "wasInformedBy", "wasStartedBy"):
+        return "activity"
+    if edge.relation in ("wasAssociatedWith", "actedOnBehalfOf", "wasAttributedTo"):
+        return "agent"
+    return "entity"
+
+
+class HasLineage(Protocol):
+    """The service of the tool."""
+
+    @property
+    def lineage(self) -> Lineage: ...
+
+
+class LineageArguments(Arguments):
+    uri: Annotated[str, Field(max_length=LONGEST_URI)]
+    depth: Annotated[int, Field(ge=1, le=DEEPEST)] = DEPTH
+    format: Annotated[Literal["links", "prov"], Field(description="prov: W3C PROV-JSON.")] = "links"
+
+
+@tool("lineage", title="Lineage", read_only=True, rare=("depth", "format"))
+async def lineage(arguments: LineageArguments, call: Call[HasLineage]) -> ToolResult:
+    """What made a resource: tasks, agents, people, sources."""
+    graph = await call.service.lineage.of(call.principal, arguments.uri, depth=arguments.depth)
+    return ToolResult(structured=prov_json(graph) if arguments.format == "prov" else graph.as_json())

@@ -1,0 +1,1 @@
+"""Approvals: what agents wait for people to decide."""

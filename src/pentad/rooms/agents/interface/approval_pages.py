@@ -1,0 +1,106 @@
+"""The inbox in the console: what waits for the visitor, and a form to approve or refuse."""
+
+from typing import Final
+
+import msgspec
+
+from pentad.kernel import pages as ui
+from pentad.kernel.errors import InvalidInput
+from pentad.rooms.agents.approvals.approvers import names_text
+from pentad.rooms.agents.approvals.store import Approval
+from pentad.rooms.agents.service import Agents
+
+PLACE: Final = ui.Place(("approvals",))
+_AT_ONCE: Final = 25
+_COLUMNS: Final = (
+    "What",
+    ui.Column("Agent", short=True),
+    ui.Column("Asked by", short=True),
+    ui.Column("Decides", short=True),
+    ui.Column("State", short=True),
+    ui.Column("Until", short=True),
+)
+
+
+async def inbox(agents: Agents, visit: ui.Visit) -> ui.Sheet:
+    """What the visitor may decide or asked for; with `all` also what is not pending any more."""
+    everything, cursor = visit.query.get("all") == "yes", visit.query.get("cursor") or None
+    found = await agents.tasks.approvals.list(
+        visit.principal, pending=not everything, limit=_AT_ONCE, cursor=cursor
+    )  # fmt: skip
+    rows = [_row(one) for one in found.approvals]
+    asked = {"all": "yes"} if everything else {}
+    other = ui.Cell("Only what waits", PLACE) if everything else ui.Cell("All", ui.Place(PLACE.parts, {"all": "yes"}))
+    blocks: list[ui.Block] = [ui.Links([other]), ui.Table(_COLUMNS, rows, "Nothing waits for an approval.")]
+    if found.next or cursor:
+        following = ui.Place(PLACE.parts, {**asked, "cursor": found.next}) if found.next else None
+        blocks.append(ui.Pager("", following, ui.Place(PLACE.parts, asked) if cursor else None))
+    return ui.Sheet("Approvals", blocks, lead="What agents wait for you to decide, and what you asked for.")
+
+
+async def one_approval(agents: Agents, visit: ui.Visit) -> ui.Sheet:
+    """One approval, with a form if the visitor may decide it."""
+    approvals = agents.tasks.approvals
+    found = await approvals.get(visit.principal, visit.path["id"])
+    blocks: list[ui.Block] = []
+    if found.state != "pending":
+        blocks.append(ui.Note(_state(found), "good" if found.state == "approved" else "bad"))
+    elif not approvals.may_decide(visit.principal, found):
+        blocks.append(ui.Note(f"It waits for {names_text(found.approvers)}."))
+    task = ui.Cell(found.task, ui.Place(("tasks", found.task))) if found.owner == visit.principal.id else found.task
+    blocks.append(
+        ui.Facts(
+            [
+                ("Agent", ui.Cell(found.agent, ui.Place(("cards", found.agent)))),
+                ("Asked by", found.requester),
+                ("Decides", names_text(found.approvers)),
+                ("Asked", ui.when(found.created_at)),
+                ("Until", ui.when(found.expires_at)),
+                ("Decided by", found.decided_by),
+                ("Decided", "" if found.decided_at is None else ui.when(found.decided_at)),
+                ("Reason", found.reason),
+                ("Task", task),
+            ]
+        )
+    )
+    if found.details is not None:
+        text = msgspec.json.format(msgspec.json.encode(found.details), indent=2).decode()
+        blocks.append(ui.Section("Details", [ui.Code(text)]))
+    if approvals.may_decide(visit.principal, found):
+        reason = ui.TextField("reason", "Reason", hint="The agent and the audit trail get it.", required=False)
+        buttons = [
+            ui.Button("Approve", "decision", "approve"),
+            ui.Button("Refuse", "decision", "refuse", kind="bad"),
+        ]
+        blocks.append(ui.Section("Your decision", [ui.Form([reason], buttons)]))
+    return ui.Sheet(found.what, blocks, trail=[ui.Cell("Approvals", PLACE)])
+
+
+async def decide(agents: Agents, visit: ui.Visit) -> None:
+    """What the form of an approval does."""
+    decision = visit.typed("decision")
+    if decision not in ("approve", "refuse"):
+        raise InvalidInput("The form says neither approve nor refuse.", hint="Press one of its buttons.")
+    await agents.tasks.approvals.decide(
+        visit.principal, visit.path["id"], approve=decision == "approve", reason=visit.typed("reason")
+    )
+
+
+def _row(one: Approval) -> tuple[ui.Text, ...]:
+    return (
+        ui.Cell(one.what, ui.Place(("approvals", one.id))),
+        one.agent,
+        one.requester,
+        names_text(one.approvers),
+        one.state,
+        ui.when(one.expires_at),
+    )
+
+
+def _state(one: Approval) -> str:
+    return {
+        "approved": "It was approved.",
+        "refused": "It was refused.",
+        "expired": "Nobody decided in time.",
+        "withdrawn": "The task has ended or gone on, so there is nothing left to decide.",
+    }[one.state]

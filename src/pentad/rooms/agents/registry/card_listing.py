@@ -1,0 +1,44 @@
+"""What the directory lists of this room: the agents that run here, and registered cards."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pentad.listings.listing import Listing
+from pentad.rooms.agents.models import Json, json_object, json_text
+from pentad.rooms.agents.registry.card_metadata import metadata_of
+
+A2A_MODULE: Final = "integration/a2a"
+_CARD_SCHEMA: Final = "v1.0.0"
+_VERSION: Final = "1.0.0"
+
+
+def card_key(card_id: str) -> str:
+    """The key of a registered card. Its URL may change, and belongs to whoever registers it first."""
+    return f"agents://cards/{card_id}"
+
+
+def card_listing(key: str, card: Json, skills: Sequence[str] = (), domains: Sequence[str] = ()) -> Listing:
+    """The listing of a card. Its name is the readable id, which stays when the title changes."""
+    metadata = metadata_of(card)
+    provider = json_object(card.get("provider"))
+    return Listing(
+        key=key,
+        name=metadata.readable_id,
+        version=metadata.version or _VERSION,
+        description=metadata.description or f"The agent {metadata.name}.",
+        provider=json_text(provider.get("organization")) or json_text(provider.get("name")) or "Unknown",
+        url=metadata.url,
+        skills=tuple(skills),
+        domains=tuple(domains),
+        modules=card_modules(card),
+    )
+
+
+def card_modules(card: Json) -> Mapping[str, Json]:
+    """The OASF module of a card."""
+    return {A2A_MODULE: {"card_data": _unsigned(card), "card_schema_version": _CARD_SCHEMA}}
+
+
+def _unsigned(card: Json) -> Json:
+    """The card without its signatures, which differ each time it is signed. The record has one of its own."""
+    return {name: value for name, value in card.items() if name != "signatures"}

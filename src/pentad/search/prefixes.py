@@ -1,0 +1,40 @@
+"""Words found at the beginning of words, for rooms whose word table has `prefixes`."""
+
+from os.path import commonprefix
+from typing import Final, NamedTuple
+
+from pentad.kernel.words import words
+from pentad.search.text import STOP_WORDS, stem
+
+_COUNTED: Final = 20_000
+"""Characters of a text in which words are counted for ranking; matching covers the whole text."""
+_MOST_ASKED: Final = 32
+_SHORTEST: Final = 3
+_SEPARATORS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
+def question_words(question: str) -> dict[str, str]:
+    """The beginnings that the forms of each telling word share, with the word: `permit` of permits."""
+    asked = list(dict.fromkeys(words(question)))
+    found: dict[str, str] = {}
+    for word in [word for word in asked if word not in STOP_WORDS] or asked:
+        shared = commonprefix([word, stem(word)])  # noqa: RUF071  of words, not of paths
+        found.setdefault(shared if len(shared) >= _SHORTEST else word, word)
+    return dict(list(found.items())[:_MOST_ASKED])
+
+
+class PrefixText(NamedTuple):
+    """A text in which words are found at the beginning of a word: words behind spaces, and its length in characters."""
+
+    text: str
+    length: int
+
+    def times(self, word: str) -> int:
+        return self.text.count(f" {word}")
+
+
+def prefix_text(text: str) -> PrefixText:
+    """A text prepared for counting word prefixes."""
+    cut = text[:_COUNTED]
+    plain = cut.lower().translate(_SEPARATORS) if cut.isascii() else " ".join(words(cut))
+    return PrefixText(f" {plain}", len(plain))

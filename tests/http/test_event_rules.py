@@ -1,0 +1,189 @@
+"""Rules: each event that fits starts one task, or is delivered, with the rights its owner has then."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
+from typing import Any
+
+import pytest
+
+from pentad.administration.event_rules import JOB, MOST_FAILURES
+from pentad.app import open_app
+from pentad.jobs.job import JobRun, LeaseLost
+from pentad.jobs.signed_webhooks import signature, signing_key
+from pentad.net.addresses import networks
+from pentad.net.policy import FetchPolicy
+from pentad.settings.model import Settings
+from tests.behaviour.connecting import front_of
+from tests.behaviour.http_wire import send
+from tests.http.conftest import UNHURRIED
+from tests.http.test_administration import PASSWORD, basic
+from tests.http.test_events import ROOMS, Site
+from tests.receiving import receiving
+from tests.stores import app_database
+from tests.waiting import until
+
+pytestmark = pytest.mark.anyio
+
+LOCAL_HOSTS = FetchPolicy(allow_networks=networks("127.0.0.0/8"), allow_http=True)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(app_database(request, ROOMS))
+        settings = Settings(
+            data=tmp_path_factory.mktemp("site"), database=database, rooms=ROOMS, limits=UNHURRIED, fetch=LOCAL_HOSTS
+        )
+        app = await stack.enter_async_context(open_app(settings))
+        await app.users.add("root", PASSWORD, role="admin")
+        await app.users.add("ada", PASSWORD, role="writer")
+        await app.users.add("rita", PASSWORD, role="reader")
+        yield Site(app)
+
+
+async def ask(site: Site, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    headers = {**basic(who), "content-type": "application/json"}
+    answer = send(
+        front_of(site.app),
+        method,
+        f"/api/events/rules{path}",
+        headers,
+        b"" if body is None else json.dumps(body).encode(),
+    )
+    content = await answer.body()
+    return answer.status, json.loads(content) if content else None
+
+
+def review(agent: str = "echo", **more: Any) -> dict[str, Any]:
+    return {"name": "review", "kind": ["object.created"], "task": {"agent": agent, "text": "Review this."}, **more}
+
+
+async def tasks(site: Site) -> list[tuple[str, str]]:
+    return await site.app.database.read(
+        lambda rows: [(owner, agent) for owner, agent in rows.all("SELECT owner, agent FROM agent_tasks ORDER BY id")]
+    )
+
+
+@pytest.mark.requirement("events:rules")
+async def test_each_event_that_fits_starts_one_task_in_its_trace(site: Site) -> None:
+    permits = await site.permits("ada")
+    await permits.create("before the rule")
+    status, rule = await ask(site, "ada", "POST", "", review())
+    assert (status, rule["enabled"]) == (201, True)
+    for name in ("one", "two", "three"):
+        await permits.create(name)
+    await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 3)
+    assert await tasks(site) == [("user:ada", "echo")] * 3
+    assert [one["id"] for one in (await ask(site, "ada", "GET", ""))[1]["rules"]] == [rule["id"]]
+    assert (await ask(site, "root", "GET", f"/{rule['id']}"))[0] == 404
+    assert (await ask(site, "ada", "DELETE", f"/{rule['id']}"))[0] == 204
+    await permits.create("after the rule")
+    assert (await ask(site, "ada", "GET", ""))[1]["rules"] == []
+    assert len(await tasks(site)) == 3
+
+
+@pytest.mark.requirement("events:rules")
+async def test_a_process_that_dies_before_the_cursor_moves_starts_no_second_task(site: Site) -> None:
+    permits = await site.permits("ada")
+    _, rule = await ask(site, "ada", "POST", "", review())
+    cursor = await site.app.database.read(lambda rows: rows.value("SELECT cursor FROM event_rules"))
+    await permits.create("one")
+    await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 1)
+    await site.app.database.write(lambda tx: tx.run("UPDATE event_rules SET cursor = ?", cursor))
+    await site.app.database.write(lambda tx: site.app.jobs.enqueue(tx, JOB, key=rule["id"]))
+    await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 2)
+    assert await tasks(site) == [("user:ada", "echo")]
+
+
+@pytest.mark.requirement("events:rules")
+async def test_two_processes_at_the_same_event_start_one_task(site: Site) -> None:
+    permits = await site.permits("ada")
+    _, rule = await ask(site, "ada", "POST", "", review())
+    await permits.create("one")
+    with suppress(LeaseLost):  # it seemed dead, and goes on
+        await site.app.rules.run(JobRun(0, JOB, rule["id"], None, 1, 1, "another", 0.0))
+    await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 1)
+    assert await tasks(site) == [("user:ada", "echo")]
+
+
+@pytest.mark.requirement("events:rules")
+async def test_a_rule_is_not_started_by_what_it_caused_itself(site: Site) -> None:
+    permits = await site.permits("ada")
+    given = review() | {"kind": ["task.*", "object.created"]}
+    _, rule = await ask(site, "ada", "POST", "", given)
+    await permits.create("one")
+    await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] >= 1)
+    await until(lambda: site.told("ada", "?kind=task.completed"), lambda found: len(found) >= 1)
+    await site.app.database.write(lambda tx: site.app.jobs.enqueue(tx, JOB, key=rule["id"]))
+    await until(lambda: site.app.jobs.is_pending(JOB, rule["id"]), lambda pending: not pending)
+    assert len(await tasks(site)) == 1
+
+
+@pytest.mark.requirement("events:rules", "events:rights")
+async def test_a_rule_ends_with_the_rights_of_its_owner(site: Site) -> None:
+    assert (await ask(site, "rita", "POST", "", review()))[0] == 403
+    permits = await site.permits("root")
+    _, rule = await ask(site, "ada", "POST", "", review())
+    await site.app.users.remove("ada")
+    await permits.create("one")
+    sql = "SELECT is_enabled, problem FROM event_rules WHERE id = ?"
+
+    async def read() -> list[tuple[Any, ...]]:
+        return await site.app.database.read(lambda rows: rows.all(sql, rule["id"]))
+
+    [(_, problem)] = await until(read, lambda found: not found[0][0])
+    assert "gone" in problem
+    assert await tasks(site) == []
+
+
+@pytest.mark.requirement("events:rules")
+async def test_a_rule_that_fails_too_often_is_disabled_and_can_be_resumed(site: Site) -> None:
+    permits = await site.permits("ada")
+    _, rule = await ask(site, "ada", "POST", "", review("nobody-of-that-name"))
+    await permits.create("one")
+    await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["failures"] >= 1)
+    sql = "UPDATE event_rules SET failures = ?"
+    await site.app.database.write(lambda tx: tx.run(sql, MOST_FAILURES))
+    await site.app.database.write(
+        lambda tx: tx.run("UPDATE jobs SET run_at = 0 WHERE name = ? AND state = 'queued'", JOB)
+    )
+    found = await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: not found[1]["enabled"])
+    assert "nobody-of-that-name" in found[1]["problem"]
+    assert (await ask(site, "ada", "POST", f"/{rule['id']}/resume"))[1]["enabled"]
+
+
+@pytest.mark.requirement("events:webhook")
+async def test_a_webhook_gets_each_event_signed_and_again_until_it_is_taken(site: Site) -> None:
+    permits = await site.permits("ada")
+    async with receiving(lambda number: "503 Busy" if number == 0 else "200 OK") as receiver:
+        given = {"name": "hook", "room": ["registers"], "webhook": {"url": receiver.url}}
+        status, rule = await ask(site, "ada", "POST", "", given)
+        assert status == 201, rule
+        assert "secret" not in (await ask(site, "ada", "GET", f"/{rule['id']}"))[1]["webhook"]
+        uri = await permits.create("one")
+        first, second = await receiver.until(2)
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert (second.json["type"], second.json["subject"]) == ("registers.object.created", uri)
+    stamp = int(second.headers["webhook-timestamp"])
+    signed = signature(signing_key(rule["secret"]), second.headers["webhook-id"], stamp, second.body)
+    assert second.headers["webhook-signature"] == signed
+    assert second.headers["traceparent"].startswith("00-")
+
+
+@pytest.mark.requirement("events:rules")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "x"},
+        review(webhook={"url": "https://example.org"}),
+        review(kind=["object.creatd"]),
+        review(cursor="nonsense"),
+        {"name": "x", "webhook": {"url": "ftp://example.org"}},
+        {"name": "x", "webhook": {"url": "https://example.org", "secret": "whsec_?"}},
+    ],
+)
+async def test_a_rule_that_cannot_work_is_refused(site: Site, given: dict[str, Any]) -> None:
+    status, answer = await ask(site, "ada", "POST", "", given)
+    assert status in (403, 422), answer
+    assert (await ask(site, "ada", "GET", ""))[1]["rules"] == []

@@ -1,0 +1,46 @@
+"""Registered cards are in the directory for as long as they are active, as their owner changes them."""
+
+from pathlib import Path
+
+import pytest
+
+from pentad.kernel.principal import LOCAL, Principal
+from tests.listings.directories import BUILT_IN, call, serving, until_listed
+from tests.rooms.agents.registry.cards import agentvault_card
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.requirement("listings:cards")
+async def test_a_registered_card_is_listed_changed_withdrawn_and_restored(tmp_path: Path, database: str | None) -> None:
+    async with serving(tmp_path, database) as app:
+        card = agentvault_card(readable="coast/weather")
+        made = await call(app, "agents_register_card", card=card)
+        assert made["directory"]["status"] == "listed"
+        before = (await until_listed(app, *BUILT_IN, "coast/weather"))["coast/weather"]
+        assert before["cid"] == made["directory"]["cid"]
+        changes = {"agentVersion": "3.1.0", "description": "Tells the wind."}
+        card_id = made["agent"]["card_id"]
+        changed = await call(app, "agents_register_card", card=changes, card_id=card_id)
+        after = (await until_listed(app, *BUILT_IN, "coast/weather"))["coast/weather"]
+        assert after["cid"] == changed["directory"]["cid"] != before["cid"]
+        assert (after["version"], after["description"]) == ("3.1.0", "Tells the wind.")
+        registry = app.rooms[0].service.registry
+        await registry.remove(LOCAL, card_id)
+        await until_listed(app, *BUILT_IN)
+        await registry.update(LOCAL, card_id, None, is_active=True)
+        back = (await until_listed(app, *BUILT_IN, "coast/weather"))["coast/weather"]
+        assert back["cid"] == after["cid"], "the same listing has the same record"
+
+
+@pytest.mark.requirement("listings:cards")
+async def test_a_card_is_listed_only_by_someone_who_may_write_in_the_directory(
+    tmp_path: Path, database: str | None
+) -> None:
+    async with serving(tmp_path, database) as app:
+        registry = app.rooms[0].service.registry
+        stranger = Principal("jwt:one", "one", frozenset({"agents:*", "directory:read"}))
+        await registry.register(stranger, agentvault_card(readable="lone/agent"), list_it=True)
+        await registry.register(LOCAL, agentvault_card(readable="quiet/agent"))
+        await registry.register(LOCAL, agentvault_card(readable="loud/agent"), list_it=True)
+        await until_listed(app, *BUILT_IN, "loud/agent")
