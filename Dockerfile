@@ -4,7 +4,7 @@
 FROM python:3.11-slim AS build
 RUN python -m venv /opt/pentad
 COPY requirements.lock /src/
-RUN /opt/pentad/bin/pip install --no-cache-dir --no-compile --require-hashes -r /src/requirements.lock
+RUN /opt/pentad/bin/pip install --no-cache-dir --no-compile --no-deps --require-hashes -r /src/requirements.lock
 COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
 RUN /opt/pentad/bin/pip install --no-cache-dir --no-compile --no-deps /src && /opt/pentad/bin/pip uninstall --yes pip

@@ -73,15 +73,17 @@ clean: ## remove what the targets made
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
+# --no-deps: the locks are complete. Left to resolve, pip takes the newest release where a package asks for an extra of a
+# pinned one, and then refuses it for want of a hash.
 .venv/.run: .venv/.made requirements.lock pyproject.toml
 	@echo "Installing Pentad and what it needs ..." >&2
-	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --require-hashes -r requirements.lock
 	@$(PIP) --no-deps -e .
 	@touch $@
 
 .venv/.dev: .venv/.run requirements-dev.lock
 	@echo "Installing what the tests need ..." >&2
-	@$(PIP) --require-hashes -r requirements-dev.lock
+	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # Without an index or a network everything still works: search is then by words alone, and says so.
