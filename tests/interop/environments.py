@@ -6,7 +6,6 @@ The referees are never installed beside Pentad: what they bring must not become 
 import re
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from tests.conformance.server import REPOSITORY
@@ -91,8 +90,8 @@ def _python_with(*packages: str) -> Path:
     python, stamp = folder / "bin" / "python", folder / "installed.txt"
     wanted = "\n".join(packages)
     if not (stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
-        venv.create(folder, with_pip=True, clear=True, symlinks=True)
-        quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
-        subprocess.run([python, "-m", "pip", "install", *quiet, *packages], check=True, stdout=sys.stderr)
+        uv = Path(sys.executable).with_name("uv")
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *packages], check=True, stdout=sys.stderr)
         stamp.write_text(wanted, encoding="utf-8")
     return python

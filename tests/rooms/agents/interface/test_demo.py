@@ -14,6 +14,7 @@ from pentad.rooms.agents.interface.pages import all_tasks, figures, one_card, on
 from pentad.rooms.agents.room import fill
 from pentad.rooms.agents.service import Agents
 from pentad.settings.model import Settings
+from tests.waiting import until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +90,15 @@ async def test_a_task_under_way_goes_on_after_a_restart_of_the_demo(tmp_path: Pa
         await fill(agents)
         after = (await stories(agents))["demo-survey-town"]
         assert (after.id, after.state) == (before.id, "working")
+
+
+@pytest.mark.requirement("agents:demo")
+async def test_a_task_under_way_only_waits_so_that_ctrl_c_stops_the_demo_at_once(agents: Agents) -> None:
+    log = agents.tasks._log
+
+    await until_true(lambda: not log.busy_runs, seconds=10)
+
+    assert (await stories(agents))["demo-survey-town"].id in log.runs
 
 
 @pytest.mark.requirement("agents:console:pages")

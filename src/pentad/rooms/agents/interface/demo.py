@@ -4,7 +4,6 @@ The agents are hosted while the demo runs. Tasks are identified by their convers
 duplicates; a running task continues.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -87,7 +86,6 @@ class TreeSurvey(BaseA2AAgent):
     title: ClassVar[str] = "Tree survey"
     description: ClassVar[str] = "Counts the street trees of a town, street by street, and gives a table of species."
     tags: ClassVar[Sequence[str]] = ("town", "trees")
-    restartable: ClassVar[bool] = True
     skills: ClassVar[Sequence[Mapping[str, Any]]] = (
         {
             "id": "count-trees",
@@ -110,10 +108,9 @@ class TreeSurvey(BaseA2AAgent):
         return f"{total} trees stand in {' and '.join(streets)}."
 
     async def _whole_town(self, turn: Turn) -> str:
-        counted = next((len(one.parts) for one in turn.task.artifacts if one.name == "blocks"), 0)
-        await turn.working(f"{counted} of {_BLOCKS} blocks are counted.")
-        for block in range(counted, _BLOCKS):
-            await asyncio.sleep(_PAUSE)
+        await turn.working(f"Counting {_BLOCKS} blocks.")
+        for block in range(_BLOCKS):
+            await turn.sleep(_PAUSE)
             line = f"block {block + 1}: {5 + block * 7 % 23} trees\n"
             await turn.artifact("blocks", text=line, append=block > 0, last=block == _BLOCKS - 1)
         return f"All {_BLOCKS} blocks are counted."
