@@ -11,6 +11,7 @@ from pentad.administration.event_rules import JOB, MOST_FAILURES
 from pentad.app import open_app
 from pentad.jobs.job import JobRun, LeaseLost
 from pentad.jobs.signed_webhooks import signature, signing_key
+from pentad.kernel.ports import Transaction
 from pentad.net.addresses import networks
 from pentad.net.policy import FetchPolicy
 from pentad.settings.model import Settings
@@ -90,8 +91,15 @@ async def test_a_process_that_dies_before_the_cursor_moves_starts_no_second_task
     cursor = await site.app.database.read(lambda rows: rows.value("SELECT cursor FROM event_rules"))
     await permits.create("one")
     await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 1)
-    await site.app.database.write(lambda tx: tx.run("UPDATE event_rules SET cursor = ?", cursor))
-    await site.app.database.write(lambda tx: site.app.jobs.enqueue(tx, JOB, key=rule["id"]))
+
+    def move_back(tx: Transaction) -> bool:
+        if tx.value("SELECT 1 FROM jobs WHERE name = ? AND state = 'running'", JOB):
+            return False  # a run that has not ended would move the cursor forward again
+        tx.run("UPDATE event_rules SET cursor = ?", cursor)
+        site.app.jobs.enqueue(tx, JOB, key=rule["id"])
+        return True
+
+    await until(lambda: site.app.database.write(move_back))
     await until(lambda: ask(site, "ada", "GET", f"/{rule['id']}"), lambda found: found[1]["done"] == 2)
     assert await tasks(site) == [("user:ada", "echo")]
 
