@@ -82,7 +82,7 @@ def test_a_quotation_inside_a_quotation_belongs_to_it():
     [
         'The miller told the clerk that "every man may close the weir" and walked home before noon.',
         'The miller told the clerk that "no man may open the weir" and walked home before noon.',
-        "The miller told the clerk that \u201cno man\u201d may close the weir and walked home before \u201cnight\u201d.",
+        "The miller told the clerk that \u201cno man\u201d may close the weir and went home \u201cat night\u201d.",
     ],
 )
 async def test_an_altered_quote_with_nested_marks_is_never_said(quote: str):
