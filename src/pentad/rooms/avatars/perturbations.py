@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal, TypeVar
 
 from pentad.rooms.avatars.calibration.fit import stable_hash
@@ -69,7 +70,7 @@ def _renamed(sentence: Sentence) -> Iterator[Perturbation]:
         other = _NAMES[stable_hash(text + name.written) % len(_NAMES)]
         yield Perturbation("name", text.replace(name.written, other, 1), sentence)
     written = [name.written for name in names]
-    for one, other in zip(written, written[1:], strict=False):
+    for one, other in pairwise(written):
         if (turned := _exchanged(text, one, other)) is not None:
             yield Perturbation("swap", turned, sentence)
 

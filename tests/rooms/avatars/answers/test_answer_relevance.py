@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pentad.documents.sentences import sentences
-from pentad.rooms.avatars.answers.answer_relevance import shows_answer
+from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
@@ -20,7 +20,7 @@ def quote(text: str, section: str | None = None) -> list[Sentence]:
 
 def shown(question: str, *texts: str, section: str | None = None) -> bool:
     weights = dict.fromkeys(query_terms(question), 2.0)
-    return shows_answer(question, [quote(text, section) for text in texts], weights, SPEAKER)
+    return answer_signs(question, [quote(text, section) for text in texts], weights, SPEAKER).complete
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, quoted
 from pentad.rooms.avatars.search.gate import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.evidence import Sentence, runs
 from pentad.rooms.avatars.verification.verify import Checked, Verdict
 
 Mode = Literal["extractive", "endpoint", "client"]
@@ -131,25 +131,6 @@ class CitationList:
         return list(self._numbers.values())
 
 
-def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
-    """Group sentences that follow each other in one passage."""
-    found: list[list[Sentence]] = []
-    for sentence in sentences:
-        before = found[-1][-1] if found else None
-        if before is not None and _follows(sentence, before):
-            found[-1].append(sentence)
-        else:
-            found.append([sentence])
-    return found
-
-
-def _follows(sentence: Sentence, before: Sentence) -> bool:
-    """Whether only white space lies between two sentences."""
-    if before.passage.id != sentence.passage.id or sentence.start < before.end:
-        return False
-    return not sentence.passage.content[before.end : sentence.start].strip()
-
-
 def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
     """The nearest sentence of each of the best passages."""
     found: list[Nearest] = []
@@ -171,7 +152,8 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Stateme
             continue
         if each.verdict == "unsure":
             run = runs(each.sentences)[0]
-            statement = Statement(quoted(persona, run, first=not said), (citations.cite(run),), "quoted")
+            number = citations.cite(run)
+            statement = Statement(quoted(persona, run, number, first=not said), (number,), "quoted")
         else:
             numbers = tuple(dict.fromkeys(citations.cite(run) for run in runs(each.sentences)))
             statement = Statement(_marked(persona, each, numbers), numbers, each.verdict)

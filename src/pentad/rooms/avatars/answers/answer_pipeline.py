@@ -17,25 +17,21 @@ from pentad.rooms.avatars.answers.answer import (
     Statement,
     nearest_of,
     rendered,
-    runs,
 )
-from pentad.rooms.avatars.answers.answer_relevance import shows_answer
+from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
-from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
+from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked_sentences
 from pentad.rooms.avatars.persona import closest, quoted, silent
 from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide
 from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
-from pentad.search.text import terms
 
 PASSAGES: Final = 8
-_DIRECT_COVERAGE: Final = 0.6
-_DIRECT_PROBABILITY: Final = 0.7
 _OWN_WORDS: Final = 2
 
 Router = Callable[[str], Awaitable[str | None]]
@@ -62,7 +58,8 @@ class Draft:
     sentences: list[Sentence]
     grounding: Grounding
     mode: Mode
-    lead: str = ""
+    answer: Sequence[Sequence[Sentence]]
+    """The quotes that have to hold the answer, as runs of sentences."""
     judged: bool = False
 
 
@@ -118,14 +115,15 @@ class AnswerPipeline:
         """The best sentences, quoted."""
         persona, citations = self.corpus.persona, CitationList()
         found = plan.decision.passages
-        sentences = await best_sentences(plan.search.query, found, plan.found.ranking.idf, self.similarity)
+        idf = plan.found.ranking.idf
+        quotes = await best_quotes(plan.search.query, found, idf, self.similarity, persona.name)
         said: list[Statement] = []
-        for run in runs(sentences):
-            text = quoted(persona, run, first=not said)
-            said.append(Statement(text, (citations.cite(run),), "quoted"))
-        lead = "" if self._is_direct(plan, sentences) else closest(persona)
+        for run in quotes:
+            number = citations.cite(run)
+            said.append(Statement(quoted(persona, run, number, first=not said), (number,), "quoted"))
+        sentences = [sentence for run in quotes for sentence in run]
         counted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
-        return Draft(said, citations, sentences, counted, "extractive", lead)
+        return Draft(said, citations, sentences, counted, "extractive", _run_of(quotes[:1], sentences))
 
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
@@ -148,22 +146,23 @@ class AnswerPipeline:
         said, citations, sentences = rendered(persona, checked)
         counted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
         judged = all(each.judged for each in checked if each.verdict == "supported")
-        return Draft(said, citations, sentences, counted, self.mode, judged=judged)
+        return Draft(said, citations, sentences, counted, self.mode, runs(sentences), judged)
+
+    def grounds(self, plan: Plan, draft: Draft) -> Grounds:
+        """What speaks for an answer."""
+        idf = plan.found.ranking.idf
+        return Grounds(
+            probability=plan.decision.probability,
+            signs=answer_signs(plan.question, draft.answer, idf, self.corpus.persona.name),
+            quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
+            read=draft.mode != "extractive",
+            judged=draft.judged,
+        )
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
-        exact = sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements)
-        number, word = confidence(
-            Grounds(
-                probability=plan.decision.probability,
-                coverage=self._covered(plan, draft.sentences),
-                agreement=plan.found.ranking.features.agreement or plan.found.retrieval == "lexical",
-                sources=len({sentence.passage.document for sentence in draft.sentences}),
-                quoted=exact,
-                direct=not draft.lead and self._is_shown(plan, draft),
-                judged=draft.judged,
-            )
-        )
-        text = " ".join(part for part in (draft.lead, *(said.text for said in draft.statements)) if part)
+        number, word = confidence(self.grounds(plan, draft))
+        lead = closest(self.corpus.persona) if word == "low" and draft.mode == "extractive" else ""
+        text = " ".join(part for part in (lead, *(said.text for said in draft.statements)) if part)
         return Answer(
             response=text,
             citations=draft.citations.all(),
@@ -205,29 +204,18 @@ class AnswerPipeline:
             should_speak=self._should_speak(plan, []),
         )
 
-    def _is_direct(self, plan: Plan, sentences: Sequence[Sentence]) -> bool:
-        """Whether the quotes count as an answer, or only as the closest passage."""
-        return plan.decision.probability >= _DIRECT_PROBABILITY and self._covered(plan, sentences) >= _DIRECT_COVERAGE
-
-    def _is_shown(self, plan: Plan, draft: Draft) -> bool:
-        """Whether the quotes show that they answer. A model read what it chose; quotes were chosen by similarity."""
-        if draft.mode != "extractive":
-            return True
-        idf = plan.found.ranking.idf
-        return shows_answer(plan.question, runs(draft.sentences), idf, self.corpus.persona.name)
-
-    @staticmethod
-    def _covered(plan: Plan, sentences: Sequence[Sentence]) -> float:
-        idf = plan.found.ranking.idf
-        held = {term for sentence in sentences for term in terms(sentence.text)}
-        total = sum(idf.values())
-        return sum(weight for term, weight in idf.items() if term in held) / total if total else 0.0
-
     def _should_speak(self, plan: Plan, quotes: Sequence[str]) -> float | None:
         if not plan.turns:
             return None
         probability = plan.decision.probability if plan.decision.answers else 0.0
         return should_speak(self.corpus.persona.name, probability, plan.turns, quotes, plan.question)
+
+
+def _run_of(quotes: Sequence[Sequence[Sentence]], sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The first quote with the quoted sentences right before and after it."""
+    first = {sentence.place for quote in quotes for sentence in quote}
+    together = runs(sorted(sentences, key=lambda sentence: sentence.place))
+    return [run for run in together if first & {sentence.place for sentence in run}]
 
 
 def _counted(drafted: int, checked: Sequence[Checked], failed: Sequence[Checked]) -> Grounding:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pentad.rooms.avatars.models import section_below
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
@@ -281,9 +282,11 @@ def answer_lines(answer: "AnswerView") -> Iterator[str]:
     """The answer, what it rests on, and how sure it is."""
     yield fill(answer.response, _WIDTH)
     yield ""
+    said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
     for one in answer.citations:
         yield f"[{one.n}] {place(one.model_dump())}"
-        yield fill(f"\u201c{one.quote}\u201d", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        if one.n not in said:
+            yield fill(f"\u201c{one.quote}\u201d", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
     for near in answer.nearest or ():
         yield f"nearest: {place(near.model_dump())}"
         yield fill(f"\u201c{near.quote}\u201d", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
@@ -303,8 +306,8 @@ def place(cited: Mapping[str, Any]) -> str:
     where = [str(cited["source"])]
     if cited.get("page") is not None:
         where.append(f"p. {cited['page']}")
-    elif cited.get("section"):
-        where.append(str(cited["section"]))
+    elif section := section_below(cited.get("section"), where[0]):
+        where.append(section)
     year = f" ({cited['year']})" if cited.get("year") else ""
     return ", ".join(where) + year
 
