@@ -42,9 +42,14 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
     assert shown(question, text)
 
 
+@pytest.mark.requirement("avatars:answer:confidence")
 @pytest.mark.parametrize(
     ("question", "text"),
     [
+        ("What is a sluice?", "They can be had for the lxde and lxqt sluice."),
+        ("What does a sluice do?", "For really large ships, a sluice can of course be built of iron."),
+        ("When was the gate rebuilt?", "The gate was rebuilt with oak from the forest of the bishop."),
+        ("How long is the canal?", "The canal was dug by the monks with their hands."),
         ("Who founded the Harbour League?", "The Harbour League founded the Lohse Medal in 1912."),
         ("When was the Harbour League founded?", "The Harbour League founded the Lohse Medal in 1912."),
         ("What is the law of large tides?", "By then the law is known, and the tides follow it."),

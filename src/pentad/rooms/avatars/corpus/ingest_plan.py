@@ -72,7 +72,7 @@ def size_line(found: FoundFile, most: int) -> FileLine | None:
     return FileLine(str(found.name), "failed", reason="too_large", note=note)
 
 
-PIPELINE: Final = 4
+PIPELINE: Final = 5
 """Increase this if the same bytes give other passages or vectors, for example with a new reader."""
 
 Origin = Literal["folder", "file"]
