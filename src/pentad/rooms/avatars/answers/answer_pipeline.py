@@ -4,7 +4,7 @@ The modes differ only in who drafts. Every statement is checked, and quotes are 
 language model must be the same whenever the same call is repeated: a client's model is asked by repeating the call.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
 from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked_sentences
+from pentad.rooms.avatars.answers.question_kinds import kind_of
 from pentad.rooms.avatars.persona import closest, quoted, silent
 from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide
@@ -33,6 +34,8 @@ from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
 
 PASSAGES: Final = 8
 _OWN_WORDS: Final = 2
+_COMMON: Final = 4
+"""If this many of the passages found have all the words of a question, the words are no sign of an answer."""
 
 Router = Callable[[str], Awaitable[str | None]]
 
@@ -155,9 +158,18 @@ class AnswerPipeline:
             probability=plan.decision.probability,
             signs=answer_signs(plan.question, draft.answer, idf, self.corpus.persona.name),
             quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
+            common=self._is_common(plan, idf),
             read=draft.mode != "extractive",
             judged=draft.judged,
         )
+
+    def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
+        """Whether so many passages have all the question's words that having them shows nothing."""
+        if kind_of(plan.question) not in (None, "definition"):
+            return False
+        held = [numbered([scored.passage]) for scored in plan.found.passages]
+        showing = [one for one in held if answer_signs(plan.question, [one], idf, self.corpus.persona.name).complete]
+        return len(showing) >= _COMMON
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
         number, word = confidence(self.grounds(plan, draft))

@@ -74,7 +74,7 @@ def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float
     kind = kind_of(question)
     return AnswerSigns(
         held=_held(telling, (text, *place)),
-        kind=None if kind is None else has_kind(question, kind, sentences),
+        kind=None if kind is None else has_kind(question, kind, sentences, place),
         facts=not facts.numbers and not facts.names,
         roles=_is_done_to(question, sentences),
     )

@@ -36,11 +36,18 @@ class Grounds:
     probability: float
     signs: AnswerSigns = field(default_factory=AnswerSigns)
     """What the answer sentence shows."""
+    common: bool = False
+    """Whether the question's words are so common in the corpus that they show nothing."""
     quoted: float = 1.0
     """The share of statements that are verbatim quotes."""
     read: bool = False
     """Whether a model read the passages and chose what to say."""
     judged: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer sentence shows everything that is asked for."""
+        return self.signs.complete and not self.common
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -52,7 +59,7 @@ class Grounds:
             self.signs.held,
             1.0 if self.signs.kind is False else 0.0,
             1.0 if self.signs.facts and self.signs.roles else 0.0,
-            1.0 if self.signs.complete else 0.0,
+            1.0 if self.complete else 0.0,
         )
 
 
@@ -61,7 +68,7 @@ def confidence(grounds: Grounds) -> tuple[float, Level]:
     number = logistic(sum(weight * value for weight, value in zip(WEIGHTS, grounds.features, strict=True)))
     number = round(max(number, LOW), 4)
     word = level(number)
-    proven = grounds.signs.complete or grounds.read
+    proven = grounds.complete or grounds.read
     if word == "high" and (not proven or (grounds.quoted < 1 and not grounds.judged)):
         word = "medium"
     return number, word

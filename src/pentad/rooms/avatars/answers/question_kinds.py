@@ -75,7 +75,7 @@ def kind_of(question: str) -> QuestionKind | None:
     return None if found == "definition" and len(subject_of(question)) > _MOST_SUBJECT else found
 
 
-def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str]) -> bool:
+def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
     """Whether a text, as its sentences, has something of this kind that is not in the question already."""
     text = " ".join(sentences)
     if kind == "person":
@@ -89,7 +89,12 @@ def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str]) -> boo
     if kind == "place":
         return _PLACE.search(levelled(text).lower()) is not None
     if kind == "definition":
-        return any(_defines(subject_of(question), sentence) for sentence in sentences)
+        above = {term for heading in headings for term in terms(heading)}
+        subject = subject_of(question)
+        left = [root for root in subject if root not in above]
+        if left and len(left) < len(subject):  # the heading names the rest
+            return any(set(left) <= set(terms(sentence)) for sentence in sentences)
+        return any(_defines(subject, sentence) for sentence in sentences)
     signs = _WAY if kind == "way" else _REASONS
     asked_stems = set(query_terms(question))
     return any(asked_stems & set(terms(sentence)) and signs & set(words(sentence)) for sentence in sentences)

@@ -14,10 +14,7 @@ from pentad.rooms.avatars.verification.wording import normal_words
 from pentad.search.text import STOP_WORDS, stem
 
 _LEAST_IN_ORDER: Final = 0.6
-_AGENT: Final = re.compile(
-    r"\b(?:is|are|was|were|be|been|being|get|gets|got)\s+(?:\w+\s+){0,2}?(\w+(?:ed|en|wn|ne|ght|de|ld|nd|pt|st|ut|un))\s+"
-    r"(?:\w+\s+)?by\b"
-)
+_AGENT: Final = re.compile(r"\b(\w+(?:ed|en|wn|ne|ght|de|ld|nd|pt|st|ut|un))\s+(?:\w+\s+)?by\b")
 
 Token = tuple[str, int]
 
@@ -75,8 +72,9 @@ def _agent_verb(text: str) -> str | None:
 
 
 def _numbers_exchanged(statement: str, source: str) -> bool:
-    theirs = [number.value for number in numbers_in(source)]
-    mine = [number.value for number in numbers_in(statement)]
+    """Whether two numbers that count nothing, such as years, have changed places."""
+    theirs = [number.value for number in numbers_in(source) if number.counts is None]
+    mine = [number.value for number in numbers_in(statement) if number.counts is None]
     if len(mine) < 2 or max(Counter(theirs).values(), default=1) > 1 or not set(mine) <= set(theirs):
         return False
     places = [theirs.index(value) for value in mine]
