@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from pentad.documents.instructions import WARNING, instructs
 from pentad.rooms.avatars.config import AvatarConfig
 from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
@@ -91,7 +92,8 @@ def quoted(persona: Persona, sentences: Sequence[Sentence], number: int, *, firs
     """Consecutive sentences of one passage, quoted in the persona's voice with the number of their citation."""
     passage = sentences[0].passage
     words = _inside_marks(" ".join(sentence.text for sentence in sentences))
-    return f"{_speaker(persona, passage, first=first)}: \u201c{words}\u201d [{number}]"
+    warning = f" ({WARNING})" if instructs(words) else ""
+    return f"{_speaker(persona, passage, first=first)}{warning}: \u201c{words}\u201d [{number}]"
 
 
 def _speaker(persona: Persona, passage: Passage, *, first: bool) -> str:
@@ -125,6 +127,16 @@ def silent(persona: Persona, reason: str) -> str:
     if reason == "unverified":
         return f"I found nothing in {mine} that bears an answer out."
     return f"I find nothing on this in {mine}."
+
+
+def small_talk(persona: Persona, kind: str) -> str:
+    """What the avatar says to a greeting, to thanks, and when it is asked who it is."""
+    topics = f" Ask me about {', '.join(persona.expertise[:4])}." if persona.expertise else " Ask me about it."
+    if kind == "thanks":
+        return "You are welcome."
+    hello = "Hello. " if kind == "greeting" else ""
+    about = f" {persona.description.rstrip('.')}." if persona.description else ""
+    return f"{hello}I am an {persona.label}{about} I answer from the corpus, with citations.{topics}"
 
 
 def _until(persona: Persona) -> str:

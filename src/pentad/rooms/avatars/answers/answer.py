@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pentad.documents.instructions import WARNING, instructs
 from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, quoted
 from pentad.rooms.avatars.search.gate import Reason
@@ -35,6 +36,8 @@ class Citation:
     role: str
     sha256: str
     match: Match = "exact"
+    warning: str | None = None
+    """Set if the quote reads like an instruction to a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Nearest:
     section: str | None
     quote: str
     score: float
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +113,12 @@ class CitationList:
         key = (passage.document, passage.char_start + first.start, passage.char_start + last.end)
         if key not in self._numbers:
             pages = passage.pages(first.start, last.end)
+            quote = passage.content[first.start : last.end]
             self._numbers[key] = Citation(
                 n=len(self._numbers) + 1,
                 source=passage.source,
                 page=pages.first,
-                quote=passage.content[first.start : last.end],
+                quote=quote,
                 source_id=passage.source_id,
                 chunk_id=passage.id,
                 page_end=pages.last,
@@ -124,6 +129,7 @@ class CitationList:
                 year=passage.year,
                 role=passage.role,
                 sha256=passage.sha256,
+                warning=WARNING if instructs(quote) else None,
             )
         return self._numbers[key].n
 
@@ -138,7 +144,8 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
         inside = [sentence for sentence in sentences if sentence.passage.id == scored.passage.id]
         if inside and len(found) < most:
             passage, pages = scored.passage, scored.passage.pages(inside[0].start, inside[0].end)
-            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score))
+            warning = WARNING if instructs(inside[0].text) else None
+            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score, warning))
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pentad.documents.instructions import instructs
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import (
     Answer,
@@ -24,7 +25,8 @@ from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prom
 from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked_sentences
 from pentad.rooms.avatars.answers.question_kinds import kind_of
 from pentad.rooms.avatars.persona import closest, quoted, silent
-from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
+from pentad.rooms.avatars.persona import small_talk as talk
+from pentad.rooms.avatars.search.conversation import Rewritten, SmallTalk, Turn, rewritten, should_speak, small_talk
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide
 from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
@@ -79,6 +81,8 @@ class AnswerPipeline:
 
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
         """Answer a question, or say why there is no answer."""
+        if (kind := small_talk(question)) is not None and not passages:
+            return self._talk(question, kind)
         plan = await self.plan(question, turns, passages)
         if plan.given is not None and not plan.given.passages:
             return await self._silent(plan, "unverified")
@@ -90,6 +94,23 @@ class AnswerPipeline:
         if not draft.statements:
             return await self._silent(plan, "unverified")
         return self._answer(plan, draft)
+
+    def _talk(self, question: str, kind: SmallTalk) -> Answer:
+        """A reply that is not from the corpus: to a greeting, to thanks, or who the avatar is."""
+        persona = self.corpus.persona
+        number, word = abstention_confidence(0.0)
+        return Answer(
+            response=talk(persona, kind),
+            citations=(),
+            confidence=word,
+            confidence_score=number,
+            abstained=True,
+            mode="extractive",
+            ai_label=persona.label,
+            retrieval="none",
+            reason="small_talk",
+            query=question,
+        )
 
     async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
         """Rewrite the question, search the corpus, and decide whether to answer."""
@@ -158,7 +179,7 @@ class AnswerPipeline:
             probability=plan.decision.probability,
             signs=answer_signs(plan.question, draft.answer, idf, self.corpus.persona.name),
             quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
-            common=self._is_common(plan, idf),
+            common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
             read=draft.mode != "extractive",
             judged=draft.judged,
         )

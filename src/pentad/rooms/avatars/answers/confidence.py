@@ -37,7 +37,7 @@ class Grounds:
     signs: AnswerSigns = field(default_factory=AnswerSigns)
     """What the answer sentence shows."""
     common: bool = False
-    """Whether the question's words are so common in the corpus that they show nothing."""
+    """Whether the question's words show nothing here: the corpus is full of them, or an instruction repeats them."""
     quoted: float = 1.0
     """The share of statements that are verbatim quotes."""
     read: bool = False

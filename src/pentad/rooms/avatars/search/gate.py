@@ -15,7 +15,7 @@ from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
 from pentad.rooms.avatars.search.time_bounds import later_in
 from pentad.rooms.avatars.verification.wording import levelled
 
-Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified"]
+Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk"]
 
 OUT_OF_SCOPE_BELOW: Final = 0.15
 _FEW_KNOWN: Final = 0.6

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pentad.documents.instructions import instructs
 from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.search.retrieval import Scored
@@ -35,6 +36,8 @@ _WORTH_READING: Final = 3
 _HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
 """The penalty of a heading: it repeats the words of a question and says nothing."""
+_INSTRUCTION_LESS: Final = 20.0
+"""The penalty of an instruction to a language model: it comes after everything else."""
 _KIND_MORE: Final = 0.8
 """The bonus of a sentence with something of the kind that is asked for."""
 _WORTH_ADDING: Final = 0.4
@@ -73,7 +76,8 @@ async def best_quotes(
     chosen += _spoken_of(chosen, every)
     ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
     together = runs(sorted(chosen, key=lambda sentence: sentence.place))
-    showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
+    plain = [run for run in together if not any(instructs(sentence.text) for sentence in run)]
+    showing = [run for run in plain if answer_signs(question, [run], idf, speaker).complete]
     best = min(
         (sentence for run in showing or together for sentence in run),
         key=lambda sentence: ranks.get(sentence.place, len(ranks)),
@@ -105,6 +109,7 @@ async def ranked_sentences(
             + meaning
             + _PASSAGE_SHARE * raw[sentence.passage.id]
             - (_HEADING_LESS if _heads(sentence) else 0.0)
+            - (_INSTRUCTION_LESS if instructs(sentence.text) else 0.0)
             + (_KIND_MORE if kind is not None and has_kind(question, kind, [sentence.text]) else 0.0),
             frozenset(terms(sentence.text)),
         )
