@@ -33,6 +33,12 @@ class FoundFile:
     format: Format
 
 
+def corpus_of(folder: Path) -> Path:
+    """Where the documents of an avatar's folder are: under `corpus/`, or in the folder itself if there is none."""
+    corpus = folder / CORPUS_FOLDER
+    return corpus if corpus.is_dir() else folder
+
+
 def documents_in(folder: Path) -> Iterator[FoundFile | FileLine]:
     """Every document under a folder, and a report line for every other file."""
     root = folder.resolve()

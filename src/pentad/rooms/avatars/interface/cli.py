@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pentad.rooms.avatars.models import section_below
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 from pentad.terminal.client import server_options
 from pentad.terminal.launcher import launcher, open_room, run_in_room
@@ -38,6 +37,32 @@ def avatars() -> None:
 
 
 @avatars.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--name", help="Whose corpus it is: a person, a book, an office.")
+@click.option("--description", help="What the corpus is about, in one sentence.")
+@click.option(
+    "--voice", type=click.Choice(("student", "first_person")), help="Speak about the person, or as the person."
+)
+@click.option("--id", "avatar_id", metavar="ID", help="Its id; made from the name if left out.")
+def new(folder: Path, name: str | None, description: str | None, voice: str | None, avatar_id: str | None) -> None:
+    """Make a folder of documents an avatar: write its config.json.
+
+    Asks for what is not given. Documents may lie in FOLDER itself or under FOLDER/corpus.
+    """
+    from pentad.rooms.avatars.config import CONFIG_FILE
+    from pentad.rooms.avatars.new_avatar import write_config
+
+    name = name or click.prompt("Whose corpus is it (a person, a book, an office)", default=folder.resolve().name)
+    description = description or click.prompt("What is it about, in one sentence")
+    voice = voice or click.prompt(
+        "Does it speak about the person, or as the person", type=click.Choice(("student", "first_person")),
+        default="student",
+    )  # fmt: skip
+    made = write_config(folder, name, description, voice, avatar_id)
+    say(f"{folder / CONFIG_FILE}: {made}. Next: `{launcher()} avatars ingest {folder}`")
+
+
+@avatars.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FOLDER | FILE...")
 @click.option("--avatar", metavar="ID", help="Add the files to this avatar; without it FOLDER is an avatar's own.")
 @click.option("--source", metavar="ID", help="Only the source of this id.")
@@ -56,8 +81,9 @@ def ingest(
 ) -> int:
     """Bring an avatar's folder up to date, or add files to an avatar.
 
-    A folder holds config.json and documents under corpus/ (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed
-    is left alone; an ingest that fails leaves the avatar as it was.
+    A folder holds config.json (`pentad avatars new` writes one) and documents, under corpus/ if there is such a folder
+    (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed is left alone; an ingest that fails leaves the avatar
+    as it was.
     """
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
 
@@ -303,6 +329,8 @@ def answer_lines(answer: "AnswerView") -> Iterator[str]:
 
 def place(cited: Mapping[str, Any]) -> str:
     """Title, page or section, and year."""
+    from pentad.rooms.avatars.models import section_below
+
     where = [str(cited["source"])]
     if cited.get("page") is not None:
         where.append(f"p. {cited['page']}")
