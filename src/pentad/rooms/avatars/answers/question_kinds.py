@@ -71,8 +71,10 @@ _SMALL: Final = frozenset(("a", "an", "the", "so", "called", "term", "word", "in
 def kind_of(question: str) -> QuestionKind | None:
     """The kind of answer that is asked for; None if the question does not tell."""
     text = levelled(question).strip().lower()
-    found = next((kind for kind, pattern in _PATTERNS if pattern.search(text)), None)
-    return None if found == "definition" and len(subject_of(question)) > _MOST_SUBJECT else found
+    for kind, pattern in _PATTERNS:
+        if pattern.search(text):
+            return None if kind == "definition" and len(subject_of(question)) > _MOST_SUBJECT else kind
+    return None
 
 
 def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
