@@ -124,6 +124,8 @@ def silent(persona: Persona, reason: str) -> str:
         return f"This lies after the period that {mine} cover{'' if mine.startswith('my') else 's'}{_until(persona)}."
     if reason == "out_of_scope":
         return f"This is outside of what {mine} deal{'' if mine.startswith('my') else 's'} with."
+    if reason == "language":
+        return f"I could not search in this language. Ask in the language of {mine}."
     if reason == "unverified":
         return f"I found nothing in {mine} that bears an answer out."
     return f"I find nothing on this in {mine}."

@@ -294,3 +294,10 @@ async def test_thanks_get_no_quotes_and_an_avatar_says_who_it_is(avatar: AnswerP
     assert who.reason == "small_talk"
     assert "Ida Brandt" in who.response
     assert "AI" in who.response
+
+
+@pytest.mark.requirement("avatars:answer:language")
+async def test_a_question_in_another_language_is_not_said_to_be_outside_of_the_corpus(avatar: AnswerPipeline):
+    answer = await avatar.answer("Wie viele Schleusen hatte die Marsch im Winter und wer hat sie gebaut?")
+    assert answer.reason == "language"
+    assert "language" in answer.response
