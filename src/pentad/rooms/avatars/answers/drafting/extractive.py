@@ -36,8 +36,6 @@ _WORTH_READING: Final = 3
 _HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
 """The penalty of a heading: it repeats the words of a question and says nothing."""
-_INSTRUCTION_LESS: Final = 20.0
-"""The penalty of an instruction to a language model: it comes after everything else."""
 _KIND_MORE: Final = 0.8
 """The bonus of a sentence with something of the kind that is asked for."""
 _WORTH_ADDING: Final = 0.4
@@ -76,17 +74,23 @@ async def best_quotes(
     chosen += _spoken_of(chosen, every)
     ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
     together = runs(sorted(chosen, key=lambda sentence: sentence.place))
-    plain = [run for run in together if not any(instructs(sentence.text) for sentence in run)]
-    showing = [run for run in plain if answer_signs(question, [run], idf, speaker).complete]
-    best = min(
-        (sentence for run in showing or together for sentence in run),
-        key=lambda sentence: ranks.get(sentence.place, len(ranks)),
-    )
+    showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
+    plain = [[one for one in group if not instructs(one.text)] for group in (_flat(showing), chosen)]
+    best = min(plain[0] or plain[1] or chosen, key=lambda one: ranks.get(one.place, len(ranks)))
     answer = [*_spoken_of([best], every), best]
     said = {sentence.place for sentence in answer}
     others = runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
-    others.sort(key=lambda run: min(ranks.get(sentence.place, len(ranks)) for sentence in run))
+    others.sort(key=lambda run: (_orders(run), min(ranks.get(sentence.place, len(ranks)) for sentence in run)))
     return [answer, *others]
+
+
+def _flat(quotes: Sequence[Sequence[Sentence]]) -> list[Sentence]:
+    return [sentence for quote in quotes for sentence in quote]
+
+
+def _orders(quote: Sequence[Sentence]) -> bool:
+    """Whether a quote has instructions to a language model: it comes after all others."""
+    return any(instructs(sentence.text) for sentence in quote)
 
 
 async def ranked_sentences(
@@ -109,7 +113,6 @@ async def ranked_sentences(
             + meaning
             + _PASSAGE_SHARE * raw[sentence.passage.id]
             - (_HEADING_LESS if _heads(sentence) else 0.0)
-            - (_INSTRUCTION_LESS if instructs(sentence.text) else 0.0)
             + (_KIND_MORE if kind is not None and has_kind(question, kind, [sentence.text]) else 0.0),
             frozenset(terms(sentence.text)),
         )
