@@ -17,6 +17,7 @@ from typing import Any, Final
 from benchmarks.environment import say
 from pentad.app import open_app
 from pentad.rooms.avatars.answers.answer import Answer
+from pentad.rooms.avatars.evaluation import calibration_error
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verification.wording import levelled
 from pentad.settings.model import Settings
@@ -69,23 +70,6 @@ def figures(asked: Sequence[Asked]) -> dict[str, tuple[int, int]]:
     }
 
 
-def calibration_error(asked: Sequence[Asked], bins: int = 5) -> float:
-    """Expected calibration error: how far confidence is from the share of right answers, over equal ranges."""
-    answered = [one for one in asked if not one.answer.abstained]
-    error = 0.0
-    for place in range(bins):
-        low, high = place / bins, (place + 1) / bins
-        inside = [
-            one
-            for one in answered
-            if low <= one.answer.confidence_score < high or (place == bins - 1 and one.answer.confidence_score == 1)
-        ]
-        if inside:
-            sure = sum(one.answer.confidence_score for one in inside) / len(inside)
-            error += abs(sure - sum(one.right() for one in inside) / len(inside)) * len(inside) / len(answered)
-    return error
-
-
 async def measure(name: str, data: Path, models: Path | None, *, verbose: bool) -> dict[str, Any]:
     settings = Settings(data=data, rooms=("avatars",), models=models)
     async with open_app(settings) as app:
@@ -98,7 +82,8 @@ async def measure(name: str, data: Path, models: Path | None, *, verbose: bool) 
             say(f"{kind:6}{one.answer.confidence:7}{one.answer.confidence_score:.3f} {one.question}")
             for quote in one.quotes[:3]:
                 say(f"          {quote[:220]}")
-    return {"figures": figures(asked), "calibration error": round(calibration_error(asked), 3)}
+    answered = [(one.answer.confidence_score, one.right()) for one in asked if not one.answer.abstained]
+    return {"figures": figures(asked), "calibration error": round(calibration_error(answered, bins=5), 3)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

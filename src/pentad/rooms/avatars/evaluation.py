@@ -192,10 +192,22 @@ def _abstain(card: ScoreCard, covered: Sequence[_Coverage], foreign: Sequence[_C
     silent = sum(not one.answers for one in foreign)
     card.lines.append(Line("abstention", "own question answered", answered / len(covered), len(covered), 0.6))
     if foreign:
+        tried = [*((one.probability, True) for one in covered), *((one.probability, False) for one in foreign)]
         card.lines += [
             Line("abstention", "foreign question refused", silent / len(foreign), len(foreign), 0.95),
             Line("abstention", "told apart (AUROC)", _auroc(covered, foreign), len(covered) + len(foreign), 0.95),
+            Line("abstention", "calibration error (ECE)", calibration_error(tried), len(tried)),
         ]
+
+
+def calibration_error(tried: Sequence[tuple[float, bool]], bins: int = 10) -> float:
+    """Expected calibration error: how far probabilities are from how often they come true, over equal ranges."""
+    error = 0.0
+    for place in range(bins):
+        inside = [(value, true) for value, true in tried if min(int(value * bins), bins - 1) == place]
+        if inside:
+            error += abs(sum(value for value, _ in inside) - sum(true for _, true in inside))
+    return error / len(tried) if tried else 0.0
 
 
 def _auroc(covered: Sequence[_Coverage], foreign: Sequence[_Coverage]) -> float:

@@ -12,6 +12,7 @@ from pentad.rooms.avatars.answers.answer_relevance import AnswerSigns
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
 from pentad.rooms.avatars.calibration.fit import Example, fit, fitted, keyword_question, off_topic_questions
 from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, is_current, read_calibration
+from pentad.rooms.avatars.evaluation import calibration_error
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.documents import Features, Hit, Ranking
 from pentad.search.index import SearchIndex
@@ -162,3 +163,11 @@ def test_what_is_answered_is_surer_than_what_is_not(
     number, _ = confidence(Grounds(probability, AnswerSigns(held, kind, facts, roles=True), quoted=exact))
     assert 0.25 <= number <= 1
     assert abstention_confidence(probability)[0] < number
+
+
+@pytest.mark.requirement("avatars:eval:calibration")
+def test_the_calibration_error_is_how_far_probabilities_are_from_the_truth():
+    assert calibration_error([(1.0, True), (0.0, False)]) == 0
+    assert calibration_error([(0.9, False), (0.9, False)]) == pytest.approx(0.9)
+    assert calibration_error([(0.75, True), (0.75, True), (0.75, True), (0.75, False)]) == pytest.approx(0)
+    assert calibration_error([]) == 0
