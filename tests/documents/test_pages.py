@@ -2,9 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted
 from pentad.documents.pdf import RawPage, of_pages
 
@@ -94,3 +96,31 @@ def test_dots_that_lead_to_a_page_number_go():
     assert made("Water . . . . . . . . 12\nLand.......... 14 and so on... it goes").text == (
         "Water | 12\n\nLand | 14 and so on... it goes"
     )
+
+
+@pytest.mark.requirement("avatars:ingest:exact-pages")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "Figure 3: The sluice at Halvesand as it was before the flood of 1926",
+        "The Registers of the Lower Marsh, the Museum, and the House beside the Old Sluice",
+        "Table 2 shows the height of all the tides that were measured at the outer gate",
+    ],
+)
+def test_a_page_that_ends_with_a_caption_or_title_is_not_glued_to_the_next(ending: str):
+    body = "The keeper of the sluice lived beside it, for the tide does not wait for anybody."
+    document = made(f"{body}\n{ending}", "Salt is the true enemy of the marsh, and wells turn brackish.")
+    salt = next(one for one in chunks(document, 40, 0)[-1].sentences if "Salt" in document.text[one[0] : one[1]])
+    assert document.text[salt[0] : salt[1]].startswith("Salt")
+    assert page_texts(document)[1].startswith("Salt")
+
+
+@pytest.mark.requirement("avatars:ingest:exact-pages")
+def test_a_sentence_goes_on_over_pages_only_where_it_must():
+    first = "The farmers of the marsh paid for the canal by the length of their bank, and Wilhelm Harms of"
+    document = made(first, "Halvesand refused to pay.")
+    (chunk,) = chunks(document, 200, 0)
+    assert len(chunk.sentences) == 1
+    assert (chunk.page_start, chunk.page_end) == (1, 2)
+    document = made("It was a list without an end", "and it went on here.")
+    assert len(chunks(document, 200, 0)[0].sentences) == 1

@@ -15,6 +15,7 @@ import msgspec
 
 from pentad.documents.chunks import chunks
 from pentad.documents.document import Extracted, Unreadable
+from pentad.documents.instructions import instruction_hint
 from pentad.documents.protocol import Done, Failed, Found, Head, Line, Task
 from pentad.documents.tokens import tokens
 
@@ -104,10 +105,10 @@ def run(task: Task, source: BinaryIO, out: BinaryIO) -> None:
     found = chunks(document, task.chunk_size, task.chunk_overlap) if task.chunk_size else []
     if not (found if task.chunk_size else document.text.strip()):
         raise Unreadable("no_text", "It has no text.")
-    hint = personal_hint(document.text)
+    hints = [hint for hint in (personal_hint(document.text), instruction_hint(document.text)) if hint]
     write(out, Head(
         document.text, digest, (document.title or "")[:_LONGEST_TITLE] or None, len(document.pages) or None,
-        tokens(document.text), [*document.notes, *([hint] if hint else [])],
+        tokens(document.text), [*document.notes, *hints],
     ))  # fmt: skip
     for chunk in found:
         write(out, Found(chunk))

@@ -30,6 +30,14 @@ _HYPHEN_MARKS: Final = re.compile("[\x02\ufffe]\\s*|\u00ad\\s*\\n")
 _LEADERS: Final = re.compile(r"(?:\. ?){5,}+")
 _BULLETS: Final = "\u2022\u2023\u25aa\u25e6\u25cf*"
 _STOPS: Final = '.!?:;\u201d"\u2026)'
+_CAPTION: Final = re.compile(
+    r"(?:fig(?:ure|\.)?|table|tab\.|plate|map|chart|box|listing|photo)\s*[\dIVXA-Z]", re.IGNORECASE
+)
+_LINKING_WORDS: Final = (
+    "a an and as at but by for from in into is of on or than that the their to was were which who with"
+)
+_LINKING: Final = frozenset(_LINKING_WORDS.split())
+"""Words that no sentence, title or caption ends with."""
 _SHORT: Final = 0.55
 _SHORT_AFTER_STOP: Final = 0.8
 _AGREE: Final = 0.6
@@ -206,10 +214,20 @@ class _Running:
         """Whether a paragraph or heading ends here: a short line, followed by the start of a sentence."""
         if line[0] in _BULLETS:
             return True
+        if over_pages:
+            return not self._goes_on(last, line)
         if line[0].islower():
             return False
         stopped = last[-1] in _STOPS
-        return (over_pages and stopped) or len(last) < (_SHORT_AFTER_STOP if stopped else _SHORT) * self._width
+        return len(last) < (_SHORT_AFTER_STOP if stopped else _SHORT) * self._width
+
+    def _goes_on(self, last: str, line: str) -> bool:
+        """Whether a sentence continues on the next page. In doubt it does not: a citation names one page."""
+        if last[-1] in _STOPS or _CAPTION.match(last):
+            return False
+        if line[0].islower():
+            return True
+        return len(last) >= _SHORT * self._width and (last[-1] == "," or last.rsplit(" ", 1)[-1] in _LINKING)
 
 
 MOST_PAGES: Final = 20_000

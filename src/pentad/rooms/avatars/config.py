@@ -19,6 +19,8 @@ from pentad.kernel.errors import InvalidInput, LimitExceeded, NotFound
 from pentad.kernel.json import check_bounds
 
 CONFIG_FILE: Final = "config.json"
+TOOL_NAMES: Final = ("query_corpus", "generate_response", "get_avatar_info", "verify_response", "verify_citation")
+"""The tools that the server of one avatar may offer."""
 SCHEMA_TYPES: Final = ("book", "paper", "speech", "interview", "article", "letter")
 TYPES: Final = (*SCHEMA_TYPES, "textbook", "guide", "lecture")
 """The types the original's database takes. Its schema knows the first six."""
@@ -156,7 +158,9 @@ class AvatarConfig(_Part):
 
 def read_config(folder: Path) -> AvatarConfig:
     """The configuration of an avatar's folder."""
-    return parse_config(json_file(folder / CONFIG_FILE, "It is what makes a folder an avatar."))
+    return parse_config(
+        json_file(folder / CONFIG_FILE, "It is what makes a folder an avatar. `pentad avatars new FOLDER` writes one.")
+    )
 
 
 def parse_config(data: Any) -> AvatarConfig:
@@ -187,6 +191,8 @@ def warnings(config: AvatarConfig) -> list[str]:
         found.append(f"vectorStore.chunkSize {size} is taken as {config.chunk_size}")
     if overlap != config.chunk_overlap:
         found.append(f"vectorStore.chunkOverlap {overlap} is taken as {config.chunk_overlap}")
+    if unknown := [name for name in config.tools or () if name not in TOOL_NAMES]:
+        found.append(f"no such tools: {', '.join(unknown)[:80]}; there are {', '.join(TOOL_NAMES)}")
     for place, source in enumerate(config.corpus.sources):
         found.extend(f"corpus.sources[{place}].{problem}" for problem in source_problems(source.type, source.url))
     return found

@@ -4,12 +4,11 @@ Needs no labels: questions are made from the corpus, from other fields and from 
 are perturbed. The same corpus gives the same score card.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot, sentences_of
 from pentad.rooms.avatars.calibration.fit import (
@@ -17,67 +16,19 @@ from pentad.rooms.avatars.calibration.fit import (
     keyword_question,
     off_topic_questions,
     sampled,
-    stable_hash,
 )
 from pentad.rooms.avatars.models import Passage
+from pentad.rooms.avatars.perturbations import Kind, Perturbation, perturbations, shortened
 from pentad.rooms.avatars.search.gate import decide
 from pentad.rooms.avatars.search.retrieval import retrieve
 from pentad.rooms.avatars.verification.drafts import Draft, Statement
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
-from pentad.rooms.avatars.verification.facts import names_in
-from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.quotes import quotes_in
 from pentad.rooms.avatars.verification.verify import Checked, Verifier
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
 
 if TYPE_CHECKING:
     from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
-
-
-T = TypeVar("T")
-Kind = Literal["number", "quote", "citation", "name"]
-
-_NAMES: Final = ("Marta Quist", "Harald Finnegan", "Lena Sorensen", "Rosa Valdez", "Isabel Moreau")
-_WORD: Final = re.compile(r"[^\W\d_]{3,}")
-_NUMBER: Final = re.compile(r"(?<![\w.,])\d{1,6}(?![\w]|[.,]\d)")
-
-
-@dataclass(frozen=True, slots=True)
-class Perturbation:
-    """A statement made wrong, and the sentence it cites."""
-
-    kind: Kind
-    text: str
-    cites: Sentence
-
-
-def perturbations(sentence: Sentence, others: Sequence[Sentence], words: Sequence[str]) -> Iterator[Perturbation]:
-    """The sentence with one thing changed: a number, a quoted word, the citation, or a name."""
-    text = sentence.text
-    for match in _NUMBER.finditer(text):
-        other = int(match[0]) + 1 + stable_hash(text) % 89
-        yield Perturbation("number", f"{text[: match.start()]}{other}{text[match.end() :]}", sentence)
-    if (match := _picked(list(_WORD.finditer(text)), text)) is not None and words:
-        other = next((word for word in _turned(words, text) if word != match[0].lower()), None)
-        if other is not None:
-            yield Perturbation("quote", f"\u201c{text[: match.start()]}{other}{text[match.end() :]}\u201d", sentence)
-    wrong = [each for each in others if each.passage.id != sentence.passage.id]
-    if (elsewhere := _picked(wrong, text)) is not None:
-        yield Perturbation("citation", text, elsewhere)
-    for name in names_in(text):
-        if name.certain and name.written in text and not is_number(name.words[0].lower()):
-            other = _NAMES[stable_hash(text + name.written) % len(_NAMES)]
-            yield Perturbation("name", text.replace(name.written, other, 1), sentence)
-
-
-def _picked(items: Sequence[T], text: str) -> T | None:
-    return items[stable_hash(text) % len(items)] if items else None
-
-
-def _turned(words: Sequence[str], text: str) -> Iterator[str]:
-    start = stable_hash(f"other{text}") % len(words)
-    yield from words[start:]
-    yield from words[:start]
 
 
 Group = Literal["retrieval", "abstention", "mutation"]
@@ -91,10 +42,13 @@ _PASSAGES: Final = 10
 _BESIDE: Final = 4
 _FEWEST_WORDS: Final = 6
 _SALT: Final = "evaluation"
-GOALS: Final = {"number": 1.0, "quote": 1.0, "citation": 0.98, "name": 0.95}
-_SHOWN: Final = {
+GOALS: Final[dict[Kind, float]] = {
+    "number": 0.99, "quote": 1.0, "citation": 0.98, "name": 0.95, "swap": 0.8, "clause": 0.9, "negation": 0.99,
+}  # fmt: skip
+_SHOWN: Final[dict[Kind, str]] = {
     "number": "changed number caught", "quote": "altered quote caught",
-    "citation": "wrong citation caught", "name": "false name caught",
+    "citation": "wrong citation caught", "name": "false name caught", "swap": "exchanged names caught",
+    "clause": "invented clause caught", "negation": "negation caught",
 }  # fmt: skip
 
 
@@ -238,10 +192,22 @@ def _abstain(card: ScoreCard, covered: Sequence[_Coverage], foreign: Sequence[_C
     silent = sum(not one.answers for one in foreign)
     card.lines.append(Line("abstention", "own question answered", answered / len(covered), len(covered), 0.6))
     if foreign:
+        tried = [*((one.probability, True) for one in covered), *((one.probability, False) for one in foreign)]
         card.lines += [
             Line("abstention", "foreign question refused", silent / len(foreign), len(foreign), 0.95),
             Line("abstention", "told apart (AUROC)", _auroc(covered, foreign), len(covered) + len(foreign), 0.95),
+            Line("abstention", "calibration error (ECE)", calibration_error(tried), len(tried)),
         ]
+
+
+def calibration_error(tried: Sequence[tuple[float, bool]], bins: int = 10) -> float:
+    """Expected calibration error: how far probabilities are from how often they come true, over equal ranges."""
+    error = 0.0
+    for place in range(bins):
+        inside = [(value, true) for value, true in tried if min(int(value * bins), bins - 1) == place]
+        if inside:
+            error += abs(sum(value for value, _ in inside) - sum(true for _, true in inside))
+    return error / len(tried) if tried else 0.0
 
 
 def _auroc(covered: Sequence[_Coverage], foreign: Sequence[_Coverage]) -> float:
@@ -262,7 +228,7 @@ async def _catch(
     held = [passage for passage in passages if passage.content in chosen]
     caught: Counter[str] = Counter()
     tried: Counter[str] = Counter()
-    passed = intact = 0
+    passed = intact = accepted = short = 0
     for done, passage in enumerate(held):
         evidence = numbered([passage, *(one for one in islice(held, done + 1, done + 1 + _BESIDE))])
         verifier = Verifier(evidence, avatar.persona.name, similarity, avatar.calibration.thresholds)
@@ -271,12 +237,17 @@ async def _catch(
         for sentence in own[:2]:
             intact += 1
             passed += (await _checked(verifier, f"\u201c{sentence.text}\u201d", sentence)).passes
+            if (less := shortened(sentence)) is not None:
+                short += 1
+                accepted += (await _checked(verifier, less, sentence)).verdict != "unsupported"
             for one in perturbations(sentence, evidence, words):
                 tried[one.kind] += 1
                 caught[one.kind] += _is_caught(one, await _checked(verifier, one.text, one.cites))
         step("mutation", done + 1, len(held))
     if intact:
         card.lines.append(Line("mutation", "correct quote passes", passed / intact, intact, 0.98))
+    if short:
+        card.lines.append(Line("mutation", "shortened sentence accepted", accepted / short, short, 0.9))
     card.lines += [
         Line("mutation", _SHOWN[kind], caught[kind] / tried[kind], tried[kind], goal)
         for kind, goal in GOALS.items()

@@ -158,3 +158,9 @@ def _between(page: int | str, first: int | str | None, last: int | str | None) -
     if isinstance(first, int) and isinstance(last, int) and named.isdecimal():
         return first <= int(named) <= last
     return named in (str(end) for end in (first, last) if end is not None)
+
+
+def section_below(section: str | None, title: str) -> str:
+    """A section without the title of its document, which heads it in many formats."""
+    parts = [part.strip() for part in (section or "").split(">")]
+    return " > ".join(part for part in parts if part and part.casefold() != title.strip().casefold())

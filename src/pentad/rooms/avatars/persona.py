@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from pentad.documents.instructions import WARNING, instructs
 from pentad.rooms.avatars.config import AvatarConfig
-from pentad.rooms.avatars.models import Passage
+from pentad.rooms.avatars.models import Passage, section_below
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.wording import levelled
 
@@ -83,25 +84,31 @@ def place(passage: Passage, start: int = 0, end: int | None = None) -> str:
         over = pages.last is not None and str(pages.last) != str(pages.first)
         where = f"pp. {pages.first}\u2013{pages.last}" if over else f"p. {pages.first}"
         return f"{passage.source}, {where}"
-    return f"{passage.source}, {passage.section}" if passage.section else passage.source
+    section = section_below(passage.section, passage.source)
+    return f"{passage.source}, {section}" if section else passage.source
 
 
-def quoted(persona: Persona, sentences: Sequence[Sentence], *, first: bool = True) -> str:
-    """Consecutive sentences of one passage, quoted in the persona's voice with their reference."""
+def quoted(persona: Persona, sentences: Sequence[Sentence], number: int, *, first: bool = True) -> str:
+    """Consecutive sentences of one passage, quoted in the persona's voice with the number of their citation."""
     passage = sentences[0].passage
     words = _inside_marks(" ".join(sentence.text for sentence in sentences))
-    where = place(passage, sentences[0].start, sentences[-1].end)
+    warning = f" ({WARNING})" if instructs(words) else ""
+    return f"{_speaker(persona, passage, first=first)}{warning}: \u201c{words}\u201d [{number}]"
+
+
+def _speaker(persona: Persona, passage: Passage, *, first: bool) -> str:
+    """Who says it: the person only in the first person and of own writings, else the document."""
+    also = "" if first else "also "
     if not persona.is_own(passage):
         about = "written after the period of this avatar" if persona.is_late(passage) else f"about {persona.name}"
-        author = f"A source {about}" if passage.role == "about" or persona.is_late(passage) else persona.name
         year = f" ({passage.year})" if passage.year is not None else ""
-        return f"{author}{year} says: \u201c{words}\u201d ({where})."
+        return f"A source {about}{year} says"
     if persona.retold:
         author = "I" if persona.voice == "first_person" else persona.name
-        return f"A summary of what {author} wrote {'says' if first else 'also says'}: \u201c{words}\u201d ({where})."
+        return f"A summary of what {author} wrote {also}says"
     if persona.voice == "first_person":
-        return f"{'I wrote' if first else 'I also wrote'}: \u201c{words}\u201d ({where})."
-    return f"{persona.name} {'writes' if first else 'also writes'}: \u201c{words}\u201d ({where})."
+        return f"I {also}wrote"
+    return f"{passage.source} {also}says"
 
 
 def closest(persona: Persona) -> str:
@@ -117,9 +124,21 @@ def silent(persona: Persona, reason: str) -> str:
         return f"This lies after the period that {mine} cover{'' if mine.startswith('my') else 's'}{_until(persona)}."
     if reason == "out_of_scope":
         return f"This is outside of what {mine} deal{'' if mine.startswith('my') else 's'} with."
+    if reason == "language":
+        return f"I could not search in this language. Ask in the language of {mine}."
     if reason == "unverified":
         return f"I found nothing in {mine} that bears an answer out."
     return f"I find nothing on this in {mine}."
+
+
+def small_talk(persona: Persona, kind: str) -> str:
+    """What the avatar says to a greeting, to thanks, and when it is asked who it is."""
+    topics = f" Ask me about {', '.join(persona.expertise[:4])}." if persona.expertise else " Ask me about it."
+    if kind == "thanks":
+        return "You are welcome."
+    hello = "Hello. " if kind == "greeting" else ""
+    about = f" {persona.description.rstrip('.')}." if persona.description else ""
+    return f"{hello}I am an {persona.label}{about} I answer from the corpus, with citations.{topics}"
 
 
 def _until(persona: Persona) -> str:

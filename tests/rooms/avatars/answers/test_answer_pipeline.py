@@ -284,3 +284,20 @@ async def test_quotes_on_the_subject_without_the_answer_are_never_sure(avatar: A
     answer = await avatar.answer("Who inspected the sluices of the Lower Marsh in 1934?")
     assert not answer.abstained
     assert answer.confidence in ("low", "medium")
+
+
+@pytest.mark.requirement("avatars:conversation:small-talk")
+async def test_thanks_get_no_quotes_and_an_avatar_says_who_it_is(avatar: AnswerPipeline):
+    thanks = await avatar.answer("thanks!", [Turn("user", SLUICES)])
+    assert (thanks.reason, thanks.citations, thanks.nearest) == ("small_talk", (), ())
+    who = await avatar.answer("Who are you?")
+    assert who.reason == "small_talk"
+    assert "Ida Brandt" in who.response
+    assert "AI" in who.response
+
+
+@pytest.mark.requirement("avatars:answer:language")
+async def test_a_question_in_another_language_is_not_said_to_be_outside_of_the_corpus(avatar: AnswerPipeline):
+    answer = await avatar.answer("Wie viele Schleusen hatte die Marsch im Winter und wer hat sie gebaut?")
+    assert answer.reason == "language"
+    assert "language" in answer.response

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pentad.documents.sentences import sentences
-from pentad.rooms.avatars.answers.answer_relevance import shows_answer
+from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.verification.evidence import Sentence, numbered
 from pentad.search.text import query_terms
 from tests.rooms.avatars.answers.talking import KEEPER_SOURCES, passages_of
@@ -20,7 +20,7 @@ def quote(text: str, section: str | None = None) -> list[Sentence]:
 
 def shown(question: str, *texts: str, section: str | None = None) -> bool:
     weights = dict.fromkeys(query_terms(question), 2.0)
-    return shows_answer(question, [quote(text, section) for text in texts], weights, SPEAKER)
+    return answer_signs(question, [quote(text, section) for text in texts], weights, SPEAKER).complete
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,14 @@ def test_a_quote_with_all_that_is_asked_about_and_what_is_asked_for_shows_an_ans
     assert shown(question, text)
 
 
+@pytest.mark.requirement("avatars:answer:confidence")
 @pytest.mark.parametrize(
     ("question", "text"),
     [
+        ("What is a sluice?", "They can be had for the lxde and lxqt sluice."),
+        ("What does a sluice do?", "For really large ships, a sluice can of course be built of iron."),
+        ("When was the gate rebuilt?", "The gate was rebuilt with oak from the forest of the bishop."),
+        ("How long is the canal?", "The canal was dug by the monks with their hands."),
         ("Who founded the Harbour League?", "The Harbour League founded the Lohse Medal in 1912."),
         ("When was the Harbour League founded?", "The Harbour League founded the Lohse Medal in 1912."),
         ("What is the law of large tides?", "By then the law is known, and the tides follow it."),

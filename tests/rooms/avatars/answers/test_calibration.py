@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pentad.kernel.ports import Database
+from pentad.rooms.avatars.answers.answer_relevance import AnswerSigns
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence, level
 from pentad.rooms.avatars.calibration.fit import Example, fit, fitted, keyword_question, off_topic_questions
 from pentad.rooms.avatars.calibration.model import DEFAULT_HYBRID, Calibration, is_current, read_calibration
+from pentad.rooms.avatars.evaluation import calibration_error
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.documents import Features, Hit, Ranking
 from pentad.search.index import SearchIndex
@@ -137,21 +139,35 @@ async def test_with_vectors_nearly_every_question_is_told_apart(database: Databa
 
 
 def test_confidence_has_four_words_and_bounds():
-    sure = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=1.0)
+    sure = Grounds(probability=0.99, signs=AnswerSigns(held=1.0, kind=True, facts=True, roles=True))
     assert confidence(sure)[1] == "high"
-    for less in (dataclasses.replace(sure, direct=False), dataclasses.replace(sure, quoted=0.5)):
+    for less in (dataclasses.replace(sure, common=True), dataclasses.replace(sure, quoted=0.5)):
         assert confidence(less)[1] == "medium"
-    judged = Grounds(probability=0.99, coverage=1.0, agreement=True, sources=2, quoted=0.5, judged=True)
-    assert confidence(judged)[1] == "high"
+    assert confidence(dataclasses.replace(sure, quoted=0.5, judged=True))[1] == "high"
     assert abstention_confidence(1.0)[0] < 0.25
     assert abstention_confidence(0.2)[1] == "none"
     assert [level(number) for number in (0.8, 0.5, 0.25, 0.1)] == ["high", "medium", "low", "none"]
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.integers(1, 5), st.floats(0, 1))
+@pytest.mark.requirement("avatars:answer:confidence")
+def test_no_two_different_retrievals_are_tied_by_a_cap():
+    signs = AnswerSigns(held=0.7, kind=None, facts=True, roles=True)
+    numbers = [confidence(Grounds(probability, signs))[0] for probability in (0.6, 0.7, 0.8, 0.9, 0.97)]
+    assert numbers == sorted(set(numbers))
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.sampled_from((None, True, False)), st.booleans(), st.floats(0, 1))
 def test_what_is_answered_is_surer_than_what_is_not(
-    probability: float, covered: float, agreement: bool, sources: int, exact: float
+    probability: float, held: float, kind: bool | None, facts: bool, exact: float
 ):
-    number, _ = confidence(Grounds(probability, covered, agreement, sources, exact))
+    number, _ = confidence(Grounds(probability, AnswerSigns(held, kind, facts, roles=True), quoted=exact))
     assert 0.25 <= number <= 1
     assert abstention_confidence(probability)[0] < number
+
+
+@pytest.mark.requirement("avatars:eval:calibration")
+def test_the_calibration_error_is_how_far_probabilities_are_from_the_truth():
+    assert calibration_error([(1.0, True), (0.0, False)]) == 0
+    assert calibration_error([(0.9, False), (0.9, False)]) == pytest.approx(0.9)
+    assert calibration_error([(0.75, True), (0.75, True), (0.75, True), (0.75, False)]) == pytest.approx(0)
+    assert calibration_error([]) == 0

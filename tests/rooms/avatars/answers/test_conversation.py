@@ -2,7 +2,7 @@
 
 import pytest
 
-from pentad.rooms.avatars.search.conversation import Turn, points_back, rewritten, should_speak
+from pentad.rooms.avatars.search.conversation import Turn, points_back, rewritten, should_speak, small_talk
 
 TURNS = [
     Turn("user", "Who looks after the sluices of the marsh?"),
@@ -39,3 +39,37 @@ def test_who_has_nothing_new_to_say_speaks_less():
     assert stale < fresh
     assert should_speak("Ida Brandt", 0.9, TURNS, [], "What about salt?") < 0.3
     assert should_speak("Ida Brandt", 0.9, TURNS, [], "Ida, what about salt?") >= 0.3
+
+
+@pytest.mark.requirement("avatars:conversation:shift")
+def test_a_question_about_somebody_else_asks_the_last_one_again():
+    turns = [
+        Turn("user", "Whom did Jane marry in the spring?"),
+        Turn("avatar", "Jane married Mr. Bingley, and the carriage of Mr. Bingley stood at the church."),
+    ]
+    found = rewritten("What about Lydia?", turns)
+    assert found.carried == ("marry", "spring")
+    assert rewritten("And Lydia?", turns).carried == ("marry", "spring")
+    assert "why" not in rewritten("And why?", turns).carried
+
+
+@pytest.mark.requirement("avatars:conversation:small-talk")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Hello!", "greeting"),
+        ("Good morning", "greeting"),
+        ("thanks!", "thanks"),
+        ("Thank you very much.", "thanks"),
+        ("Ok, bye", "thanks"),
+        ("Who are you?", "identity"),
+        ("Are you a real person?", "identity"),
+        ("What can I ask you?", "identity"),
+        ("Hello, how many sluices were there?", None),
+        ("Who are you fighting against?", None),
+        ("What do you know about salt?", None),
+        ("great dikes", None),
+    ],
+)
+def test_small_talk_is_told_from_questions(text: str, kind: str | None):
+    assert small_talk(text) == kind

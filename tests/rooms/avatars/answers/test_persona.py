@@ -43,25 +43,32 @@ def test_the_period_ends_with_the_corpus_or_else_with_the_life():
     assert persona_of(config(corpus={"description": "c", "sources": []})).ends == 2012
 
 
-def test_each_voice_quotes_with_the_place():
+@pytest.mark.requirement("avatars:answer:credit")
+def test_the_first_person_says_i_and_a_student_credits_the_document():
     (sentence, *_) = numbered(PASSAGES[:1])
-    assert quoted(KEEPER, [sentence]).startswith("I wrote: \u201cThe Lower Marsh had 27")
-    assert quoted(BEEKEEPER, [sentence]).startswith("Tomas Orlik writes: \u201c")
-    assert quoted(KEEPER, [sentence]).endswith("(Notes on the Lower Marsh, p. 3).")
+    assert quoted(KEEPER, [sentence], 1).startswith("I wrote: \u201cThe Lower Marsh had 27")
+    assert quoted(BEEKEEPER, [sentence], 1).startswith("Notes on the Lower Marsh says: \u201c")
+    assert quoted(KEEPER, [sentence], 2).endswith("low tide.\u201d [2]")
+
+
+@pytest.mark.requirement("avatars:answer:best-first")
+def test_a_title_is_not_given_twice():
+    doubled = replace(PASSAGES[0], page=None, page_end=None, section="Notes on the Lower Marsh > Salt")
+    assert place(doubled) == "Notes on the Lower Marsh, Salt"
 
 
 def test_a_source_about_the_person_is_never_spoken_in_the_first_person():
     (sentence, *_) = numbered(PASSAGES[-1:])
-    text = quoted(KEEPER, [sentence])
+    text = quoted(KEEPER, [sentence], 1)
     assert text.startswith("A source written after the period of this avatar (1976) says:")
     early = replace(PASSAGES[-1], year=1950)
-    assert quoted(KEEPER, numbered([early])[:1]).startswith("A source about Ida Brandt (1950) says:")
+    assert quoted(KEEPER, numbered([early])[:1], 1).startswith("A source about Ida Brandt (1950) says:")
 
 
 def test_a_late_source_by_the_person_is_labelled_too():
     late = replace(PASSAGES[0], year=1990)
     assert not KEEPER.is_own(late)
-    assert "I wrote" not in quoted(KEEPER, numbered([late])[:1])
+    assert "I wrote" not in quoted(KEEPER, numbered([late])[:1], 1)
 
 
 def test_a_place_is_a_printed_page_a_range_of_pages_or_a_section():

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pentad.kernel.errors import InvalidInput, NotFound
-from pentad.rooms.avatars.config import TYPES, parse_config, read_config, warnings
+from pentad.rooms.avatars.config import TOOL_NAMES, TYPES, parse_config, read_config, warnings
+from pentad.rooms.avatars.interface.single_avatar import TOOLS
 from tests.rooms.avatars.folders import CONFIG
 
 
@@ -107,3 +108,10 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: byt
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path):
     (tmp_path / "config.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(CONFIG).encode())
     assert read_config(tmp_path).id == "ada-water"
+
+
+@pytest.mark.requirement("avatars:config:tools")
+def test_tools_that_do_not_exist_are_warned_about():
+    assert set(TOOL_NAMES) == {one.name for one in TOOLS}
+    (warning,) = warnings(parse_config(changed(mcp={"tools": ["query_corpus", "ask_everything"]})))
+    assert "ask_everything" in warning

@@ -191,7 +191,7 @@ async def test_a_corpus_that_vanished_does_not_empty_the_avatar(library: Library
     folder = avatar_folder(tmp_path / "ada", {"a.txt": b"Water flows."})
     await library.ingest.folder(folder)
     (folder / "corpus" / "a.txt").unlink()
-    with pytest.raises(InvalidInput, match="no document under corpus/ any more"):
+    with pytest.raises(InvalidInput, match="no document in the folder any more"):
         await library.ingest.folder(folder)
     assert await library.found("water") == ["Water flows."]
 

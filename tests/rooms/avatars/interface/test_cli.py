@@ -126,3 +126,22 @@ def test_every_avatar_is_published_to_the_directory_and_only_once(tmp_path: Path
     assert first[0]["cid"] in found
     shown = json.loads(avatars(tmp_path, "publish", "--print").stdout)
     assert [one["name"] for one in shown] == ["avatar-ida-brandt", "avatar-tomas-orlik"]
+
+
+@pytest.mark.requirement("avatars:cli:new")
+def test_a_bare_folder_becomes_an_avatar(tmp_path: Path) -> None:
+    folder = tmp_path / "marsh"
+    folder.mkdir()
+    (folder / "notes.md").write_text("# Salt\n\nSalt is the true enemy of the marsh.\n", encoding="utf-8")
+    bare = avatars(tmp_path, "ingest", "marsh")
+    assert bare.returncode != 0
+    assert "pentad avatars new" in bare.stderr
+    flags = ("--name", "Notes on the Marsh", "--description", "Dikes and salt.", "--voice", "student")
+    made = run("avatars", "new", "marsh", *flags, home=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "avatars ingest marsh" in made.stderr
+    done = avatars(tmp_path, "ingest", "marsh")
+    assert done.stderr.endswith("notes-on-the-marsh: 1 added, 0 unchanged. Generation 1.\n")
+    again = run("avatars", "new", "marsh", *flags, home=tmp_path)
+    assert again.returncode != 0
+    assert "already" in again.stderr

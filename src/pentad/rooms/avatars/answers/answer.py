@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pentad.documents.instructions import WARNING, instructs
 from pentad.rooms.avatars.answers.confidence import Level
 from pentad.rooms.avatars.persona import Persona, quoted
 from pentad.rooms.avatars.search.gate import Reason
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence
+from pentad.rooms.avatars.verification.evidence import Sentence, runs
 from pentad.rooms.avatars.verification.verify import Checked, Verdict
 
 Mode = Literal["extractive", "endpoint", "client"]
@@ -35,6 +36,8 @@ class Citation:
     role: str
     sha256: str
     match: Match = "exact"
+    warning: str | None = None
+    """Set if the quote reads like an instruction to a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Nearest:
     section: str | None
     quote: str
     score: float
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +113,12 @@ class CitationList:
         key = (passage.document, passage.char_start + first.start, passage.char_start + last.end)
         if key not in self._numbers:
             pages = passage.pages(first.start, last.end)
+            quote = passage.content[first.start : last.end]
             self._numbers[key] = Citation(
                 n=len(self._numbers) + 1,
                 source=passage.source,
                 page=pages.first,
-                quote=passage.content[first.start : last.end],
+                quote=quote,
                 source_id=passage.source_id,
                 chunk_id=passage.id,
                 page_end=pages.last,
@@ -124,30 +129,12 @@ class CitationList:
                 year=passage.year,
                 role=passage.role,
                 sha256=passage.sha256,
+                warning=WARNING if instructs(quote) else None,
             )
         return self._numbers[key].n
 
     def all(self) -> list[Citation]:
         return list(self._numbers.values())
-
-
-def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
-    """Group sentences that follow each other in one passage."""
-    found: list[list[Sentence]] = []
-    for sentence in sentences:
-        before = found[-1][-1] if found else None
-        if before is not None and _follows(sentence, before):
-            found[-1].append(sentence)
-        else:
-            found.append([sentence])
-    return found
-
-
-def _follows(sentence: Sentence, before: Sentence) -> bool:
-    """Whether only white space lies between two sentences."""
-    if before.passage.id != sentence.passage.id or sentence.start < before.end:
-        return False
-    return not sentence.passage.content[before.end : sentence.start].strip()
 
 
 def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: int = 3) -> list[Nearest]:
@@ -157,7 +144,8 @@ def nearest_of(passages: Sequence[Scored], sentences: Sequence[Sentence], most: 
         inside = [sentence for sentence in sentences if sentence.passage.id == scored.passage.id]
         if inside and len(found) < most:
             passage, pages = scored.passage, scored.passage.pages(inside[0].start, inside[0].end)
-            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score))
+            warning = WARNING if instructs(inside[0].text) else None
+            found.append(Nearest(passage.source, pages.first, passage.section, inside[0].text, scored.score, warning))
     return found
 
 
@@ -171,7 +159,8 @@ def rendered(persona: Persona, checked: Sequence[Checked]) -> tuple[list[Stateme
             continue
         if each.verdict == "unsure":
             run = runs(each.sentences)[0]
-            statement = Statement(quoted(persona, run, first=not said), (citations.cite(run),), "quoted")
+            number = citations.cite(run)
+            statement = Statement(quoted(persona, run, number, first=not said), (number,), "quoted")
         else:
             numbers = tuple(dict.fromkeys(citations.cite(run) for run in runs(each.sentences)))
             statement = Statement(_marked(persona, each, numbers), numbers, each.verdict)

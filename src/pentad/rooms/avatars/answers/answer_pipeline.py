@@ -4,10 +4,11 @@ The modes differ only in who drafts. Every statement is checked, and quotes are 
 language model must be the same whenever the same call is repeated: a client's model is asked by repeating the call.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pentad.documents.instructions import instructs
 from pentad.kernel.errors import InvalidInput, Unavailable
 from pentad.rooms.avatars.answers.answer import (
     Answer,
@@ -17,26 +18,26 @@ from pentad.rooms.avatars.answers.answer import (
     Statement,
     nearest_of,
     rendered,
-    runs,
 )
-from pentad.rooms.avatars.answers.answer_relevance import shows_answer
+from pentad.rooms.avatars.answers.answer_relevance import answer_signs
 from pentad.rooms.avatars.answers.confidence import Grounds, abstention_confidence, confidence
 from pentad.rooms.avatars.answers.drafting.drafter import Drafter, grounded_prompt, repair_prompt
-from pentad.rooms.avatars.answers.drafting.extractive import best_sentences, ranked_sentences
+from pentad.rooms.avatars.answers.drafting.extractive import best_quotes, ranked_sentences
+from pentad.rooms.avatars.answers.question_kinds import kind_of
 from pentad.rooms.avatars.persona import closest, quoted, silent
-from pentad.rooms.avatars.search.conversation import Rewritten, Turn, rewritten, should_speak
+from pentad.rooms.avatars.persona import small_talk as talk
+from pentad.rooms.avatars.search.conversation import Rewritten, SmallTalk, Turn, rewritten, should_speak, small_talk
 from pentad.rooms.avatars.search.gate import Decision, Reason, decide
 from pentad.rooms.avatars.search.retrieval import Corpus, Retrieved, Scored, VerifiedPassages, retrieve, verify_passages
 from pentad.rooms.avatars.verification.drafts import from_reply
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.verify import Checked, Judge, Verifier
-from pentad.search.text import terms
 
 PASSAGES: Final = 8
-_DIRECT_COVERAGE: Final = 0.6
-_DIRECT_PROBABILITY: Final = 0.7
 _OWN_WORDS: Final = 2
+_COMMON: Final = 4
+"""If this many of the passages found have all the words of a question, the words are no sign of an answer."""
 
 Router = Callable[[str], Awaitable[str | None]]
 
@@ -62,7 +63,8 @@ class Draft:
     sentences: list[Sentence]
     grounding: Grounding
     mode: Mode
-    lead: str = ""
+    answer: Sequence[Sequence[Sentence]]
+    """The quotes that have to hold the answer, as runs of sentences."""
     judged: bool = False
 
 
@@ -79,6 +81,8 @@ class AnswerPipeline:
 
     async def answer(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Answer:
         """Answer a question, or say why there is no answer."""
+        if (kind := small_talk(question)) is not None and not passages:
+            return self._talk(question, kind)
         plan = await self.plan(question, turns, passages)
         if plan.given is not None and not plan.given.passages:
             return await self._silent(plan, "unverified")
@@ -90,6 +94,23 @@ class AnswerPipeline:
         if not draft.statements:
             return await self._silent(plan, "unverified")
         return self._answer(plan, draft)
+
+    def _talk(self, question: str, kind: SmallTalk) -> Answer:
+        """A reply that is not from the corpus: to a greeting, to thanks, or who the avatar is."""
+        persona = self.corpus.persona
+        number, word = abstention_confidence(0.0)
+        return Answer(
+            response=talk(persona, kind),
+            citations=(),
+            confidence=word,
+            confidence_score=number,
+            abstained=True,
+            mode="extractive",
+            ai_label=persona.label,
+            retrieval="none",
+            reason="small_talk",
+            query=question,
+        )
 
     async def plan(self, question: str, turns: Sequence[Turn] = (), passages: Sequence[Any] = ()) -> Plan:
         """Rewrite the question, search the corpus, and decide whether to answer."""
@@ -118,14 +139,15 @@ class AnswerPipeline:
         """The best sentences, quoted."""
         persona, citations = self.corpus.persona, CitationList()
         found = plan.decision.passages
-        sentences = await best_sentences(plan.search.query, found, plan.found.ranking.idf, self.similarity)
+        idf = plan.found.ranking.idf
+        quotes = await best_quotes(plan.search.query, found, idf, self.similarity, persona.name)
         said: list[Statement] = []
-        for run in runs(sentences):
-            text = quoted(persona, run, first=not said)
-            said.append(Statement(text, (citations.cite(run),), "quoted"))
-        lead = "" if self._is_direct(plan, sentences) else closest(persona)
+        for run in quotes:
+            number = citations.cite(run)
+            said.append(Statement(quoted(persona, run, number, first=not said), (number,), "quoted"))
+        sentences = [sentence for run in quotes for sentence in run]
         counted = _with(grounding, drafted=grounding.drafted or len(said), quoted=len(said), given=plan.given)
-        return Draft(said, citations, sentences, counted, "extractive", lead)
+        return Draft(said, citations, sentences, counted, "extractive", _run_of(quotes[:1], sentences))
 
     async def _by_model(self, plan: Plan, drafter: Drafter) -> Draft | None:
         """A model's draft: checked, repaired once, failing statements dropped. None if the model found no answer."""
@@ -148,22 +170,32 @@ class AnswerPipeline:
         said, citations, sentences = rendered(persona, checked)
         counted = _with(_counted(len(first.statements), checked, failed), given=plan.given)
         judged = all(each.judged for each in checked if each.verdict == "supported")
-        return Draft(said, citations, sentences, counted, self.mode, judged=judged)
+        return Draft(said, citations, sentences, counted, self.mode, runs(sentences), judged)
+
+    def grounds(self, plan: Plan, draft: Draft) -> Grounds:
+        """What speaks for an answer."""
+        idf = plan.found.ranking.idf
+        return Grounds(
+            probability=plan.decision.probability,
+            signs=answer_signs(plan.question, draft.answer, idf, self.corpus.persona.name),
+            quoted=sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements),
+            common=self._is_common(plan, idf) or any(instructs(one.text) for run in draft.answer for one in run),
+            read=draft.mode != "extractive",
+            judged=draft.judged,
+        )
+
+    def _is_common(self, plan: Plan, idf: Mapping[str, float]) -> bool:
+        """Whether so many passages have all the question's words that having them shows nothing."""
+        if kind_of(plan.question) not in (None, "definition"):
+            return False
+        held = [numbered([scored.passage]) for scored in plan.found.passages]
+        showing = [one for one in held if answer_signs(plan.question, [one], idf, self.corpus.persona.name).complete]
+        return len(showing) >= _COMMON
 
     def _answer(self, plan: Plan, draft: Draft) -> Answer:
-        exact = sum(said.verdict == "quoted" for said in draft.statements) / len(draft.statements)
-        number, word = confidence(
-            Grounds(
-                probability=plan.decision.probability,
-                coverage=self._covered(plan, draft.sentences),
-                agreement=plan.found.ranking.features.agreement or plan.found.retrieval == "lexical",
-                sources=len({sentence.passage.document for sentence in draft.sentences}),
-                quoted=exact,
-                direct=not draft.lead and self._is_shown(plan, draft),
-                judged=draft.judged,
-            )
-        )
-        text = " ".join(part for part in (draft.lead, *(said.text for said in draft.statements)) if part)
+        number, word = confidence(self.grounds(plan, draft))
+        lead = closest(self.corpus.persona) if word == "low" and draft.mode == "extractive" else ""
+        text = " ".join(part for part in (lead, *(said.text for said in draft.statements)) if part)
         return Answer(
             response=text,
             citations=draft.citations.all(),
@@ -205,29 +237,18 @@ class AnswerPipeline:
             should_speak=self._should_speak(plan, []),
         )
 
-    def _is_direct(self, plan: Plan, sentences: Sequence[Sentence]) -> bool:
-        """Whether the quotes count as an answer, or only as the closest passage."""
-        return plan.decision.probability >= _DIRECT_PROBABILITY and self._covered(plan, sentences) >= _DIRECT_COVERAGE
-
-    def _is_shown(self, plan: Plan, draft: Draft) -> bool:
-        """Whether the quotes show that they answer. A model read what it chose; quotes were chosen by similarity."""
-        if draft.mode != "extractive":
-            return True
-        idf = plan.found.ranking.idf
-        return shows_answer(plan.question, runs(draft.sentences), idf, self.corpus.persona.name)
-
-    @staticmethod
-    def _covered(plan: Plan, sentences: Sequence[Sentence]) -> float:
-        idf = plan.found.ranking.idf
-        held = {term for sentence in sentences for term in terms(sentence.text)}
-        total = sum(idf.values())
-        return sum(weight for term, weight in idf.items() if term in held) / total if total else 0.0
-
     def _should_speak(self, plan: Plan, quotes: Sequence[str]) -> float | None:
         if not plan.turns:
             return None
         probability = plan.decision.probability if plan.decision.answers else 0.0
         return should_speak(self.corpus.persona.name, probability, plan.turns, quotes, plan.question)
+
+
+def _run_of(quotes: Sequence[Sequence[Sentence]], sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The first quote with the quoted sentences right before and after it."""
+    first = {sentence.place for quote in quotes for sentence in quote}
+    together = runs(sorted(sentences, key=lambda sentence: sentence.place))
+    return [run for run in together if first & {sentence.place for sentence in run}]
 
 
 def _counted(drafted: int, checked: Sequence[Checked], failed: Sequence[Checked]) -> Grounding:

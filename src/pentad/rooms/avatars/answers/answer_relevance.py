@@ -8,60 +8,76 @@ confident one.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.verification.evidence import Sentence
-from pentad.rooms.avatars.verification.facts import check_facts, names_in
-from pentad.rooms.avatars.verification.numbers import numbers_in
+from pentad.rooms.avatars.verification.facts import check_facts
 from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
 
 PRACTICALLY_ALL: Final = 0.95
 _ASKING_WORDS: Final = (
     "whom whose many much often long far old tell say said think thought mean means about describe explain please"
+    " need needs"
 )
 _ASKING: Final = frozenset(map(stem, _ASKING_WORDS.split()))
 """Words that say what is wanted. An answer need not contain them."""
 _POINTING_WORDS: Final = "he she it they him her them his hers its their theirs this that these those"
 _POINTING: Final = frozenset(_POINTING_WORDS.split())
 """Pronouns: with one telling word beside them, it is not clear what they refer to."""
-_PERSON: Final = frozenset(("who", "whom", "whose"))
-_NUMBERED: Final = frozenset(("when", "many", "much"))
-_HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _PASSIVE_QUESTION: Final = re.compile(
     r"\s*(?:when|where|why|how)(?: and \w+)? (?:is|are|was|were) (?P<object>.+)"
     r" (?P<verb>\w+ed|built|made|born|kept|held|found|written|sent|sold|lost|taken)\b",
     re.IGNORECASE,
 )
-_ASKS_A_WAY: Final = re.compile(r"\s*how (?:to|is|are|(?:do|can|should|would) (?:i|we|one))\b", re.IGNORECASE)
-_WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
-_WAY: Final = frozenset(_WAY_WORDS.split())
-"""An explanation of how something is done contains one of these; `he was given smoked eel` does not."""
-_ASKS_A_REASON: Final = re.compile(r"\W*(?:(?:and|but|so) )?why\b", re.IGNORECASE)
-_REASON_WORDS: Final = "because since so therefore thus hence reason cause causes caused owing due after but by lest"
-_REASONS: Final = frozenset(_REASON_WORDS.split())
 _PASSIVE: Final = frozenset(("is", "are", "was", "were", "be", "been", "being"))
 _PASSIVE_GAP: Final = 2
 
 
-def shows_answer(
+@dataclass(frozen=True, slots=True)
+class AnswerSigns:
+    """What a quote shows of an answer.
+
+    `held` is the weighted share of the question's words in it, `kind` whether it has something of the kind that is
+    asked for (None if the question does not tell), `facts` whether it has the question's names and numbers, and
+    `roles` whether who does what to whom is as in the question.
+    """
+
+    held: float = 0.0
+    kind: bool | None = None
+    facts: bool = False
+    roles: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that can be checked speaks for an answer."""
+        return self.held >= PRACTICALLY_ALL and self.kind is not False and self.facts and self.roles
+
+
+def answer_signs(
     question: str, quotes: Sequence[Sequence[Sentence]], weights: Mapping[str, float], speaker: str
-) -> bool:
-    """Whether one of the quotes (runs of sentences) answers the question. `weights` are those of the query's stems."""
-    if len(_telling(weights, speaker)) < (2 if _POINTING & set(words(question)) else 1):
-        return False
-    return any(_shows(question, quote, weights, speaker) for quote in quotes)
+) -> AnswerSigns:
+    """The signs of the best of these quotes (runs of sentences). `weights` are those of the query's stems."""
+    telling = _telling(weights, speaker)
+    if len(telling) < (2 if _POINTING & set(words(question)) else 1):
+        return AnswerSigns()
+    signs = [_signs(question, quote, telling, speaker) for quote in quotes]
+    return max(signs, key=lambda one: (one.complete, one.held, bool(one.kind)), default=AnswerSigns())
 
 
-def _shows(question: str, quote: Sequence[Sentence], weights: Mapping[str, float], speaker: str) -> bool:
-    text = " ".join(sentence.text for sentence in quote)
-    place = [part for part in (quote[0].passage.source, quote[0].passage.section) if part]
-    if _held(weights, (text, *place), speaker) < PRACTICALLY_ALL:
-        return False
-    facts = check_facts(question, (text, *place), (speaker, *speaker.split()))
-    if facts.numbers or facts.names:
-        return False
+def _signs(question: str, quote: Sequence[Sentence], telling: Mapping[str, float], speaker: str) -> AnswerSigns:
     sentences = [sentence.text for sentence in quote]
-    return _has_kind(question, text) and _is_done_to(question, sentences) and _tells_how_or_why(question, sentences)
+    text = " ".join(sentences)
+    place = [part for part in (quote[0].passage.source, quote[0].passage.section) if part]
+    facts = check_facts(question, (text, *place), (speaker, *speaker.split()))
+    kind = kind_of(question)
+    return AnswerSigns(
+        held=_held(telling, (text, *place)),
+        kind=None if kind is None else has_kind(question, kind, sentences, place),
+        facts=not facts.numbers and not facts.names,
+        roles=_is_done_to(question, sentences),
+    )
 
 
 def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
@@ -69,36 +85,11 @@ def _telling(weights: Mapping[str, float], speaker: str) -> dict[str, float]:
     return {term: weight for term, weight in weights.items() if term not in aside}
 
 
-def _held(weights: Mapping[str, float], texts: Sequence[str], speaker: str) -> float:
+def _held(telling: Mapping[str, float], texts: Sequence[str]) -> float:
     """The weighted share of the question's words that the texts contain, without the name of the corpus' author."""
-    telling = _telling(weights, speaker)
     total = sum(telling.values())
     theirs = {term for text in texts for term in terms(text)}
     return sum(weight for term, weight in telling.items() if term in theirs) / total if total else 0.0
-
-
-def _has_kind(question: str, text: str) -> bool:
-    """Whether the person, number or time that is asked for is in the text, besides those in the question."""
-    asked = words(question)
-    if _PERSON & set(asked) and not any(set(words(name.written)) - set(asked) for name in names_in(text)):
-        return False
-    known = {number.value for number in numbers_in(question)}
-    fresh = [number for number in numbers_in(text) if number.value not in known]
-    if (counted := _HOW_MANY.search(question)) is not None:
-        return any(number.counts == stem(counted[1].lower()) for number in fresh)
-    return bool(fresh) or not _NUMBERED & set(asked)
-
-
-def _tells_how_or_why(question: str, sentences: Sequence[str]) -> bool:
-    """If the question asks how or why: whether a sentence on its topic gives a way or a reason."""
-    if _ASKS_A_WAY.match(question) is not None:
-        signs = _WAY
-    elif _ASKS_A_REASON.match(question) is not None:
-        signs = _REASONS
-    else:
-        return True
-    asked = set(query_terms(question))
-    return any(asked & set(terms(sentence)) and signs & set(words(sentence)) for sentence in sentences)
 
 
 def _is_done_to(question: str, sentences: Sequence[str]) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pentad.rooms.avatars.answers.answer import Citation, CitationList, rendered, runs
+from pentad.rooms.avatars.answers.answer import Citation, CitationList, rendered
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.search.retrieval import verify_passages
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, from_json, from_text
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
 from pentad.rooms.avatars.verification.topic_overlap import coverage, rarity
 from pentad.rooms.avatars.verification.verify import Checked, Verifier
 from pentad.search.text import terms

@@ -20,12 +20,12 @@ from pentad.rooms.avatars import store
 from pentad.rooms.avatars.config import AvatarConfig, read_config, warnings
 from pentad.rooms.avatars.corpus.embedding import PassageEmbedder
 from pentad.rooms.avatars.corpus.ingest_plan import (
-    CORPUS_FOLDER,
     FoundFile,
     Hashed,
     Origin,
     Plan,
     ToRead,
+    corpus_of,
     document_at,
     documents_in,
     make_plan,
@@ -81,16 +81,16 @@ class Ingest:
     async def folder(
         self, folder: Path, options: IngestOptions | None = None, progress: Progress = ignore_progress
     ) -> IngestReport:
-        """Create or update an avatar from a folder. Documents missing from `corpus/` are removed from the avatar."""
+        """Create or update an avatar from a folder. Documents missing from it are removed from the avatar."""
         config = await asyncio.to_thread(read_config, folder)
-        corpus = folder / CORPUS_FOLDER
+        corpus = corpus_of(folder)
         book = await asyncio.to_thread(read_sources, corpus, config)
         run = await self._start(config, book, "folder", options or IngestOptions(), progress)
         run.report.warnings += [*warnings(config), *book.warnings]
         found = await asyncio.to_thread(lambda: list(documents_in(corpus)))
         if not any(isinstance(one, FoundFile) for one in found) and run.stored:
             raise InvalidInput(
-                f"There is no document under {CORPUS_FOLDER}/ any more, and {config.id} has {len(run.stored)}.",
+                f"There is no document in the folder any more, and {config.id} has {len(run.stored)}.",
                 hint="Nothing was changed. To delete the avatar, remove it.",
             )
         return await self._ingest(run, found)

@@ -33,6 +33,12 @@ class FoundFile:
     format: Format
 
 
+def corpus_of(folder: Path) -> Path:
+    """Where the documents of an avatar's folder are: under `corpus/`, or in the folder itself if there is none."""
+    corpus = folder / CORPUS_FOLDER
+    return corpus if corpus.is_dir() else folder
+
+
 def documents_in(folder: Path) -> Iterator[FoundFile | FileLine]:
     """Every document under a folder, and a report line for every other file."""
     root = folder.resolve()
@@ -72,7 +78,7 @@ def size_line(found: FoundFile, most: int) -> FileLine | None:
     return FileLine(str(found.name), "failed", reason="too_large", note=note)
 
 
-PIPELINE: Final = 4
+PIPELINE: Final = 5
 """Increase this if the same bytes give other passages or vectors, for example with a new reader."""
 
 Origin = Literal["folder", "file"]

@@ -16,7 +16,7 @@ from pentad.kernel.default_limits import MIB
 from pentad.kernel.errors import InvalidInput, LimitExceeded
 from pentad.net.multipart import UploadedFile, write_form
 from pentad.rooms.avatars.config import CONFIG_FILE
-from pentad.rooms.avatars.corpus.ingest_plan import CORPUS_FOLDER, FoundFile, documents_in
+from pentad.rooms.avatars.corpus.ingest_plan import CORPUS_FOLDER, FoundFile, corpus_of, documents_in
 from pentad.rooms.avatars.corpus.ingest_report import FileLine
 from pentad.rooms.avatars.corpus.sources import SOURCES_FILE
 
@@ -38,7 +38,7 @@ class Packed:
 
 def pack_folder(folder: Path) -> Packed:
     """An avatar's folder: its descriptions and its documents, under their paths in the folder."""
-    corpus = folder / CORPUS_FOLDER
+    corpus = corpus_of(folder)
     descriptions = [(CONFIG_FILE, folder / CONFIG_FILE), (f"{CORPUS_FOLDER}/{SOURCES_FILE}", corpus / SOURCES_FILE)]
     files = {name: path for name, path in descriptions if path.is_file()}
     found = list(documents_in(corpus))

@@ -37,6 +37,32 @@ def avatars() -> None:
 
 
 @avatars.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--name", help="Whose corpus it is: a person, a book, an office.")
+@click.option("--description", help="What the corpus is about, in one sentence.")
+@click.option(
+    "--voice", type=click.Choice(("student", "first_person")), help="Speak about the person, or as the person."
+)
+@click.option("--id", "avatar_id", metavar="ID", help="Its id; made from the name if left out.")
+def new(folder: Path, name: str | None, description: str | None, voice: str | None, avatar_id: str | None) -> None:
+    """Make a folder of documents an avatar: write its config.json.
+
+    Asks for what is not given. Documents may lie in FOLDER itself or under FOLDER/corpus.
+    """
+    from pentad.rooms.avatars.config import CONFIG_FILE
+    from pentad.rooms.avatars.new_avatar import write_config
+
+    name = name or click.prompt("Whose corpus is it (a person, a book, an office)", default=folder.resolve().name)
+    description = description or click.prompt("What is it about, in one sentence")
+    voice = voice or click.prompt(
+        "Does it speak about the person, or as the person", type=click.Choice(("student", "first_person")),
+        default="student",
+    )  # fmt: skip
+    made = write_config(folder, name, description, voice, avatar_id)
+    say(f"{folder / CONFIG_FILE}: {made}. Next: `{launcher()} avatars ingest {folder}`")
+
+
+@avatars.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="FOLDER | FILE...")
 @click.option("--avatar", metavar="ID", help="Add the files to this avatar; without it FOLDER is an avatar's own.")
 @click.option("--source", metavar="ID", help="Only the source of this id.")
@@ -55,8 +81,9 @@ def ingest(
 ) -> int:
     """Bring an avatar's folder up to date, or add files to an avatar.
 
-    A folder holds config.json and documents under corpus/ (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed
-    is left alone; an ingest that fails leaves the avatar as it was.
+    A folder holds config.json (`pentad avatars new` writes one) and documents, under corpus/ if there is such a folder
+    (PDF, Markdown, text, HTML, DOCX, EPUB). What has not changed is left alone; an ingest that fails leaves the avatar
+    as it was.
     """
     from pentad.rooms.avatars.corpus.ingest import IngestOptions
 
@@ -281,9 +308,11 @@ def answer_lines(answer: "AnswerView") -> Iterator[str]:
     """The answer, what it rests on, and how sure it is."""
     yield fill(answer.response, _WIDTH)
     yield ""
+    said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
     for one in answer.citations:
         yield f"[{one.n}] {place(one.model_dump())}"
-        yield fill(f"\u201c{one.quote}\u201d", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        if one.n not in said:
+            yield fill(f"\u201c{one.quote}\u201d", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
     for near in answer.nearest or ():
         yield f"nearest: {place(near.model_dump())}"
         yield fill(f"\u201c{near.quote}\u201d", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
@@ -300,11 +329,13 @@ def answer_lines(answer: "AnswerView") -> Iterator[str]:
 
 def place(cited: Mapping[str, Any]) -> str:
     """Title, page or section, and year."""
+    from pentad.rooms.avatars.models import section_below
+
     where = [str(cited["source"])]
     if cited.get("page") is not None:
         where.append(f"p. {cited['page']}")
-    elif cited.get("section"):
-        where.append(str(cited["section"]))
+    elif section := section_below(cited.get("section"), where[0]):
+        where.append(section)
     year = f" ({cited['year']})" if cited.get("year") else ""
     return ", ".join(where) + year
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pentad.rooms.avatars.config import json_file
-from pentad.rooms.avatars.corpus.ingest import CORPUS_FOLDER
+from pentad.rooms.avatars.corpus.ingest_plan import CORPUS_FOLDER
 from pentad.rooms.avatars.corpus.sources import SOURCES_FILE
 
 if TYPE_CHECKING:

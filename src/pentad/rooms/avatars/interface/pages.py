@@ -32,7 +32,7 @@ from pentad.kernel.pages import (
 from pentad.rooms.avatars.answers.answer import Answer, Citation, Nearest
 from pentad.rooms.avatars.avatar_snapshot import AvatarSnapshot
 from pentad.rooms.avatars.interface.presentation import InfoView, info_view
-from pentad.rooms.avatars.models import CorpusDocument, Role
+from pentad.rooms.avatars.models import CorpusDocument, Role, section_below
 from pentad.rooms.avatars.service import Avatars
 from pentad.rooms.avatars.verbs import FIRST_CONTENT
 
@@ -125,18 +125,22 @@ def _answered(avatar_id: str, answer: Answer) -> list[Block]:
             "Answer",
             [
                 Prose(answer.response),
-                *(_cited(avatar_id, one) for one in answer.citations),
+                *_evidence(avatar_id, answer),
                 Note(f"The avatar is {sure} ({answer.confidence_score:.2f}). {answer.ai_label}"),
             ],
         )
     ]
 
 
-def _cited(avatar_id: str, one: Citation) -> Quote:
-    return Quote(
-        one.quote,
-        Cell(f"[{one.n}] {_reference(one.source, one)}", Place((avatar_id, "passages", one.chunk_id))),
-    )
+def _evidence(avatar_id: str, answer: Answer) -> list[Block]:
+    """Where the quotes of the answer are, and the words of what it cites without quoting."""
+    said = {number for one in answer.statements if one.verdict == "quoted" for number in one.citations}
+    cells = {
+        one.n: Cell(f"[{one.n}] {_reference(one.source, one)}", Place((avatar_id, "passages", one.chunk_id)))
+        for one in answer.citations
+    }
+    quotes = [Quote(one.quote, cells[one.n]) for one in answer.citations if one.n not in said]
+    return [Links([cells[number] for number in cells if number in said]), *quotes] if said else list[Block](quotes)
 
 
 def _near(one: Nearest) -> Quote:
@@ -145,7 +149,7 @@ def _near(one: Nearest) -> Quote:
 
 def _reference(source: str, one: Citation | Nearest) -> str:
     page = _page(one.page, one.page_end if isinstance(one, Citation) else None)
-    return ", ".join(filter(None, (source, one.section, page and f"page {page}")))
+    return ", ".join(filter(None, (source, section_below(one.section, source), page and f"page {page}")))
 
 
 def _page(first: int | str | None, last: int | str | None) -> str:

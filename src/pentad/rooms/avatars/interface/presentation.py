@@ -62,6 +62,7 @@ class PassageView(View):
     char_start: int
     char_end: int
     sha256: Annotated[str, Field(description="SHA-256 of the source's file.")]
+    warning: str | None = Optional
 
 
 class FoundPassages(View):
@@ -94,7 +95,8 @@ class CitationView(View):
     role: str
     sha256: str
     match: str
-    uri: Annotated[str, Field(description="The passage it is cut from.")]
+    warning: str | None = Optional
+    uri: str
 
 
 class SaidView(View):
@@ -109,6 +111,7 @@ class NearestView(View):
     section: str | None = Optional
     quote: str
     score: float
+    warning: str | None = Optional
 
 
 class GroundingView(View):
@@ -298,6 +301,8 @@ def _passage(avatar_id: str, scored: "Scored", found: "Retrieved") -> PassageVie
 
 def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
     """A passage and its source, without scores."""
+    from pentad.documents.instructions import WARNING, instructs
+
     return {
         "content": passage.content,
         "source": passage.source,
@@ -313,6 +318,7 @@ def passage_fields(avatar_id: str, passage: "Passage") -> dict[str, Any]:
         "char_start": passage.char_start,
         "char_end": passage.char_end,
         "sha256": passage.sha256,
+        "warning": WARNING if instructs(passage.content) else None,
     }
 
 

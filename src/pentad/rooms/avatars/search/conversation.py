@@ -1,14 +1,17 @@
 """Resolves what a question in a conversation refers to, without a language model.
 
 Only a question that refers back (`and why did they?`) takes words from earlier turns: rare ones, recent turns first. A
-self-contained question stays as it is, because added words would change its topic.
+self-contained question stays as it is, because added words would change its topic. `What about Lydia?` asks the last
+question again about somebody else, so it takes that question's words without its names. Greetings and questions about
+the avatar itself are no questions to the corpus.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
+from pentad.rooms.avatars.verification.facts import names_in
 from pentad.search.text import STOP_WORDS, query_terms, stem, words
 
 DECAY: Final = 0.6
@@ -31,6 +34,34 @@ _GENERAL_WORDS: Final = (
     " everything hello hi write writes wrote written passage corpus closest cannot whether source find nothing"
 )
 _GENERAL: Final = frozenset(_GENERAL_WORDS.split())
+
+
+SmallTalk = Literal["greeting", "thanks", "identity"]
+_SMALL_TALK: Final[tuple[tuple[SmallTalk, re.Pattern[str]], ...]] = (
+    (
+        "greeting",
+        re.compile(r"(?:hi|hello|hey|good (?:morning|day|afternoon|evening)|greetings|welcome|how are you(?: today)?)"),
+    ),
+    (
+        "thanks",
+        re.compile(
+            r"(?:many |ok |okay |great |no )*(?:thanks?|thank you|thx|cheers|bye|goodbye|see you|ok|okay|great"
+            r"|perfect|nice)(?: a lot| so much| very much| you)*(?: (?:bye|goodbye|for \w+(?: \w+)?))?"
+        ),
+    ),
+    (
+        "identity",
+        re.compile(
+            r"(?:and |so )?(?:who|what) are you(?: really| exactly)?|what is your name|introduce yourself"
+            r"|are you (?:an? )?(?:human|robot|bot|ai|machine|program|real|real person|person)"
+            r"|what (?:can|do) you (?:do|know(?: about)?)|what can i ask(?: you)?|tell me about yourself"
+        ),
+    ),
+)
+_SHIFT: Final = re.compile(
+    r"^\s*(?:and|but|so)?\s*(?:(?:what|how) (?:about|of)|and)\s+(?!why|how|when|where|who|what)", re.IGNORECASE
+)
+_MOST_SHIFTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +100,31 @@ def points_back(question: str) -> bool:
     return any(word in _POINTING for word in found) and len(telling_words(question)) <= 4
 
 
+def small_talk(text: str) -> SmallTalk | None:
+    """The kind of small talk this is; None for a question to the corpus."""
+    plain = " ".join(re.sub(r"[^\w\s']", " ", text.lower()).split())
+    return next((kind for kind, pattern in _SMALL_TALK if pattern.fullmatch(plain)), None)
+
+
+def _shifted(question: str, turns: Sequence[Turn]) -> tuple[str, ...] | None:
+    """For `what about X?`: the words of the last question, without its names. None for other questions."""
+    if not _SHIFT.match(question) or not 0 < len(telling_words(question)) <= _MOST_SHIFTED:
+        return None
+    asked = [turn.content for turn in turns if turn.content.rstrip().endswith("?")]
+    if not asked:
+        return None
+    named = {word for name in names_in(asked[-1]) for word in words(name.written)}
+    own = {stem(word) for word in telling_words(question)}
+    return tuple(word for word in telling_words(asked[-1]) if word not in named and stem(word) not in own)
+
+
 def rewritten(question: str, turns: Sequence[Turn], idf: Mapping[str, float] | None = None) -> Rewritten:
     """The search query: the question, with rare words of the last turns if it refers back."""
     own = tuple(stem(word) for word in telling_words(question))
     if not turns or not points_back(question):
         return Rewritten(question, (), own)
+    if (shifted := _shifted(question, turns)) is not None:
+        return Rewritten(" ".join((question, *shifted)), shifted, own)
     weights: dict[str, float] = {}
     for back, turn in enumerate(reversed(turns[-_TURNS:])):
         for word in telling_words(turn.content):

@@ -1,8 +1,8 @@
 """Whether an avatar answers at all: before anything is drafted, and by rules a reader can follow.
 
 It stays silent when the corpus does not cover the question (`corpus_miss`), when the question is from another field
-altogether (`out_of_scope`), and when it is about a time after the avatar's own (`after_period`), unless sources from
-that time speak of it, which are then named as such.
+altogether (`out_of_scope`) or in a language that cannot be searched for (`language`), and when it is about a time after
+the avatar's own (`after_period`), unless sources from that time speak of it, which are then named as such.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from typing import Final, Literal
 
 from pentad.rooms.avatars.models import Passage
 from pentad.rooms.avatars.persona import Persona
+from pentad.rooms.avatars.search.language import differs
 from pentad.rooms.avatars.search.retrieval import ANSWER_FROM, Retrieved, Scored
 from pentad.rooms.avatars.search.time_bounds import later_in
 from pentad.rooms.avatars.verification.wording import levelled
 
-Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified"]
+Reason = Literal["corpus_miss", "out_of_scope", "after_period", "unverified", "small_talk", "language"]
 
 OUT_OF_SCOPE_BELOW: Final = 0.15
 _FEW_KNOWN: Final = 0.6
@@ -44,7 +45,7 @@ def decide(question: str, found: Retrieved, persona: Persona, answer_from: float
             return Decision(found.passages, found.probability, "after_period", later)
         return Decision(late, found.probability, later=later)
     if not found.passages or found.probability < answer_from:
-        return Decision(found.passages, found.probability, _silence(found))
+        return Decision(found.passages, found.probability, _silence(question, found, persona))
     return Decision(found.passages, found.probability)
 
 
@@ -54,8 +55,14 @@ def _speaks_of(passage: Passage, later: Sequence[str]) -> bool:
     return any(term.lower() in text for term in later)
 
 
-def _silence(found: Retrieved) -> Reason:
-    """A question most of whose words the corpus has never seen is from elsewhere; others it just does not answer."""
+def _silence(question: str, found: Retrieved, persona: Persona) -> Reason:
+    """A question most of whose words the corpus has never seen is from elsewhere; others it just does not answer.
+
+    In another language than the corpus nobody knows which of the two it is.
+    """
+    texts = " ".join(scored.passage.content for scored in found.passages[:3])
+    if differs(question, texts or persona.description):
+        return "language"
     if not found.passages:
         return "out_of_scope"
     known = found.ranking.features.coverage

@@ -3,7 +3,7 @@
 Drafts refer to these numbers only, and all quotes are cut from these sentences.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,3 +51,22 @@ def numbered(passages: Iterable[Passage]) -> list[Sentence]:
                 known.add(sentence.place)
                 found.append(sentence)
     return found
+
+
+def runs(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """Group sentences that follow each other in one passage."""
+    found: list[list[Sentence]] = []
+    for sentence in sentences:
+        before = found[-1][-1] if found else None
+        if before is not None and _follows(sentence, before):
+            found[-1].append(sentence)
+        else:
+            found.append([sentence])
+    return found
+
+
+def _follows(sentence: Sentence, before: Sentence) -> bool:
+    """Whether only white space lies between two sentences."""
+    if before.passage.id != sentence.passage.id or sentence.start < before.end:
+        return False
+    return not sentence.passage.content[before.end : sentence.start].strip()

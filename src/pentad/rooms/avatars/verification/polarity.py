@@ -1,4 +1,4 @@
-"""Detects opposite meanings: an added or missing negation, a reversed comparison, a extended claim.
+"""Detects opposite meanings: an added or missing negation, a reversed comparison, an extended claim.
 
 Finding nothing proves nothing, and a finding makes a statement unsure, never false.
 """
@@ -34,13 +34,20 @@ _PAIRS: Final = (
     "enter leave", "arrive leave", "love hate", "war peace", "happy unhappy", "wet dry",
 )  # fmt: skip
 _CONDITIONS: Final = frozenset(("if", "unless", "whether", "suppose", "supposedly"))
+_SHORT_ENDING: Final = 6
+_CLOSE: Final = 3
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "non", "dis")
 
 
 def difference(statement: Sequence[str], source: Sequence[str]) -> str | None:
     """The evidence that two lists of lower-case words mean opposite things; None if there is none."""
-    if _negations(statement) % 2 != _negations(source) % 2 and _negations(statement) != _negations(source):
+    if negations(statement) % 2 != negations(source) % 2:
         return "one of them is negated"
+    return opposed(statement, source)
+
+
+def opposed(statement: Sequence[str], source: Sequence[str]) -> str | None:
+    """A word of one list whose opposite is in the other; None if there is none."""
     mine, theirs = {stem(word) for word in statement}, {stem(word) for word in source}
     opposites = _opposites()
     for word in sorted(mine - theirs):
@@ -62,15 +69,6 @@ def changes_meaning(given: Iterable[str], true: Iterable[str]) -> bool:
     return difference(mine, theirs) is not None
 
 
-def reordered(statement: Sequence[str], source: Sequence[str]) -> bool:
-    """Whether a statement has a sentence's words in a very different order, so that who did what to whom may differ."""
-    places = {word: place for place, word in reversed(list(enumerate(source)))}
-    shared = [places[word] for word in dict.fromkeys(statement) if word in places]
-    if len(shared) < 3:
-        return False
-    return _longest_rising(shared) < 0.6 * len(shared)
-
-
 @lru_cache(maxsize=1)
 def _opposites() -> dict[str, set[str]]:
     """The opposites of each stem. Built on first use, because it loads the stemmer."""
@@ -87,17 +85,15 @@ def negates(before: Sequence[str]) -> bool:
     return any(_is_negation(word) or word in _CONDITIONS for word in before[-6:])
 
 
-def _negations(words: Sequence[str]) -> int:
+def negated_after(after: Sequence[str]) -> bool:
+    """Whether the words that end a sentence take back what was said before them: `... he does not`."""
+    return any(_is_negation(word) for word in (after if len(after) <= _SHORT_ENDING else after[:_CLOSE]))
+
+
+def negations(words: Sequence[str]) -> int:
+    """How many negations there are."""
     return sum(_is_negation(word) for word in words)
 
 
 def _is_negation(word: str) -> bool:
     return word in _NEGATIONS or word.endswith("n't")
-
-
-def _longest_rising(places: Sequence[int]) -> int:
-    best: list[int] = []
-    for place in places:
-        at = next((index for index, value in enumerate(best) if value >= place), len(best))
-        best[at : at + 1] = [place]
-    return len(best)

@@ -13,13 +13,18 @@ from typing import Final, Literal
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.numbers import is_number
 from pentad.rooms.avatars.verification.polarity import changes_meaning
-from pentad.rooms.avatars.verification.wording import QUOTED, cased_words, find_run, levelled, normal_words
+from pentad.rooms.avatars.verification.wording import cased_words, find_run, levelled, normal_words
 
 FEWEST_WORDS: Final = 4
 NEAR: Final = 0.95
 _MOST_ALIGNED: Final = 400
 """The most words of a quotation that are compared word by word; no sentence is that long."""
 _ELLIPSIS: Final = re.compile(r"\s*(?:\[\s*(?:\.\.\.|\u2026)\s*\]|\(\s*(?:\.\.\.|\u2026)\s*\)|\.\.\.|\u2026)\s*")
+
+_MARK: Final = re.compile('["\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019]')
+_OPENING: Final = frozenset("\u201c\u201e\u00ab\u2018")
+_STRAIGHT: Final = frozenset('"')
+_BEFORE_OPENING: Final = frozenset(("", "(", "[", "-", "\u2014", "\u2013", '"', "\u201c", "\u2018"))
 
 Match = Literal["exact", "repaired", "false"]
 
@@ -36,8 +41,37 @@ class Quote:
 
 
 def quotes_in(text: str) -> list[str]:
-    """The quotations in a text, without quotation marks."""
-    return [match[1].strip() for match in QUOTED.finditer(text) if match[1].strip()]
+    """The outermost quotations in a text, without their marks; those inside a quotation belong to it."""
+    found: list[str] = []
+    opened: list[tuple[str, int]] = []
+    for match in _MARK.finditer(text):
+        mark, at = match[0], match.start()
+        if _opens(text, at, mark, nested=bool(opened)):
+            opened.append((mark, match.end()))
+        elif opened and _closes(text, at, mark, opened[-1][0]):
+            _, start = opened.pop()
+            if not opened and text[start:at].strip():
+                found.append(text[start:at].strip())
+    if opened and text[opened[0][1] :].strip():
+        found.append(text[opened[0][1] :].strip())  # never closed: everything after the mark is quoted
+    return found
+
+
+def _opens(text: str, at: int, mark: str, *, nested: bool) -> bool:
+    """Whether a mark opens a quotation. Straight marks open after white space, if a word follows them."""
+    if mark in _OPENING:
+        return True
+    if mark not in _STRAIGHT:
+        return False
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    return not nested or (after.strip() != "" and (before in _BEFORE_OPENING or before.isspace()))
+
+
+def _closes(text: str, at: int, mark: str, opening: str) -> bool:
+    """Whether a mark closes the quotation that `opening` began. A single one inside a word is an apostrophe."""
+    if opening == "\u2018" or mark == "\u2019":
+        return opening == "\u2018" and mark == "\u2019" and not text[at + 1 : at + 2].isalnum()
+    return True
 
 
 def check_quote(span: str, sentences: Sequence[Sentence]) -> list[Quote]:

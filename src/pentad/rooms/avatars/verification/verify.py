@@ -12,14 +12,17 @@ from itertools import product
 from typing import Final, Literal, Protocol
 
 from pentad.rooms.avatars.verification import polarity
+from pentad.rooms.avatars.verification.clause_checks import clause_doubts
+from pentad.rooms.avatars.verification.clauses import telling
 from pentad.rooms.avatars.verification.drafts import Draft, Statement, by_name, resolve
 from pentad.rooms.avatars.verification.evidence import Sentence
 from pentad.rooms.avatars.verification.facts import addresses, check_facts
 from pentad.rooms.avatars.verification.quotes import Quote, check_quote, is_long, located, quotes_in
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.rooms.avatars.verification.topic_overlap import SURE_COVERAGE, Thresholds, coverage, rarity
+from pentad.rooms.avatars.verification.word_order import exchanged
 from pentad.rooms.avatars.verification.wording import find_run, normal_words
-from pentad.search.text import STOP_WORDS, terms
+from pentad.search.text import terms
 
 _VERBS: Final = (
     "writes?|wrote|has written|argues?|argued|says?|said|notes?|noted|explains?|explained|holds?|held|finds?|found"
@@ -193,7 +196,7 @@ class Verifier:
         found: list[Quote] = []
         for span in quotes_in(text):
             if not is_long(span):
-                if len(normal_words(span)) > 1 and located(normal_words(span), cited) is None:
+                if normal_words(span) and located(normal_words(span), cited) is None:
                     return Checked(text, "", "unsupported", tuple(cited), (f"not in the source: {span!r}",))
                 continue
             for quote in check_quote(span, cited):
@@ -229,24 +232,26 @@ class Verifier:
 
     def _doubts(self, claim: str, cited: Sequence[Sentence], share: float) -> list[str]:
         doubts: list[str] = []
-        words = normal_words(claim)
         best = max(cited, key=lambda sentence: (self._coverage(claim, (sentence,)), -sentence.number))
-        if (against := polarity.difference(words, best.words)) is not None:
+        if (against := polarity.opposed(normal_words(claim), best.words)) is not None:
             doubts.append(f"the meaning may differ: {against}")
-        if polarity.reordered(_telling(words), _telling(best.words)):
+        if exchanged(claim, best.text):
             doubts.append("who does what may differ")
         if share < SURE_COVERAGE:
             doubts.append("not all of it is in the cited sentences")
-        return doubts
+        return [*doubts, *clause_doubts(claim, cited, self._rarity)]
 
     @staticmethod
     def _in_context(checked: Checked, spans: Sequence[str]) -> Checked:
-        """A quotation that cuts off the `not` of its sentence reverses the meaning."""
+        """A quotation that cuts off the `not` of its sentence, before or after it, reverses the meaning."""
         for span, sentence in product(spans, checked.sentences):
             words = normal_words(span)
             at = find_run(words, sentence.words)
-            if at is not None and polarity.negates(sentence.words[:at]) and not polarity.negates(words):
-                problem = "a negation before these words was left out"
+            if at is None or polarity.negations(words):
+                continue
+            before, after = sentence.words[:at], sentence.words[at + len(words) :]
+            if polarity.negates(before) or polarity.negated_after(after):
+                problem = f"a negation {'before' if polarity.negates(before) else 'after'} these words was left out"
                 return replace(checked, verdict="unsure", problems=(*checked.problems, problem))
         return checked
 
@@ -289,11 +294,7 @@ def _claims_beside_quotes(text: str) -> bool:
     """Whether there is a claim outside the quotation marks, apart from a frame."""
     for span in quotes_in(text):
         text = text.replace(span, " ")
-    return len(_telling(normal_words(text))) > 1
-
-
-def _telling(words: Sequence[str]) -> list[str]:
-    return [word for word in words if word not in STOP_WORDS]
+    return len(telling(normal_words(text))) > 1
 
 
 def _brings_fact(claim: str, kept: Sequence[Sentence], more: Sentence) -> bool:

@@ -17,8 +17,6 @@ _WORD: Final = re.compile(
     r"\d+(?:[.,:/]\d+)*(?:(?:st|nd|rd|th|s)(?![^\W_]))?%?"
     r"|[^\W\d_]+(?:'[^\W\d_]+)*|[^\W_]+|[%$\u20ac\u00a3<>=\u00b1]"
 )
-_MARKS: Final = '"\u201c\u201d\u201e\u00ab\u00bb'
-QUOTED: Final = re.compile(rf"[{_MARKS}]([^{_MARKS}]+)[{_MARKS}]")
 
 
 def levelled(text: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from pentad.documents.instructions import WARNING, instructs
 from pentad.kernel.errors import InvalidInput
 from pentad.mcp.call import Call
 from pentad.mcp.client_requests import Sample
@@ -108,6 +109,7 @@ def _material(persona: Persona, question: str, evidence: Sequence[Sentence], tur
                 "from": place(sentence.passage, sentence.start, sentence.end),
                 "kind": "by" if persona.is_own(sentence.passage) else "about",
                 "text": sentence.text,
+                **({"warning": WARNING} if instructs(sentence.text) else {}),
             }
             for sentence in evidence
         ],

@@ -1,7 +1,7 @@
 """Answers made of the corpus' own sentences, without a language model.
 
-Picks sentences of the best passages that score well and differ from each other, in document order. The best one is
-followed by the next sentence of its passage, which often tells what the first announces. Every word was written by the
+The best sentence comes first, alone: it is the answer. Then come others that score well and say something else, and the
+next sentence of the best one's passage, which often tells what the first announces. Every word was written by the
 source; only relevance can be wrong.
 """
 
@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pentad.documents.instructions import instructs
+from pentad.rooms.avatars.answers.answer_relevance import answer_signs
+from pentad.rooms.avatars.answers.question_kinds import has_kind, kind_of
 from pentad.rooms.avatars.search.retrieval import Scored
-from pentad.rooms.avatars.verification.evidence import Sentence, numbered
+from pentad.rooms.avatars.verification.evidence import Sentence, numbered, runs
 from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
 from pentad.search.scoring import WordScorer, word_lists
 from pentad.search.searchable import SearchField
@@ -33,6 +36,8 @@ _WORTH_READING: Final = 3
 _HEADING_WORDS: Final = 12
 _HEADING_LESS: Final = 1.5
 """The penalty of a heading: it repeats the words of a question and says nothing."""
+_KIND_MORE: Final = 0.8
+"""The bonus of a sentence with something of the kind that is asked for."""
 _WORTH_ADDING: Final = 0.4
 """How close to the best score a further sentence must be; 0 is the mean of all."""
 
@@ -46,29 +51,56 @@ class Chosen:
     words: frozenset[str]
 
 
-async def best_sentences(
+async def best_quotes(
     question: str,
     passages: Sequence[Scored],
     idf: Mapping[str, float],
     similarity: SentenceSimilarity,
+    speaker: str = "",
     most: int = MOST_SENTENCES,
-) -> list[Sentence]:
-    """The sentences to quote, in document order; none only if there are no passages."""
+) -> list[list[Sentence]]:
+    """What to quote, best first, as runs of consecutive sentences; nothing only if there are no passages.
+
+    The first is the sentence with the answer: the best one of a run that shows everything the question asks for, or
+    else the best of all.
+    """
     ranked = await ranked_sentences(question, passages, idf, similarity)
     every = numbered(scored.passage for scored in passages[:FROM_PASSAGES])
     chosen = [each.sentence for each in _diverse(ranked, similarity, most)]
+    if not chosen:
+        return []
     for first in _heads_of(chosen, passages):
         chosen += _going_on(first, chosen, every)
     chosen += _spoken_of(chosen, every)
-    ranks = {scored.passage.document: place for place, scored in reversed(list(enumerate(passages)))}
-    return sorted(chosen, key=lambda sentence: (ranks.get(sentence.passage.document, 0), sentence.place))
+    ranks = {each.sentence.place: rank for rank, each in enumerate(ranked)}
+    together = runs(sorted(chosen, key=lambda sentence: sentence.place))
+    showing = [run for run in together if answer_signs(question, [run], idf, speaker).complete]
+    plain = [[one for one in group if not instructs(one.text)] for group in (_flat(showing), chosen)]
+    best = min(plain[0] or plain[1] or chosen, key=lambda one: ranks.get(one.place, len(ranks)))
+    answer = [*_spoken_of([best], every), best]
+    said = {sentence.place for sentence in answer}
+    others = runs(sorted((one for one in chosen if one.place not in said), key=lambda one: one.place))
+    others.sort(key=lambda run: (_orders(run), min(ranks.get(sentence.place, len(ranks)) for sentence in run)))
+    return [answer, *others]
+
+
+def _flat(quotes: Sequence[Sequence[Sentence]]) -> list[Sentence]:
+    return [sentence for quote in quotes for sentence in quote]
+
+
+def _orders(quote: Sequence[Sentence]) -> bool:
+    """Whether a quote has instructions to a language model: it comes after all others."""
+    return any(instructs(sentence.text) for sentence in quote)
 
 
 async def ranked_sentences(
     question: str, passages: Sequence[Scored], idf: Mapping[str, float], similarity: SentenceSimilarity
 ) -> list[Chosen]:
-    """The sentences of the first passages, ranked by z(BM25) + z(cosine) + 0.6 times the score of their passage."""
-    leading = passages[:FROM_PASSAGES]
+    """The sentences of the first passages, ranked by z(BM25) + z(cosine) + 0.6 times the score of their passage.
+
+    A sentence with something of the kind that is asked for (a number, a name) is preferred.
+    """
+    leading, kind = passages[:FROM_PASSAGES], kind_of(question)
     sentences = numbered(scored.passage for scored in leading)
     sentences = [each for each in sentences if len(each.words) >= _FEWEST_WORDS] or sentences
     lexical = _word_scores(query_terms(question), sentences, idf)
@@ -77,7 +109,11 @@ async def ranked_sentences(
     ranked = [
         Chosen(
             sentence,
-            words + meaning + _PASSAGE_SHARE * raw[sentence.passage.id] - (_HEADING_LESS if _heads(sentence) else 0.0),
+            words
+            + meaning
+            + _PASSAGE_SHARE * raw[sentence.passage.id]
+            - (_HEADING_LESS if _heads(sentence) else 0.0)
+            + (_KIND_MORE if kind is not None and has_kind(question, kind, [sentence.text]) else 0.0),
             frozenset(terms(sentence.text)),
         )
         for sentence, words, meaning in zip(sentences, _standard(lexical), _standard(cosines), strict=True)

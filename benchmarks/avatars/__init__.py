@@ -1,0 +1,1 @@
+"""How good avatars answer and verify on corpora that nobody tuned for."""

@@ -1,0 +1,94 @@
+"""Builds avatar folders from public manuals and books that Debian packages carry.
+
+`python -m benchmarks.avatars.corpora NAME FOLDER` makes one. Install the package first, or unpack it anywhere and name
+that place with `--root`. The texts are not part of this repository.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.environment import say
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A package, the files of it that make the corpus, and who the avatar is."""
+
+    package: str
+    place: str
+    patterns: tuple[str, ...]
+    name: str
+    description: str
+
+
+CORPORA: Final = {
+    "politics": Corpus(
+        "anarchism",
+        "usr/share/doc/anarchism/html",
+        ("secA[1-5].html", "secI8.html"),
+        "An Anarchist FAQ",
+        "History and ideas of a political movement, and the Spanish revolution.",
+    ),
+    "accounting": Corpus(
+        "gnucash-docs",
+        "usr/share/doc/gnucash-docs",
+        ("gnucash-guide-en/*.html", "gnucash-help-en/*.html"),
+        "GnuCash Guide",
+        "Bookkeeping for persons and small firms, and how to do it with GnuCash.",
+    ),
+    "administration": Corpus(
+        "debian-handbook",
+        "usr/share/doc/debian-handbook/html/en-US",
+        ("*.html",),
+        "The Debian Administrator's Handbook",
+        "How to run Debian systems.",
+    ),
+}
+"""Thresholds were chosen on `administration`; the other two are for testing only."""
+
+
+def build(corpus: Corpus, identifier: str, root: Path, folder: Path) -> int:
+    """Write the folder of the avatar; the number of its documents."""
+    texts = folder / "corpus"
+    texts.mkdir(parents=True, exist_ok=True)
+    found = sorted(path for pattern in corpus.patterns for path in (root / corpus.place).glob(pattern))
+    for path in found:
+        shutil.copyfile(path, texts / "-".join(path.relative_to(root / corpus.place).parts))
+    config = {
+        "id": identifier,
+        "name": corpus.name,
+        "description": corpus.description,
+        "corpus": {"description": f"The Debian package {corpus.package}.", "sources": []},
+        "systemPrompt": {
+            "identity": corpus.description,
+            "tone": "plain",
+            "constraints": [],
+            "citationStyle": "third person",
+        },
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+    return len(found)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.avatars.corpora", description=__doc__)
+    parser.add_argument("name", choices=sorted(CORPORA))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--root", type=Path, default=Path("/"), help="where the package is unpacked")
+    given = parser.parse_args(arguments)
+    corpus = CORPORA[given.name]
+    count = build(corpus, given.name, given.root, given.folder)
+    if not count:
+        say(f"No files found: install the package {corpus.package}, or name the place where it is unpacked.")
+        return 1
+    say(f"{given.folder}: {count} documents of {corpus.package}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,142 @@
+"""What kind of answer a question asks for, and whether a text has something of that kind.
+
+A sentence on the topic without a number does not answer `how many`. Having one proves nothing, but not having one shows
+that the answer is elsewhere.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from pentad.rooms.avatars.verification.facts import names_in
+from pentad.rooms.avatars.verification.numbers import numbers_in
+from pentad.rooms.avatars.verification.wording import levelled
+from pentad.search.text import STOP_WORDS, query_terms, stem, terms, words
+
+QuestionKind = Literal["person", "time", "count", "amount", "place", "way", "reason", "definition"]
+
+_PATTERNS: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = (
+    ("count", re.compile(r"\bhow many (\w+)")),
+    ("amount", re.compile(r"\bhow (?:much|old|long|far|tall|large|big|high|fast|often|deep|heavy|wide)\b")),
+    ("person", re.compile(r"^(?:and |but |so )?(?:by |to |for |of |with )?(?:who|whom|whose)\b")),
+    (
+        "time",
+        re.compile(r"^(?:and |but |so )?(?:when|(?:in|on|since|until) (?:which|what) (?:year|day|month|century))\b"),
+    ),
+    (
+        "place",
+        re.compile(r"^(?:and |but |so )?(?:where|(?:in|at) (?:which|what) (?:city|town|country|place|village))\b"),
+    ),
+    ("way", re.compile(r"^how (?:to|is|are|(?:do|can|should|would) (?:i|we|one))\b")),
+    ("reason", re.compile(r"^(?:and |but |so )?why\b")),
+    (
+        "definition",
+        re.compile(
+            r"^what (?:is|are|was|were) (?:meant by )?(?!(?:the )?(?:name|purpose)s? of)(?:an? |the )?"
+            r"([\w' -]{2,50})\W*$"
+        ),
+    ),
+    ("definition", re.compile(r"^what (?:does|do|did) (?:an? |the )?([\w' -]{2,50}?) (?:mean|do|stand for)\W*$")),
+)
+_WAY_WORDS: Final = "by with through using until then thus so if must should ought means method way"
+_WAY: Final = frozenset(_WAY_WORDS.split())
+"""An explanation of how something is done contains one of these; `he was given smoked eel` does not."""
+_REASON_WORDS: Final = "because since so therefore thus hence reason cause causes caused owing due after but by lest"
+_REASONS: Final = frozenset(_REASON_WORDS.split())
+_MONTHS: Final = "january february march april may june july august september october november december"
+_TIME: Final = re.compile(
+    rf"\b(?:1\d{{3}}|20\d{{2}}|\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_MONTHS.split())}|monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday|century|spring|summer|autumn|winter|morning|evening|noon|midnight|year|years|month|months"
+    r"|day|days|week|weeks|hour|hours|minutes?|daily|weekly|annually|before|after|when|whenever|until)\b"
+)
+_PLACE: Final = re.compile(
+    r"\b(?:in|at|near|on|from|inside|outside|under|beside|between|behind|above|below|to|into)\s+\w"
+)
+_AMOUNT: Final = re.compile(
+    r"\b(?:daily|weekly|monthly|yearly|annually|always|never|often|once|twice|every|each|half|most|all|none)\b"
+)
+_DEFINING_WORDS: Final = (
+    "is are was were means mean meant refers refer denotes describes consists stands includes allows provides lets"
+    " serves handles shows gives acts called named known"
+)
+_DEFINES: Final = frozenset(_DEFINING_WORDS.split())
+_BEFORE_SUBJECT: Final = 3
+_AFTER_SUBJECT: Final = 6
+_PHRASE_GAP: Final = 4
+_SHORT_WORD: Final = 2
+_MOST_SUBJECT: Final = 3
+_SMALL: Final = frozenset(("a", "an", "the", "so", "called", "term", "word", "in", "of"))
+
+
+def kind_of(question: str) -> QuestionKind | None:
+    """The kind of answer that is asked for; None if the question does not tell."""
+    text = levelled(question).strip().lower()
+    for kind, pattern in _PATTERNS:
+        if pattern.search(text):
+            return None if kind == "definition" and len(subject_of(question)) > _MOST_SUBJECT else kind
+    return None
+
+
+def has_kind(question: str, kind: QuestionKind, sentences: Sequence[str], headings: Sequence[str] = ()) -> bool:
+    """Whether a text, as its sentences, has something of this kind that is not in the question already."""
+    text = " ".join(sentences)
+    if kind == "person":
+        asked = set(words(question))
+        return any(set(words(name.written)) - asked - STOP_WORDS for name in names_in(text))
+    if kind in ("count", "amount"):
+        return _has_number(question, kind, text)
+    if kind == "time":
+        found = set(_TIME.findall(levelled(text).lower())) - set(words(question))
+        return bool(found)
+    if kind == "place":
+        return _PLACE.search(levelled(text).lower()) is not None
+    if kind == "definition":
+        above = {term for heading in headings for term in terms(heading)}
+        subject = subject_of(question)
+        left = [root for root in subject if root not in above]
+        if left and len(left) < len(subject):  # the heading names the rest
+            return any(set(left) <= set(terms(sentence)) for sentence in sentences)
+        return any(_defines(subject, sentence) for sentence in sentences)
+    signs = _WAY if kind == "way" else _REASONS
+    asked_stems = set(query_terms(question))
+    return any(asked_stems & set(terms(sentence)) and signs & set(words(sentence)) for sentence in sentences)
+
+
+def subject_of(question: str) -> list[str]:
+    """The stems of the thing whose definition is asked for."""
+    text = levelled(question).strip().lower()
+    for kind, pattern in _PATTERNS:
+        if kind == "definition" and (match := pattern.search(text)) is not None:
+            return [stem(word) for word in words(match[1]) if word not in STOP_WORDS]
+    return []
+
+
+def _has_number(question: str, kind: QuestionKind, text: str) -> bool:
+    known = {number.value for number in numbers_in(question)}
+    fresh = [number for number in numbers_in(text) if number.value not in known]
+    counted = re.search(r"\bhow many (\w+)", levelled(question).lower())
+    if kind == "count" and counted is not None:
+        thing = stem(counted[1])
+        return any(number.counts == thing for number in fresh)
+    return bool(fresh) or _AMOUNT.search(levelled(text).lower()) is not None
+
+
+def _defines(subject: Sequence[str], sentence: str) -> bool:
+    """Whether the sentence says what its subject is: `A sluice is ...`, `a gate that is called a sluice`.
+
+    A subject of several words is rarely mentioned for another reason, so it only has to be there as a phrase.
+    """
+    found = words(sentence)
+    stems = [stem(word) for word in found]
+    size = len(subject)
+    if sum(len(root) > _SHORT_WORD for root in subject) > 1:
+        window = size + _PHRASE_GAP
+        return any(set(subject) <= set(stems[at : at + window]) for at in range(max(1, len(stems) - window + 1)))
+    for at in (place for place in range(len(stems)) if subject and stems[place : place + size] == list(subject)):
+        before = [word for word in found[:at] if word not in _SMALL]
+        after = found[at + size : at + size + _AFTER_SUBJECT]
+        if len(before) <= _BEFORE_SUBJECT and _DEFINES & set(after):
+            return True
+        if {"called", "named", "term"} & set(found[max(0, at - _BEFORE_SUBJECT) : at]):
+            return True
+    return False

@@ -1,0 +1,121 @@
+"""Statements that sound right: exchanged names, invented clauses, cut negations, altered nested quotes."""
+
+import pytest
+
+from pentad.rooms.avatars.verification.drafts import Draft, Statement
+from pentad.rooms.avatars.verification.evidence import numbered
+from pentad.rooms.avatars.verification.quotes import quotes_in
+from pentad.rooms.avatars.verification.sentence_similarity import SentenceSimilarity
+from pentad.rooms.avatars.verification.verify import Checked, Verifier
+from tests.rooms.avatars.answers.talking import passages_of
+
+pytestmark = pytest.mark.anyio
+
+TEXT = (
+    "In the spring of 1811 Mr. Harlan visited Miss Percy at Ashdown and asked her to lend him her horse. "
+    "The oak gates outperform the iron gates in every winter that the board has recorded. "
+    "The miller told the clerk that \u201cno man may close the weir\u201d and walked home before noon. "
+    "Many believed that the old bridge would carry the carts, which it did not. "
+    "Mr. Collins asked Charlotte Lucas to marry him, and she accepted him at once. "
+    "The sluice was repaired by Anna Weber after the flood of 1926. "
+    "Peter Holm weighed the barley, and Johan Lind paid 12 marks for 30 sacks."
+)
+EVIDENCE = numbered(passages_of((("Notes", 1934, "by", [TEXT]),)))
+BY = Verifier(EVIDENCE, "Ida Brandt", SentenceSimilarity(None))
+
+
+async def checked(text: str, opening: str) -> Checked:
+    name = next(each.name for each in EVIDENCE if each.text.startswith(opening))
+    (found,) = await BY.check(Draft((Statement(text, (name,)),)))
+    return found
+
+
+@pytest.mark.requirement("avatars:verify:roles")
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        (
+            "In the spring of 1811 Miss Percy visited Mr. Harlan at Ashdown and asked her to lend him her horse.",
+            "In the",
+        ),
+        ("The iron gates outperform the oak gates in every winter that the board has recorded.", "The oak"),
+        ("The clerk told the miller that no man may close the weir.", "The miller"),
+        ("Anna Weber was repaired by the sluice after the flood of 1926.", "The sluice"),
+        ("Johan Lind weighed the barley, and Peter Holm paid 12 marks for 30 sacks.", "Peter"),
+        ("Peter Holm weighed the barley, and Johan Lind paid 30 marks for 12 sacks.", "Peter"),
+    ],
+)
+async def test_exchanged_names_and_reversed_comparisons_do_not_pass(text: str, opening: str):
+    assert not (await checked(text, opening)).passes
+
+
+@pytest.mark.requirement("avatars:verify:clauses")
+@pytest.mark.parametrize(
+    "more", [", and sold it to a merchant", ", which made the village rich", " because the king wished it"]
+)
+async def test_an_invented_clause_does_not_pass_behind_a_true_one(more: str):
+    text = "The oak gates outperform the iron gates in every winter that the board has recorded"
+    assert (await checked(f"{text}.", "The oak")).passes
+    assert not (await checked(f"{text}{more}.", "The oak")).passes
+
+
+@pytest.mark.requirement("avatars:verify:clauses")
+async def test_a_short_invented_clause_does_not_hide_in_a_long_sentence():
+    text = "In the spring of 1811 Mr. Harlan visited Miss Percy at Ashdown, asked her to lend him her horse"
+    assert not (await checked(f"{text}, and painted stables.", "In the")).passes
+
+
+@pytest.mark.requirement("avatars:verify:nested-quotes")
+def test_a_quotation_inside_a_quotation_belongs_to_it():
+    assert quotes_in('He wrote: "The miller said "never" and left."') == ['The miller said "never" and left.']
+    assert quotes_in("\u201cShe said \u201cyes\u201d at once.\u201d Then \u201cno\u201d.") == [
+        "She said \u201cyes\u201d at once.",
+        "no",
+    ]
+    assert quotes_in("It says \u2018the farmer\u2019s barn is full\u2019 there.") == ["the farmer\u2019s barn is full"]
+    assert quotes_in('"One." and "two".') == ["One.", "two"]
+
+
+@pytest.mark.requirement("avatars:verify:nested-quotes")
+@pytest.mark.parametrize(
+    "quote",
+    [
+        'The miller told the clerk that "every man may close the weir" and walked home before noon.',
+        'The miller told the clerk that "no man may open the weir" and walked home before noon.',
+        "The miller told the clerk that \u201cno man\u201d may close the weir and went home \u201cat night\u201d.",
+    ],
+)
+async def test_an_altered_quote_with_nested_marks_is_never_said(quote: str):
+    for text in (f'She writes: "{quote}"', f"She writes: \u201c{quote}\u201d", f"She writes: \u2018{quote}\u2019"):
+        found = await checked(text, "The miller")
+        assert not found.passes or "every man" not in found.text
+
+
+@pytest.mark.requirement("avatars:verify:polarity")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Many believed that the old bridge would carry the carts"',
+        '"the old bridge would carry the carts"',
+        "The old bridge would carry the carts.",
+        "Many believed that the old bridge would carry the carts, which it did.",
+    ],
+)
+async def test_a_negation_after_the_words_is_not_cut_off(text: str):
+    assert not (await checked(text, "Many")).passes
+
+
+@pytest.mark.requirement("avatars:verify:paraphrases")
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        ("Mr. Collins proposed to Charlotte Lucas and she accepted him.", "Mr. Collins"),
+        ("Charlotte Lucas was asked by Mr. Collins to marry him.", "Mr. Collins"),
+        ("Anna Weber repaired the sluice after the flood of 1926.", "The sluice"),
+        ("After the flood of 1926 the sluice was repaired by Anna Weber.", "The sluice"),
+        ("Johan Lind paid 12 marks for 30 sacks.", "Peter"),
+        ("In every winter the oak gates outperform the iron gates.", "The oak"),
+    ],
+)
+async def test_a_true_paraphrase_is_not_refused(text: str, opening: str):
+    assert (await checked(text, opening)).verdict != "unsupported"
