@@ -51,10 +51,10 @@ async def test_words_are_kept_when_they_changed(past: Database):
 @pytest.mark.anyio
 async def test_a_number_that_could_not_be_had_is_a_gap_with_its_reason(past: Database):
     await record(past, INFO, snapshot(NOON, used=5))
-    await record(past, INFO, snapshot(NOON + 60, used=None, state="no-permission"))
+    await record(past, INFO, snapshot(NOON + 60, used=None, state="no_permission"))
     assert await points(past, "used") == [(NOON, 5.0)]
     (last,) = await past.read(lambda rows: store.latest(rows, "toy"))
-    assert (last.value, last.state) == (None, "no-permission")
+    assert (last.value, last.state) == (None, "no_permission")
 
 
 @pytest.mark.anyio

@@ -66,7 +66,7 @@ async def test_named_queries_are_numbers_or_lists_by_label(tmp_path: Path):
             states = [(sample.key, sample.value, sample.state) for sample in answer.snapshot.samples]
             assert states == [
                 ("web.up", 7.0, "ok"), ("web.load", 1.5, "ok"), ("web.load", None, "unsupported"),
-                ("bad", None, "partial"), ("wide", None, "partial"), ("gone", None, "unsupported"),
+                ("bad", None, "failed"), ("wide", None, "failed"), ("gone", None, "unsupported"),
             ]  # fmt: skip
             assert [one.call for one in answer.snapshot.problems if one.affects == ("gone",)] == ["query gone"]
             assert answer.snapshot.coverage.failed == 2
@@ -134,7 +134,7 @@ async def test_figures_are_taken_out_of_json_and_the_rest_of_it_is_not_kept(tmp_
             }  # fmt: skip
             states = {sample.key: sample.state for sample in answer.snapshot.samples}
             assert states["shop.orders"] == "ok"
-            assert (states["shop.no"], states["down.a"]) == ("partial", "no-permission")
+            assert (states["shop.no"], states["down.a"]) == ("failed", "no_permission")
             assert CANARY not in repr(answer.snapshot) + repr(dict(answer.facts))
             one = await room.answer("http_json", keys="shop.orders")
             assert one.snapshot.tree == {"shop": {"orders": 12}}

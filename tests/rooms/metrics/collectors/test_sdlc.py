@@ -163,7 +163,7 @@ async def test_a_system_that_fails_is_said_and_the_others_answer() -> None:
         assert jira["totalJiraTasksInSprint"] == 3
         assert answer.snapshot.tree["sdlcMetrics"]["jenkinsMetrics"]["totalJobs"] is None
         states = {sample.state for sample in answer.snapshot.samples if sample.key.startswith("jenkins")}
-        assert states == {"no-permission"}
+        assert states == {"no_permission"}
         assert len(answer.snapshot.tree["sdlcMetrics"]["errors"]) == 1
 
 

@@ -66,7 +66,7 @@ HOST = Snapshot(
         Sample(key="disks.used", value=7, unit="By", labels=(("id", "/"),)),
         Sample(key="network.sentBytes", value=9, unit="By"),
         Sample(key="system.os", value="Linux"),
-        Sample(key="cpu.percent", value=None, state="no-permission"),
+        Sample(key="cpu.percent", value=None, state="no_permission"),
     ],
 )
 INFO = Info(

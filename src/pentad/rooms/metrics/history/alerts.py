@@ -124,7 +124,7 @@ def check(
         before = states.get(series, AlertState())
         after = next_state(before, judged, rule)
         if series in states or after != before:
-            _write(transaction, series, before, after, judged, rule, snapshot.as_of)
+            _write(transaction, series, before, after, judged, rule, snapshot.taken_at)
         if before.level != after.level:
             changed.append((key, before.level, after.level))
     return changed

@@ -228,7 +228,7 @@ def write_samples(transaction: Transaction, info: Info, snapshot: Snapshot) -> i
     known = store.latest_texts(transaction, snapshot.collector, snapshot.scope)
     rows: list[Row] = []
     for name, sample in samples.items():
-        row = _row(ids[name], kinds[name][0], sample, snapshot.as_of, known)
+        row = _row(ids[name], kinds[name][0], sample, snapshot.taken_at, known)
         if row is not None:
             rows.append(row)
     store.add_samples(transaction, rows)

@@ -48,6 +48,7 @@ from pentad.rooms.metrics.interface.presentation import (
     answer_notes,
     content_blocks,
     explanations,
+    figure_metadata,
     metric_view,
     plan_view,
     problem_view,
@@ -269,7 +270,7 @@ def _shaped_result(
 
 
 def _row_details(answer: Answer) -> RowDetails:
-    """Finds the unit of a figure, and its state unless that is ok."""
+    """Finds the unit of a figure, and what the answer as a whole does not say about it."""
     steps = len(answer.info.root)
     samples = {(sample.key, sample.labels): sample for sample in answer.snapshot.samples}
 
@@ -280,7 +281,7 @@ def _row_details(answer: Answer) -> RowDetails:
         if sample is None:
             return {}
         unit = {"unit": sample.unit} if sample.unit else {}
-        return {**unit, "state": sample.state} if sample.state != "ok" else unit
+        return {**unit, **figure_metadata(answer, sample)}
 
     return details
 

@@ -26,9 +26,13 @@ ANSWER: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "collector": {"type": "string"},
-        "asOf": {"type": "string", "description": "When the figures were computed."},
-        "ageSeconds": {"type": "number", "description": "Age of the oldest fact."},
-        "source": {"enum": ["live", "cache", "mixed"]},
+        "asOf": {"type": "string", "description": "When the oldest figure was fetched."},
+        "ageSeconds": {"type": "number", "description": "Its age."},
+        "source": {
+            "enum": ["live", "cache", "mixed", "stale"],
+            "description": "stale: the source failed, older values stand in.",
+        },
+        "states": {"type": "object", "description": "How many figures are not ok, by state."},
         "calls": {"type": "integer", "description": "Requests sent for this answer."},
         "coverage": {"type": "object"},
         "problems": {"type": "array"},
@@ -132,12 +136,14 @@ def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]
     view: dict[str, Any] = {
         "collector": snapshot.collector,
         "asOf": iso(snapshot.as_of),
-        "ageSeconds": round(max(0.0, answer.age), 3),
+        "ageSeconds": round(answer.age, 3),
         "source": answer.source,
         "calls": answer.calls,
         "coverage": msgspec.to_builtins(snapshot.coverage),
         "problems": [problem_view(problem) for problem in snapshot.problems[:_MOST_PROBLEMS]],
     }
+    if answer.states:
+        view["states"] = dict(answer.states)
     if snapshot.differences:
         view["differences"] = [difference_view(one) for one in snapshot.differences[:_MOST_DIFFERENCES]]
     if notes:
@@ -145,10 +151,24 @@ def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]
     return view
 
 
+def figure_metadata(answer: Answer, sample: Sample) -> dict[str, Any]:
+    """What is special about one figure: its state unless it is ok, its time unless it is that of the answer."""
+    view: dict[str, Any] = {} if sample.state == "ok" else {"state": sample.state}
+    if sample.value is not None and sample.as_of != answer.snapshot.as_of:
+        age = max(0.0, answer.snapshot.computed_at - sample.as_of)
+        view |= {"asOf": iso(sample.as_of), "ageSeconds": round(age, 3)}
+    return view
+
+
 def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
     """What a reader has to know besides the figures."""
     lines = list(notes)
     coverage, problems = answer.snapshot.coverage, answer.snapshot.problems
+    if coverage.stale:
+        lines.append(
+            f"Stale: {coverage.stale} of {coverage.planned} facts could not be fetched now; older values stand in,"
+            f" the oldest of {iso(answer.snapshot.as_of)} ({answer.age:.0f} s ago)."
+        )
     if answer.is_partial:
         lines.append(
             f"Partial: {coverage.ok} of {coverage.planned} facts are there, {coverage.failed} failed,"

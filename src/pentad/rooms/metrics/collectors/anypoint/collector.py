@@ -111,7 +111,7 @@ class Anypoint:
         return Info(
             id=self.id, title=spec.title, description=spec.description, catalogue=spec.metrics, root=spec.root,
             takes=spec.takes, settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
-            structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org,
+            structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org, marks_stale=True,
             ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 
@@ -139,12 +139,13 @@ class Anypoint:
     def reduce(self, query: Query, facts: Facts) -> Snapshot:
         groups = self.groups(query, facts)
         self._refuse_unknown(query, groups, facts)
-        problems = list(facts.problems().values())
+        problems = list(facts.troubles().values())
+        as_of = facts.oldest()
         samples: list[Sample] = []
         found: list[dict[str, Any]] = []
         differing: list[Difference] = []
         for group in groups:
-            entry = entry_head(group.group, query.now)
+            entry = entry_head(group.group, as_of)
             errors = error_texts(group.group, problems)
             if query.raw:
                 found.append({**entry, **raw_tree(group, self._names(query)), "errors": errors})
