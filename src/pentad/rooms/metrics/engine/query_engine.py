@@ -97,6 +97,8 @@ class Answer(msgspec.Struct, kw_only=True):
     info: Info
     facts: Facts
     calls: int
+    throttled: int
+    """How many requests were refused because there were too many."""
     seconds: float
     skipped: Mapping[Fact, str]
     source: Source
@@ -110,6 +112,15 @@ class Answer(msgspec.Struct, kw_only=True):
     def is_partial(self) -> bool:
         """Whether planned facts are missing."""
         return self.snapshot.coverage.failed > 0
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether every fact that was requested failed, and not only because the source refused it."""
+        requested = [fact for fact in self.facts if not self.facts.was_cached(fact)]
+        troubles = self.facts.troubles()
+        if not requested or any(fact not in troubles for fact in requested):
+            return False
+        return any(troubles[fact].kind not in ("permission", "unsupported") for fact in requested)
 
     @property
     def states(self) -> Counter[State]:
@@ -171,6 +182,7 @@ class QueryEngine:
             info=info,
             facts=facts,
             calls=session.calls,
+            throttled=session.throttled,
             seconds=self.clock.monotonic() - began,
             skipped=execution.skipped,
             source=_source(facts),

@@ -140,6 +140,8 @@ class UpstreamSession:
         self._credentials = credentials
         self.deadline = deadline
         self.calls = 0
+        self.throttled = 0
+        """How many of the answers were "too many requests"."""
 
     @property
     def clock(self) -> Clock:
@@ -200,6 +202,7 @@ class UpstreamSession:
                 continue
             if 200 <= answer.status < 300:
                 return answer
+            self.throttled += is_rate_limited(answer)
             if is_rate_limited(answer) and waits and retry_after(answer.headers, self.clock.now()) is not None:
                 waits -= 1  # many requests wait for the same moment, and not all of them get through then
             else:

@@ -49,6 +49,7 @@ from pentad.rooms.metrics.interface.presentation import (
     content_blocks,
     explanations,
     figure_metadata,
+    health_view,
     metric_view,
     plan_view,
     problem_view,
@@ -71,7 +72,10 @@ _remote_read = partial(tool, read_only=True, open_world=True, seconds=_SECONDS, 
 async def get_available_collectors(call: Call[Metrics]) -> ToolResult:
     """The ids of all collectors. Light and cacheable."""
     ids = call.service.catalogue.ids()
-    return ToolResult(content=[Text(text=to_json(ids))], structured={"collectors": ids})
+    unwell = [health_view(one) for one in await call.service.history.health() if one.state != "ok"]
+    structured = {"collectors": ids, "unwell": unwell} if unwell else {"collectors": ids}
+    notes = [Text(text=f"Polls of {one['collector']} are {one['state']} since {one['since']}.") for one in unwell]
+    return ToolResult(content=[Text(text=to_json(ids)), *notes], structured=structured)
 
 
 @_remote_read(

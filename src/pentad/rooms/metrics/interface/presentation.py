@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pentad.kernel.charts import text_chart
 from pentad.kernel.clock import iso
 from pentad.kernel.pages import Chart
 from pentad.kernel.pages import Series as ChartSeries
@@ -17,10 +18,11 @@ from pentad.mcp.declarations import ToolResult
 from pentad.rooms.metrics.engine.query_engine import Answer, DryRun
 from pentad.rooms.metrics.history.alerts import Alert, AlertChange
 from pentad.rooms.metrics.history.changes import Change
+from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.metric_history import HistoryLine
 from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample
-from pentad.rooms.metrics.store import Latest, Point, Series
+from pentad.rooms.metrics.store import Gap, Latest, Point, Series
 
 ANSWER: Final[dict[str, Any]] = {
     "type": "object",
@@ -63,7 +65,11 @@ CAPABILITIES: Final = _object(
     collectors={"type": "array", "items": _object("id", "title", "ready")},
     faq={"type": "array", "items": _object("question", "answer")},
 )  # fmt: skip
-COLLECTORS: Final = _object("collectors", collectors={"type": "array", "items": _TEXT})
+COLLECTORS: Final = _object(
+    "collectors",
+    collectors={"type": "array", "items": _TEXT},
+    unwell={"type": "array", "description": "Collectors whose polls fail, in part or wholly, or are missing."},
+)
 KEYS: Final = _object(
     "keys", "total",
     keys={"type": "array", "items": _object("collector", "key", "description")},
@@ -207,10 +213,23 @@ def plan_view(plan: DryRun) -> dict[str, Any]:
     }
 
 
-def collector_view(info: Info) -> dict[str, Any]:
-    """A collector in a few words."""
+def collector_view(info: Info, health: Sequence[CollectorHealth] = ()) -> dict[str, Any]:
+    """A collector in a few words, and how its polls go."""
     view: dict[str, Any] = {"id": info.id, "title": info.title, "description": info.description, "ready": info.ready}
-    return view if info.ready else view | {"missing": info.missing}
+    if not info.ready:
+        view["missing"] = info.missing
+    polls = [health_view(one) for one in health if one.collector == info.id]
+    return view | {"polls": polls} if polls else view
+
+
+def health_view(one: CollectorHealth) -> dict[str, Any]:
+    """How the polls of a collector go."""
+    view: dict[str, Any] = {"collector": one.name, "state": one.state, "since": iso(one.since)}
+    view |= {"lastTry": iso(one.tried_at)}
+    if one.succeeded_at is not None:
+        view["lastSuccess"] = iso(one.succeeded_at)
+    view |= {"seconds": round(one.seconds, 3), "calls": one.calls, "throttled": one.throttled}
+    return view if one.state == "ok" or one.problem is None else view | {"problem": one.problem}
 
 
 def metric_view(collector: str, metric: Metric) -> dict[str, Any]:
@@ -307,15 +326,36 @@ def series_label(series: Series) -> str:
 def plot_points(line: HistoryLine) -> list[tuple[float, float | None]]:
     """The points to draw: values, or rates for a counter. A gap has the value None."""
     points = line.rates if line.series.kind == "counter" else [(point.last_at, point.mean) for point in line.points]
-    return sorted([*points, *((at, None) for at, _ in line.gaps)], key=lambda point: point[0])
+    return sorted([*points, *((gap.begin, None) for gap in line.gaps)], key=lambda point: (point[0], point[1] is None))
 
 
-def history_chart(title: str, lines: Sequence[HistoryLine]) -> Chart:
-    """The lines as a chart; counters as their rate per second."""
+def history_chart(
+    title: str, lines: Sequence[HistoryLine], begin: float, end: float, marks: Sequence[tuple[str, float]] = ()
+) -> Chart:
+    """The lines as a chart of this span; counters as their rate per second. `marks` are thresholds and limits."""
     first = lines[0].series
     unit = (first.unit or "").replace("By", "B") + ("/s" if first.kind == "counter" else "")
     drawn = [ChartSeries(series_label(line.series), points) for line in lines if (points := plot_points(line))]
-    return Chart(title, drawn, unit)
+    gaps = dict.fromkeys(
+        (max(gap.begin, begin), end if gap.end is None else min(gap.end, end), gap.reason)
+        for line in lines
+        for gap in line.gaps
+    )
+    return Chart(title, drawn, unit, span=(begin, end), gaps=sorted(gaps), marks=marks)
+
+
+def line_chart(line: HistoryLine, begin: float, end: float, **options: Any) -> str:
+    """A line as a chart for terminals; a counter as its rate per second."""
+    name = series_label(line.series)
+    gaps = [(max(gap.begin, begin), end if gap.end is None else min(gap.end, end), gap.reason) for gap in line.gaps]
+    title = f"{name}, each second" if line.series.kind == "counter" else name
+    return text_chart(title, plot_points(line), span=(begin, end), gaps=gaps, unit=line.series.unit, **options)
+
+
+def gap_view(gap: Gap) -> dict[str, Any]:
+    """A gap; without `to` it lasts."""
+    view = {"from": iso(gap.begin), "reason": gap.reason}
+    return view if gap.end is None else {**view, "to": iso(gap.end)}
 
 
 def line_view(line: HistoryLine) -> dict[str, Any]:
@@ -333,7 +373,7 @@ def line_view(line: HistoryLine) -> dict[str, Any]:
     if line.rise is not None:
         view["rise"] = _rounded(line.rise)
     if line.gaps:
-        view["gaps"] = [{"at": iso(at), "state": state} for at, state in line.gaps[-_MOST_GAPS:]]
+        view["gaps"] = [gap_view(gap) for gap in line.gaps[-_MOST_GAPS:]]
     if line.forecast is not None:
         view["forecast"] = forecast_view(line.forecast)
     return view

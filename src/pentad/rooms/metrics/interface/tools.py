@@ -1,14 +1,13 @@
 """All tools of the room, and `getCapabilities`, which describes them."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from pentad.kernel.charts import svg_chart, text_chart
+from pentad.kernel.charts import svg_chart
 from pentad.kernel.clock import iso
 from pentad.mcp.call import Call
 from pentad.mcp.content import Content, Image, Text
 from pentad.mcp.declarations import Tool, ToolResult, tool
-from pentad.rooms.metrics.history.metric_history import HistoryLine
+from pentad.rooms.metrics.history.metric_history import HistoryLines
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_HISTORY,
@@ -39,9 +38,8 @@ from pentad.rooms.metrics.interface.presentation import (
     change_view,
     collector_view,
     history_chart,
+    line_chart,
     line_view,
-    plot_points,
-    series_label,
     to_json,
 )
 from pentad.rooms.metrics.metric_keys import split_list
@@ -72,13 +70,18 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     if not found.lines:
         found = await metrics.source_history(collector, keys, begin, end, step=step, most=arguments.max_points)
     view: dict[str, Any] = {"from": iso(begin), "to": iso(end), "series": [line_view(line) for line in found.lines]}
+    notes: list[str] = []
+    if arguments.forecast and any(line.forecast is None and line.points for line in found.lines):
+        notes.append("No forecast where fewer than 4 points, or less than 6 hours, are recorded.")
     if found.left_out:
-        view["notes"] = [f"{found.left_out} more lines were left out; name an environment or a narrower key."]
+        notes += [f"{found.left_out} more lines were left out; name an environment or a narrower key."]
     if not found.lines:
-        view["notes"] = ["Nothing was recorded yet. Polls record; set their interval in `[rooms.metrics.poll]`."]
+        notes += ["Nothing was recorded yet. Polls record; set their interval in `[rooms.metrics.poll]`."]
+    if notes:
+        view["notes"] = notes
     blocks: list[Content] = [Text(text=to_json(view))]
     if arguments.chart is not None and found.lines:
-        blocks.append(_chart(found.lines[:_MOST_CHARTS], arguments.chart))
+        blocks.append(_chart(metrics, found, arguments.chart))
     return ToolResult(content=blocks, structured=view)
 
 
@@ -107,12 +110,15 @@ async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolRe
     return ToolResult(structured=view)
 
 
-def _chart(lines: Sequence[HistoryLine], kind: str) -> Content:
+def _chart(metrics: Metrics, found: HistoryLines, kind: str) -> Content:
+    lines = found.lines[:_MOST_CHARTS]
     if kind == "ascii":
-        charts = [text_chart(series_label(line.series), plot_points(line), unit=line.series.unit) for line in lines]
+        charts = [line_chart(line, found.begin, found.end) for line in lines]
         return Text(text="\n\n".join(charts))
     title = ", ".join(dict.fromkeys(line.series.key for line in lines))
-    return Image.of(svg_chart(history_chart(title, lines)).encode(), "image/svg+xml")
+    marks = metrics.history.marks(lines)
+    drawn = history_chart(title, lines, found.begin, found.end, marks)
+    return Image.of(svg_chart(drawn).encode(), "image/svg+xml")
 
 
 DESCRIPTION: Final = (
@@ -151,12 +157,13 @@ FAQ: Final = (
 async def get_capabilities(call: Call[Metrics]) -> ToolResult:
     """Describes the metrics tools, their input schemas, the collectors and common questions. Read it first."""
     order = {name: place for place, name in enumerate(FIRST)}
+    health = await call.service.history.health()
     described = sorted(TOOLS[1:], key=lambda one: order.get(one.name, len(FIRST)))
     return ToolResult(
         structured={
             "description": DESCRIPTION,
             "tools": [_tool_view(one) for one in described],
-            "collectors": [collector_view(info) for info in call.service.infos()],
+            "collectors": [collector_view(info, health) for info in call.service.infos()],
             "faq": [{"question": question, "answer": answer} for question, answer in FAQ],
         }
     )

@@ -158,7 +158,7 @@ class Anypoint:
                 differing += find_differences(right, theirs, labels, lost)
             else:
                 found.append({**entry, **self._figures(query, group, samples), "errors": errors})
-        scope = query.bg or (groups[0].group.id if groups else "")
+        scope = query.bg or (groups[0].group.id if groups else self._start(query)[0])
         return Snapshot(
             collector=self.id, scope=scope, as_of=query.now, tree=found, samples=samples, differences=differing
         )

@@ -67,11 +67,12 @@ def collectors(as_json: bool, target: "Target") -> None:
     async def work(room: "Metrics") -> None:
         from pentad.rooms.metrics.interface.presentation import collector_view
 
-        infos = room.infos()
+        infos, health = room.infos(), await room.history.health()
         if as_json:
-            print_json([collector_view(info) for info in infos])
+            print_json([collector_view(info, health) for info in infos])
         else:
-            print_table(("id", "title", "metrics", "state"), collector_rows(infos), empty="There are no collectors.")
+            rows = collector_rows(infos, {one.collector: one.state for one in health})
+            print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
             for line in missing_lines(infos):
                 say(line)
 
@@ -161,7 +162,7 @@ def history(
         print_json([line_view(line) for line in found.lines])
         return
     for line in found.lines:
-        for text in line_texts(line, plain=not _prints_unicode()):
+        for text in line_texts(line, found.begin, found.end, plain=not _prints_unicode()):
             print_text(text)
     if found.left_out:
         say(f"{found.left_out} more lines are not drawn; name a narrower key, or --bg.")
@@ -349,8 +350,14 @@ def list_collectors(target: "Target", as_json: bool) -> None:
     if as_json:
         print_json([one for one, _ in found])
         return
-    rows = [(one["id"], one["title"], count, "ready" if one["ready"] else "not set up") for one, count in found]
+    rows = [(one["id"], one["title"], count, _collector_state(one)) for one, count in found]
     print_table(("id", "title", "metrics", "state"), rows, empty="There are no collectors.")
+
+
+def _collector_state(view: Mapping[str, Any]) -> str:
+    """Whether a collector is set up and, if its polls do not go well, how they go."""
+    unwell = [one["state"] for one in view.get("polls", ()) if one["state"] != "ok"]
+    return unwell[0] if unwell else "ready" if view["ready"] else "not set up"
 
 
 def show_figures(
