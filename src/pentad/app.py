@@ -237,7 +237,7 @@ class App:
             owner_now=self.owners.current,
             organisation_of=self.organisation_of,
             report=self.audit.event,
-            other_database=lambda url: open_database(url, settings.data, connections=2),
+            other_database=lambda url: open_database(url, settings.data, connections=2, listens=False),
             stopping=self.stopping,
             drain_seconds=settings.drain_seconds,
             listings=self.listings,

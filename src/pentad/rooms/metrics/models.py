@@ -65,6 +65,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     http: int | None = None
     affects: tuple[str, ...] = ()
+    needs: str | None = None
+    """The permission that is missing, if it is known."""
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,6 +237,8 @@ class Snapshot(msgspec.Struct, kw_only=True):
     problems: list[Problem] = msgspec.field(default_factory=list[Problem])
     differences: list[Difference] = msgspec.field(default_factory=list[Difference])
     """For legacy queries: where the original's figures differ from the right ones."""
+    names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """What people call the ids in the scopes of problems."""
 
     @property
     def taken_at(self) -> float:
@@ -267,6 +271,8 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     """Which of `bg`, `environment`, `region`, `raw` and `compat` it supports; others are refused. None leaves that to
     the collector."""
     needs_bg: bool = False
+    permissions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """By fact name, what a login needs to be allowed."""
     marks_stale: bool = False
     """Whether its samples say themselves if they are stale. If not, every metric that needs a stale fact is."""
     ready: bool = True

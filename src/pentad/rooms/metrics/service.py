@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Unpack
 
 from pentad.jobs.job import Schedule
-from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError
+from pentad.kernel.errors import InvalidInput, Misconfigured, PentadError, Unavailable
 from pentad.kernel.names import did_you_mean
 from pentad.platform import Platform
 from pentad.rooms.metrics.collectors.contract import CollectorContext
@@ -19,7 +19,13 @@ from pentad.rooms.metrics.engine.query_engine import Answer, DryRun, QueryEngine
 from pentad.rooms.metrics.engine.query_execution import Progress
 from pentad.rooms.metrics.history.alerts import rule_of
 from pentad.rooms.metrics.history.collector_health import PollOutcome
-from pentad.rooms.metrics.history.metric_history import MOST_SERIES, HistoryLine, HistoryLines, MetricHistory
+from pentad.rooms.metrics.history.metric_history import (
+    MOST_SERIES,
+    HistoryLine,
+    HistoryLines,
+    MetricHistory,
+    merge_lines,
+)
 from pentad.rooms.metrics.history.retention import Retention, roll_up_all
 from pentad.rooms.metrics.loaders.destinations import Destinations
 from pentad.rooms.metrics.loaders.formats import Export, ExportOptions, export_snapshot
@@ -73,6 +79,11 @@ class Metrics:
     def info(self, collector: str) -> Info:
         """The same of one collector, by any of its names."""
         return self.catalogue.find(collector).info()
+
+    def is_legacy(self, collector: str) -> bool:
+        """Whether the operator wants this collector to answer as the Metrics Toolkit does."""
+        takes = self.info(collector).takes
+        return self.platform.settings.compat == "legacy" and takes is not None and "compat" in takes
 
     def select_collectors(
         self, names: Sequence[str], *, allow_all: bool = False, filters: frozenset[str] = frozenset()
@@ -153,18 +164,29 @@ class Metrics:
         """Roll up old samples, and drop those that are too old."""
         await roll_up_all(self.platform.database, self.retention, self.now())
 
-    async def source_history(
-        self, collector: str, keys: Sequence[str], begin: float, end: float, *, step: int | None, most: int
-    ) -> HistoryLines:
-        """The history that the source itself keeps, for metrics that were never recorded here.
+    async def with_source_history(
+        self, recorded: HistoryLines, collector: str, keys: Sequence[str], *, step: int | None, most: int
+    ) -> tuple[HistoryLines, list[str]]:
+        """What was recorded here together with what the source itself remembers, and notes about it.
 
-        Prometheus, for example, had these figures long before Pentad polled it.
+        Prometheus, for example, had these figures long before Pentad polled it, and while Pentad was down.
         """
         info = self.info(collector)
-        names = resolve_keys(info, keys)
-        found = await self.engine.source_history(info.id, names, begin, end, step=step, most=most)
-        lines = [HistoryLine(series=series, points=points) for series, points in found[:MOST_SERIES]]
-        return HistoryLines(begin=begin, end=end, lines=lines, left_out=len(found) - len(lines))
+        try:
+            names = resolve_keys(info, keys)
+        except InvalidInput:  # a metric of every collector, which no source has
+            return recorded, []
+        begin, end = recorded.begin, recorded.end
+        try:
+            found = await self.engine.source_history(info.id, names, begin, end, step=step, most=most)
+        except Unavailable as error:
+            if not recorded.lines:
+                raise
+            return recorded, [f"{error.message} Only what was recorded here is shown."]
+        remembered = [HistoryLine(series=series, points=points) for series, points in found]
+        lines = merge_lines(recorded.lines, remembered)
+        left_out = recorded.left_out + max(0, len(lines) - MOST_SERIES)
+        return HistoryLines(begin=begin, end=end, lines=lines[:MOST_SERIES], left_out=left_out), []
 
     async def export(
         self, collector: str, query: Query, form: str, progress: Progress | None = None

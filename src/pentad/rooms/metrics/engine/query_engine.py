@@ -232,8 +232,8 @@ class QueryEngine:
                 raise Unavailable(
                     f"{chosen.title} did not give the history of {key!r}: {error.problem.message}"
                 ) from None
-            for label, points in lines.items():
-                series = Series(0, chosen.id, "", key, (("id", label),) if label else (), "gauge", None)
+            for labels, points in lines.items():
+                series = Series(0, chosen.id, "", key, labels, "gauge", None)
                 found.append((series, [sampled(at, value) for at, value in points if value is not None]))
         return found
 
@@ -275,7 +275,10 @@ def _all_problems(info: Info, reported: Iterable[Problem], facts: Facts) -> list
     for fact, problem in facts.troubles().items():
         affects = problem.affects or tuple(metric.key for metric in info.catalogue if fact.name in metric.facts)
         scope = problem.scope or "/".join(fact.scope)
-        found[scope, problem.call, problem.kind] = msgspec.structs.replace(problem, scope=scope, affects=affects)
+        needs = info.permissions.get(fact.name) if problem.kind == "permission" else None
+        found[scope, problem.call, problem.kind] = msgspec.structs.replace(
+            problem, scope=scope, affects=affects, needs=problem.needs or needs
+        )
     for problem in reported:
         found.setdefault((problem.scope, problem.call, problem.kind), problem)
     return list(found.values())

@@ -4,7 +4,9 @@ Numbers are recorded every time, texts and lists when they change. A number that
 gap with its reason, and so is the time nobody polled: a chart breaks off there instead of falling to zero.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -72,6 +74,45 @@ class HistoryLine(msgspec.Struct, kw_only=True):
     """When points are missing, and why."""
     limit: float | None = None
     """The last known value of the metric that limits this one."""
+
+
+def with_fewer_points(line: HistoryLine, most: int) -> HistoryLine:
+    """The same line with at most so many points; the last ones of a text."""
+    points = downsample(line.points, most)
+    return msgspec.structs.replace(
+        line,
+        points=points,
+        rates=rates(points, line.gaps) if line.rates else [],
+        texts=line.texts[-most:],
+        gaps=line.gaps[-most:],
+    )
+
+
+def merge_lines(recorded: Sequence[HistoryLine], remembered: Sequence[HistoryLine]) -> list[HistoryLine]:
+    """Lines recorded here together with those a source remembers. Where the source has points, they count."""
+    theirs = {(line.series.key, line.series.labels): line for line in remembered}
+    merged = [_merged_line(line, theirs.pop((line.series.key, line.series.labels), None)) for line in recorded]
+    return [*merged, *theirs.values()]
+
+
+def _merged_line(ours: HistoryLine, theirs: HistoryLine | None) -> HistoryLine:
+    if theirs is None or not theirs.points:
+        return ours
+    times = [point.at for point in theirs.points]
+    step = min((later - earlier for earlier, later in pairwise(times)), default=0.0)
+    own = [point for point in ours.points if not _is_near(point.last_at, times, step)]
+    gaps = [gap for gap in ours.gaps if not any(_is_inside(at, gap) for at in times)]
+    points = sorted([*theirs.points, *own], key=lambda point: point.at)
+    return msgspec.structs.replace(ours, points=points, gaps=gaps, rates=rates(points, gaps) if ours.rates else [])
+
+
+def _is_near(at: float, times: Sequence[float], step: float) -> bool:
+    place = bisect_left(times, at)
+    return any(abs(near - at) <= step for near in times[max(0, place - 1) : place + 1])
+
+
+def _is_inside(at: float, gap: Gap) -> bool:
+    return gap.begin < at and (gap.end is None or at < gap.end)
 
 
 class HistoryLines(msgspec.Struct, kw_only=True):

@@ -16,15 +16,18 @@ from pentad.rooms.metrics.collectors.anypoint.figures import Inputs, with_benefi
 from pentad.rooms.metrics.collectors.anypoint.legacy import legacy_by_key
 from pentad.rooms.metrics.engine.query_engine import Answer
 from pentad.rooms.metrics.engine.response_budget import (
+    CHARACTERS_PER_TOKEN,
     FEWEST_TOKENS,
     ResponseShape,
     RowDetails,
     ShapedResponse,
+    fit_entries,
     shape_response,
 )
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_BY_COLLECTOR,
+    RARE_LISTS,
     BenefitsArguments,
     CollectorMetricsArguments,
     ExplainArguments,
@@ -52,7 +55,7 @@ from pentad.rooms.metrics.interface.presentation import (
     health_view,
     metric_view,
     plan_view,
-    problem_view,
+    problem_views,
     to_json,
     tool_result,
 )
@@ -90,7 +93,7 @@ async def get_platform_metrics_by_collector(arguments: CollectorMetricsArguments
     ids = metrics.select_collectors(
         arguments.collectors(), allow_all=arguments.allow_all, filters=arguments.filters_in_use()
     )
-    if arguments.raw and arguments.compat is not None:
+    if arguments.raw and arguments.compat == "legacy":
         raise InvalidInput(
             "`raw` and `compat` cannot be combined: raw answers are the platform's own.", hint="Leave one of them out."
         )
@@ -127,15 +130,16 @@ async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call
     return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
 
 
-@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE)
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE_LISTS)
 async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
     """Find metric keys by words, with unit, description, formula and thresholds."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     found = call.service.keys(arguments.query, arguments.collectors() if named else ())
     page = found[arguments.offset : arguments.offset + arguments.limit]
-    view: dict[str, Any] = {"keys": [metric_view(owner, metric) for owner, metric in page], "total": len(found)}
-    if arguments.offset + len(page) < len(found):
-        view["nextOffset"] = arguments.offset + len(page)
+    shown = fit_entries([metric_view(owner, metric) for owner, metric in page], arguments.max_tokens)
+    view: dict[str, Any] = {"keys": shown, "total": len(found)}
+    if arguments.offset + len(shown) < len(found):
+        view["nextOffset"] = arguments.offset + len(shown)
     return ToolResult(structured=view)
 
 
@@ -147,11 +151,24 @@ async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> To
     return tool_result(answer, {"explained": explanations(answer, query.keys or ())})
 
 
-@_remote_read("exportMetrics", title="Export metrics", output_schema=EXPORTED, listed="room", tags=("export",))
+@_remote_read(
+    "exportMetrics",
+    title="Export metrics",
+    output_schema=EXPORTED,
+    listed="room",
+    tags=("export",),
+    rare=RARE_LISTS,
+)
 async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> ToolResult:
     """Figures in another system's format: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""
     one, query = _one_query(call, arguments, split_list(arguments.keys))
     export, answer = await call.service.export(one, query, arguments.format, call.progress)
+    tokens = len(export.body) // CHARACTERS_PER_TOKEN
+    if tokens > arguments.max_tokens:
+        raise InvalidInput(
+            f"The export has {export.records} records, about {tokens} tokens; {arguments.max_tokens} are allowed.",
+            hint="Name keys or a business group, raise max_tokens, or send it somewhere with loadMetrics.",
+        )
     view = {
         "format": arguments.format, "contentType": export.content_type, "records": export.records, "body": export.body
     }  # fmt: skip
@@ -220,6 +237,8 @@ def _query(
 ) -> Query:
     options = arguments.query_options()
     options.update(keys=keys, raw=raw, credentials=request_credentials(call))
+    if arguments.compat is None and not raw and call.service.is_legacy(collector):
+        options["compat"] = "legacy"
     return call.service.query(collector, **options)
 
 
@@ -230,7 +249,7 @@ def _one_query(call: Call[Metrics], arguments: ScopedArguments, keys: Sequence[s
 
 
 def _with_problems(view: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-    problems = [problem_view(problem) for problem in answer.snapshot.problems]
+    problems = problem_views(answer.snapshot)
     return {**view, "problems": problems} if problems else dict(view)
 
 

@@ -21,7 +21,7 @@ from pentad.rooms.metrics.history.changes import Change
 from pentad.rooms.metrics.history.collector_health import CollectorHealth
 from pentad.rooms.metrics.history.forecast import Forecast
 from pentad.rooms.metrics.history.metric_history import HistoryLine
-from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample
+from pentad.rooms.metrics.models import Difference, Info, Metric, Problem, Sample, Snapshot
 from pentad.rooms.metrics.store import Gap, Latest, Point, Series
 
 ANSWER: Final[dict[str, Any]] = {
@@ -96,13 +96,15 @@ HISTORY: Final = _object(
     **{"from": _TEXT},
 )  # fmt: skip
 COMPARED: Final = _object("before", "after", "changes", "total", before=_TEXT, after=_TEXT, changes=_LIST, total=_COUNT)
-ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST)
+ALERTS: Final = _object("alerts", alerts=_LIST, changes=_LIST, notes=_LIST)
 
-_MOST_PROBLEMS: Final = 50
-_MOST_DIFFERENCES: Final = 200
-_MOST_FACTS: Final = 50
-_MOST_VALUES: Final = 50
-_MOST_GAPS: Final = 100
+_MOST_PROBLEMS: Final = 8
+_MOST_PLACES: Final = 5
+_MOST_AFFECTED: Final = 5
+_MOST_DIFFERENCES: Final = 20
+_MOST_FACTS: Final = 10
+_MOST_VALUES: Final = 20
+_MOST_GAPS: Final = 20
 _PROBLEMS_IN_TEXT: Final = 5
 PARENT_LABELS: Final = frozenset({"businessGroupId", "environmentType"})
 """Labels that another label of the same value implies; people need not see them."""
@@ -146,12 +148,14 @@ def answer_metadata(answer: Answer, notes: Sequence[str] = ()) -> dict[str, Any]
         "source": answer.source,
         "calls": answer.calls,
         "coverage": msgspec.to_builtins(snapshot.coverage),
-        "problems": [problem_view(problem) for problem in snapshot.problems[:_MOST_PROBLEMS]],
+        "problems": problem_views(snapshot),
     }
     if answer.states:
         view["states"] = dict(answer.states)
     if snapshot.differences:
         view["differences"] = [difference_view(one) for one in snapshot.differences[:_MOST_DIFFERENCES]]
+        if len(snapshot.differences) > _MOST_DIFFERENCES:
+            view["moreDifferences"] = len(snapshot.differences) - _MOST_DIFFERENCES
     if notes:
         view["notes"] = list(notes)
     return view
@@ -169,7 +173,7 @@ def figure_metadata(answer: Answer, sample: Sample) -> dict[str, Any]:
 def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
     """What a reader has to know besides the figures."""
     lines = list(notes)
-    coverage, problems = answer.snapshot.coverage, answer.snapshot.problems
+    coverage, problems = answer.snapshot.coverage, problem_views(answer.snapshot)
     if coverage.stale:
         lines.append(
             f"Stale: {coverage.stale} of {coverage.planned} facts could not be fetched now; older values stand in,"
@@ -180,18 +184,51 @@ def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
             f"Partial: {coverage.ok} of {coverage.planned} facts are there, {coverage.failed} failed,"
             f" {coverage.skipped} were skipped. Figures that need the others are missing, not zero."
         )
-    lines += [
-        f"- {problem.scope or 'all'}: {problem.message} ({problem.call})" for problem in problems[:_PROBLEMS_IN_TEXT]
-    ]
+    for problem in problems[:_PROBLEMS_IN_TEXT]:
+        places = ", ".join(problem.get("places") or ["all"])
+        more = f" and {problem['count'] - len(problem['places'])} more" if problem["count"] > _MOST_PLACES else ""
+        needs = f" It needs: {problem['needs']}." if "needs" in problem else ""
+        lines.append(f"- {places}{more}: {problem['message']} ({problem['call']}){needs}")
     if len(problems) > _PROBLEMS_IN_TEXT:
         lines.append(f"- and {len(problems) - _PROBLEMS_IN_TEXT} more in `problems`.")
     return lines
 
 
-def problem_view(problem: Problem) -> dict[str, Any]:
-    """A problem without its empty fields."""
-    view: dict[str, Any] = msgspec.to_builtins(problem)
-    return {name: value for name, value in view.items() if value not in (None, [], ())}
+def problem_views(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """The problems, those of one kind together: what happened, how often, where, and which metrics suffer."""
+    together: dict[tuple[Any, ...], list[Problem]] = {}
+    for problem in snapshot.problems:
+        kind = (_call_name(problem, snapshot.names), problem.kind, problem.message, problem.http, problem.needs)
+        together.setdefault(kind, []).append(problem)
+    views = [_problem_view(call, some, snapshot.names) for (call, *_), some in together.items()]
+    if len(views) > _MOST_PROBLEMS:
+        rest = sum(view["count"] for view in views[_MOST_PROBLEMS:])
+        message = f"{rest} more problems of {len(views) - _MOST_PROBLEMS} kinds; explainMetric names those of a metric."
+        views[_MOST_PROBLEMS:] = [{"kind": "more", "call": "", "message": message, "count": rest, "places": []}]
+    return views
+
+
+def _problem_view(call: str, some: Sequence[Problem], names: Mapping[str, str]) -> dict[str, Any]:
+    first = some[0]
+    affects = list(dict.fromkeys(key for problem in some for key in problem.affects))
+    scopes = list(dict.fromkeys(problem.scope for problem in some if problem.scope))
+    view: dict[str, Any] = {
+        "kind": first.kind, "call": call, "message": first.message, "http": first.http, "needs": first.needs,
+        "count": len(some), "places": [_place(scope, names) for scope in scopes[:_MOST_PLACES]],
+        "affects": affects[:_MOST_AFFECTED], "moreAffected": max(0, len(affects) - _MOST_AFFECTED) or None,
+    }  # fmt: skip
+    return {name: value for name, value in view.items() if value not in (None, [])}
+
+
+def _place(scope: str, names: Mapping[str, str]) -> str:
+    """A scope with names in place of ids, where they are known."""
+    return "/".join(names.get(part, part) for part in scope.split("/"))
+
+
+def _call_name(problem: Problem, names: Mapping[str, str]) -> str:
+    """A call without the ids that tell it from others of its kind."""
+    parts = {part for part in problem.scope.split("/") if part} | names.keys()
+    return "/".join("{id}" if part in parts else part for part in problem.call.split("/"))
 
 
 def difference_view(difference: Difference) -> dict[str, Any]:

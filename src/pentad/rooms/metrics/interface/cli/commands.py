@@ -386,7 +386,11 @@ async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metri
 
     from pentad.rooms.metrics.models import Metric
 
-    keys = (await client.call_tool("listMetricKeys", {"collector": collector, "limit": _MOST_KEYS}))["keys"]
+    keys = (
+        await client.call_tool(
+            "listMetricKeys", {"collector": collector, "limit": _MOST_KEYS, "max_tokens": _MOST_TOKENS}
+        )
+    )["keys"]
     collectors = (await client.call_tool("getCapabilities", {}))["collectors"]
     titles = {one["id"]: one["title"] for one in collectors}
     return titles.get(keys[0]["collector"] if keys else collector, collector), msgspec.convert(keys, list[Metric])
@@ -394,7 +398,9 @@ async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metri
 
 def show_history(target: "Target", arguments: Mapping[str, Any], as_json: bool) -> None:
     """What the server recorded, as data or as charts."""
-    found, blocks = _call_tool(target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii"})
+    found, blocks = _call_tool(
+        target, "getMetricHistory", {**arguments, "chart": None if as_json else "ascii", "max_tokens": _MOST_TOKENS}
+    )
     if as_json:
         print_json(found["series"])
         return
@@ -409,7 +415,7 @@ def export_figures(
 ) -> tuple[str, int]:
     """The figures in another system's format, and how many records that is."""
     arguments = {**_scope_arguments(collector, how), "keys": list(keys) or None, "format": form}
-    found, notes = _call_tool(target, "exportMetrics", arguments)
+    found, notes = _call_tool(target, "exportMetrics", {**arguments, "max_tokens": _MOST_TOKENS})
     _warn_all(notes)
     return found["body"], found["records"]
 
