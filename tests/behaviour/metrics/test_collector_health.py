@@ -15,6 +15,8 @@ from tests.behaviour.http_wire import send
 from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("metrics:collectors:health")]
+UNPOLLED = {"host": 0, "pentad": 0, "prometheus": 0}
+"""The tests poll themselves, when they want it."""
 WELL = Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
 LOGIN_PAGE = Told(body=b"<html>Sign in</html>", headers={"content-type": "text/html"})
 
@@ -53,10 +55,11 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
             data=tmp_path,
             rooms=("metrics",),
             auth="none",
-            room_tables={"metrics": {"prometheus_url": source.url, "poll": {"host": 0, "pentad": 0}}},
+            room_tables={"metrics": {"prometheus_url": source.url, "poll": UNPOLLED}},
         )
         async with open_app(settings, clock=clock) as app:
             metrics: Metrics = app.rooms[0].service
+            metrics.history.intervals = {"prometheus": 60.0}
             operator = Operator(app)
             await metrics.poll("prometheus")
             assert (await operator.ready())["status"] == "ok"
@@ -106,8 +109,10 @@ async def test_throttled_requests_are_counted(tmp_path: Path) -> None:
         return answers.pop() if len(answers) > 1 else answers[0]
 
     async with http_source(prometheus) as source:
-        tables = {"metrics": {"prometheus_url": source.url, "poll": {"host": 0, "pentad": 0}}}
+        tables = {"metrics": {"prometheus_url": source.url, "poll": UNPOLLED}}
         settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=tables)
         async with open_app(settings) as app:
-            await app.rooms[0].service.poll("prometheus")
+            metrics: Metrics = app.rooms[0].service
+            metrics.history.intervals = {"prometheus": 60.0}
+            await metrics.poll("prometheus")
             assert await Operator(app).scraped("pentad_collector_upstream_throttled_total") == 1

@@ -168,10 +168,15 @@ class MetricHistory:
         return await self._database.write(work)
 
     async def record_failure(self, info: Info, done: PollOutcome) -> None:
-        """Write that a poll brought nothing at all: every series of its scope has a gap from now on."""
+        """Write that a poll brought nothing at all: every series of its scope has a gap from now on.
+
+        A scope that is neither polled regularly nor was ever polled may be a typo, and is left alone."""
+        name = f"{info.id}/{done.scope}" if done.scope else info.id
 
         def work(transaction: Transaction) -> None:
             before = last_poll(transaction, info.id, done.scope)
+            if before is None and name not in self.intervals:
+                return
             scope = done.scope if before is None else before.series_scope
             self._add_downtime(transaction, info.id, before, done)
             write_outcome(transaction, info.id, scope, before, done)
