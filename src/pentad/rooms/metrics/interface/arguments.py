@@ -32,15 +32,13 @@ TOKENS: Final = 4_000
 """How large an answer may be unless the caller says otherwise."""
 EXPORT_TOKENS: Final = 25_000
 """The same of an export, which is refused if it is larger: part of a file is of no use."""
-MaxTokens = Annotated[int, Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what is missing.")]
 _FOR_PROGRAMS: Final = frozenset({"compat", "details", "timeout_seconds", "dry_run", "raw", "allow_all"})
 RARE: Final = _FOR_PROGRAMS | {"collectorId", "filters"}
 """Arguments that few conversations need: second names, and switches for programs."""
 RARE_BY_COLLECTOR: Final = _FOR_PROGRAMS
 """The same for the tool whose document names `collectorId` and `filters`."""
 RARE_HISTORY: Final = RARE | {"environment", "chart", "max_points", "max_tokens"}
-RARE_LISTS: Final = RARE | {"max_tokens"}
-"""The same for tools whose answers are lists."""
+RARE_EXPORT: Final = RARE | {"max_tokens"}
 
 
 def _offering_ids(schema: dict[str, Any]) -> None:
@@ -134,7 +132,9 @@ class ShapedArguments(ScopedArguments):
     )
     limit: Annotated[int | None, Field(ge=1, le=10_000, description="Most groups.")] = None
     offset: Annotated[int, Field(ge=0)] = 0
-    max_tokens: MaxTokens = TOKENS
+    max_tokens: Annotated[
+        int, Field(ge=100, le=1_000_000, description="Cut the answer to fit; it says what is missing.")
+    ] = TOKENS
     dry_run: Annotated[bool, Field(description="Return the plan only: facts and number of calls.")] = False
 
 
@@ -177,7 +177,6 @@ class ListKeysArguments(CollectorArguments):
     query: Annotated[str, Field(max_length=200, description="Words to find.")] = ""
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
     offset: Annotated[int, Field(ge=0)] = 0
-    max_tokens: MaxTokens = TOKENS
 
 
 class ExplainArguments(ScopedArguments):
@@ -190,7 +189,7 @@ class ExportArguments(ScopedArguments):
     """Arguments of exportMetrics."""
 
     format: Format = "json"
-    max_tokens: Annotated[int, Field(ge=100, le=10_000_000, description="Refuse a larger export.")] = EXPORT_TOKENS
+    max_tokens: Annotated[int, Field(ge=100, le=10_000_000)] = EXPORT_TOKENS
     keys: Annotated[OneOrMore | None, Field(description="Only these metric keys.")] = None
 
 
@@ -243,7 +242,7 @@ class HistoryArguments(HistoryScopeArguments):
     environment: Annotated[str | None, Field(max_length=200)] = None
     forecast: Annotated[bool, Field(description="Forecast when a limit is reached.")] = False
     chart: Literal["svg", "ascii"] | None = None
-    max_tokens: MaxTokens = TOKENS
+    max_tokens: Annotated[int, Field(ge=100, le=1_000_000)] = TOKENS
 
 
 class CompareArguments(HistoryScopeArguments):
@@ -253,7 +252,6 @@ class CompareArguments(HistoryScopeArguments):
     until: Annotated[str, Field(max_length=60)] = "now"
     metric_key: Annotated[OneOrMore | None, Field(alias="metricKey", description="Only these keys.")] = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-    max_tokens: MaxTokens = TOKENS
 
 
 class AlertsArguments(Arguments):
@@ -264,7 +262,6 @@ class AlertsArguments(Arguments):
     since: Annotated[
         str | None, Field(max_length=60, description="Also those raised and cleared since: now-24h, 7d.")
     ] = None
-    max_tokens: MaxTokens = TOKENS
 
 
 def _agreed(name: str, value: OneOrMore | None, other: str, other_value: OneOrMore | None) -> tuple[str, ...]:

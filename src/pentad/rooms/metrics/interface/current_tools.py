@@ -27,7 +27,8 @@ from pentad.rooms.metrics.engine.response_budget import (
 from pentad.rooms.metrics.interface.arguments import (
     RARE,
     RARE_BY_COLLECTOR,
-    RARE_LISTS,
+    RARE_EXPORT,
+    TOKENS,
     BenefitsArguments,
     CollectorMetricsArguments,
     ExplainArguments,
@@ -130,13 +131,13 @@ async def get_platform_metric_by_key(arguments: MetricByKeyArguments, call: Call
     return _shaped_result(answer, arguments, ResponseShape(form=arguments.shape, keys=keys), query.keys or ())
 
 
-@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE_LISTS)
+@tool("listMetricKeys", title="Metric keys", read_only=True, output_schema=KEYS, rare=RARE)
 async def list_metric_keys(arguments: ListKeysArguments, call: Call[Metrics]) -> ToolResult:
     """Find metric keys by words, with unit, description, formula and thresholds."""
     named = split_list(arguments.collector) or split_list(arguments.collector_id)
     found = call.service.keys(arguments.query, arguments.collectors() if named else ())
     page = found[arguments.offset : arguments.offset + arguments.limit]
-    shown = fit_entries([metric_view(owner, metric) for owner, metric in page], arguments.max_tokens)
+    shown = fit_entries([metric_view(owner, metric) for owner, metric in page], TOKENS)
     view: dict[str, Any] = {"keys": shown, "total": len(found)}
     if arguments.offset + len(shown) < len(found):
         view["nextOffset"] = arguments.offset + len(shown)
@@ -157,7 +158,7 @@ async def explain_metric(arguments: ExplainArguments, call: Call[Metrics]) -> To
     output_schema=EXPORTED,
     listed="room",
     tags=("export",),
-    rare=RARE_LISTS,
+    rare=RARE_EXPORT,
 )
 async def export_metrics(arguments: ExportArguments, call: Call[Metrics]) -> ToolResult:
     """Figures in another system's format: csv, json, ndjson, prometheus, otlp, splunk, elastic, webhook."""

@@ -30,11 +30,8 @@ ANSWER: Final[dict[str, Any]] = {
         "collector": {"type": "string"},
         "asOf": {"type": "string", "description": "When the oldest figure was fetched."},
         "ageSeconds": {"type": "number", "description": "Its age."},
-        "source": {
-            "enum": ["live", "cache", "mixed", "stale"],
-            "description": "stale: the source failed, older values stand in.",
-        },
-        "states": {"type": "object", "description": "How many figures are not ok, by state."},
+        "source": {"enum": ["live", "cache", "mixed", "stale"]},
+        "states": {"type": "object"},
         "calls": {"type": "integer", "description": "Requests sent for this answer."},
         "coverage": {"type": "object"},
         "problems": {"type": "array"},
@@ -68,7 +65,7 @@ CAPABILITIES: Final = _object(
 COLLECTORS: Final = _object(
     "collectors",
     collectors={"type": "array", "items": _TEXT},
-    unwell={"type": "array", "description": "Collectors whose polls fail, in part or wholly, or are missing."},
+    unwell=_LIST,
 )
 KEYS: Final = _object(
     "keys", "total",

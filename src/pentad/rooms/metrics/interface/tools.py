@@ -11,8 +11,9 @@ from pentad.mcp.declarations import Tool, ToolResult, tool
 from pentad.rooms.metrics.engine.response_budget import CHARACTERS_PER_TOKEN, FRAME, fit_entries, json_size
 from pentad.rooms.metrics.history.metric_history import HistoryLine, HistoryLines, with_fewer_points
 from pentad.rooms.metrics.interface.arguments import (
+    RARE,
     RARE_HISTORY,
-    RARE_LISTS,
+    TOKENS,
     AlertsArguments,
     CompareArguments,
     HistoryArguments,
@@ -89,7 +90,7 @@ async def get_metric_history(arguments: HistoryArguments, call: Call[Metrics]) -
     return ToolResult(content=blocks, structured=view)
 
 
-@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED, listed="room", rare=RARE_LISTS)
+@tool("compareMetrics", title="What changed", read_only=True, output_schema=COMPARED, listed="room", rare=RARE)
 async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> ToolResult:
     """The differences between two times of the history: changed values, new ones, and ones that are gone."""
     now = call.service.now()
@@ -97,25 +98,25 @@ async def compare_metrics(arguments: CompareArguments, call: Call[Metrics]) -> T
     found = await call.service.history.changes(
         arguments.one_collector(), before, after, scope=arguments.bg, keys=split_list(arguments.metric_key)
     )
-    changes = fit_entries([change_view(change) for change in found[: arguments.limit]], arguments.max_tokens)
+    changes = fit_entries([change_view(change) for change in found[: arguments.limit]], TOKENS)
     return ToolResult(structured={"before": iso(before), "after": iso(after), "changes": changes, "total": len(found)})
 
 
-@tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS, rare=RARE_LISTS)
+@tool("listAlerts", title="Alerts", read_only=True, output_schema=ALERTS)
 async def list_alerts(arguments: AlertsArguments, call: Call[Metrics]) -> ToolResult:
     """Metrics beyond their thresholds, the worst first."""
     metrics = call.service
     chosen = None if arguments.collector is None else metrics.info(arguments.collector).id
     alerts = await metrics.history.alerts((arguments.level,) if arguments.level else ("warn", "alarm"))
     chosen_alerts = [alert_view(one) for one in alerts if chosen in (None, one.collector)]
-    shown = fit_entries(chosen_alerts, arguments.max_tokens)
+    shown = fit_entries(chosen_alerts, TOKENS)
     view: dict[str, Any] = {"alerts": shown}
     if len(shown) < len(chosen_alerts):
-        view["notes"] = [f"{len(shown)} of {len(chosen_alerts)} alerts; name a collector, or raise max_tokens."]
+        view["notes"] = [f"{len(shown)} of {len(chosen_alerts)} alerts, the worst first; name a collector or a level."]
     if arguments.since is not None:
         changes = await metrics.history.alert_changes(parse_time(arguments.since, metrics.now()), _MOST_CHANGES)
         changed = [alert_change_view(one) for one in changes if chosen in (None, one.collector)]
-        view["changes"] = fit_entries(changed, arguments.max_tokens)
+        view["changes"] = fit_entries(changed, TOKENS)
     return ToolResult(structured=view)
 
 

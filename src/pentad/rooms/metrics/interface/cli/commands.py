@@ -380,17 +380,25 @@ def show_figures(
     return ExitCode.UNAVAILABLE if coverage.get("failed") and not coverage.get("ok") else ExitCode.OK
 
 
+async def _all_keys(client: "Client", collector: str) -> list[dict[str, Any]]:
+    """All metrics of a collector, page after page."""
+    keys: list[dict[str, Any]] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = {"collector": collector, "limit": _MOST_KEYS, "offset": offset}
+        found = await client.call_tool("listMetricKeys", page)
+        keys += found["keys"]
+        offset = found.get("nextOffset")
+    return keys
+
+
 async def _catalogue(client: "Client", collector: str) -> "tuple[str, list[Metric]]":
     """The title of a collector on the server, and its figures."""
     import msgspec
 
     from pentad.rooms.metrics.models import Metric
 
-    keys = (
-        await client.call_tool(
-            "listMetricKeys", {"collector": collector, "limit": _MOST_KEYS, "max_tokens": _MOST_TOKENS}
-        )
-    )["keys"]
+    keys = await _all_keys(client, collector)
     collectors = (await client.call_tool("getCapabilities", {}))["collectors"]
     titles = {one["id"]: one["title"] for one in collectors}
     return titles.get(keys[0]["collector"] if keys else collector, collector), msgspec.convert(keys, list[Metric])
