@@ -67,6 +67,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     affects: tuple[str, ...] = ()
     needs: str | None = None
     """The permission that is missing, if it is known."""
+    fact: str = ""
+    """The name of the fact that is missing."""
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):

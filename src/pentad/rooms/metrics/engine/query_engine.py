@@ -277,7 +277,7 @@ def _all_problems(info: Info, reported: Iterable[Problem], facts: Facts) -> list
         scope = problem.scope or "/".join(fact.scope)
         needs = info.permissions.get(fact.name) if problem.kind == "permission" else None
         found[scope, problem.call, problem.kind] = msgspec.structs.replace(
-            problem, scope=scope, affects=affects, needs=problem.needs or needs
+            problem, scope=scope, affects=affects, needs=problem.needs or needs, fact=fact.name
         )
     for problem in reported:
         found.setdefault((problem.scope, problem.call, problem.kind), problem)

@@ -182,10 +182,10 @@ def answer_notes(answer: Answer, notes: Sequence[str] = ()) -> list[str]:
             f" {coverage.skipped} were skipped. Figures that need the others are missing, not zero."
         )
     for problem in problems[:_PROBLEMS_IN_TEXT]:
-        places = ", ".join(problem.get("places") or ["all"])
-        more = f" and {problem['count'] - len(problem['places'])} more" if problem["count"] > _MOST_PLACES else ""
+        places = problem.get("places", [])
+        more = f" and {problem['count'] - len(places)} more" if problem["count"] > len(places) > 0 else ""
         needs = f" It needs: {problem['needs']}." if "needs" in problem else ""
-        lines.append(f"- {places}{more}: {problem['message']} ({problem['call']}){needs}")
+        lines.append(f"- {', '.join(places) or 'all'}{more}: {problem['message']} ({problem['call']}){needs}")
     if len(problems) > _PROBLEMS_IN_TEXT:
         lines.append(f"- and {len(problems) - _PROBLEMS_IN_TEXT} more in `problems`.")
     return lines
@@ -195,18 +195,19 @@ def problem_views(snapshot: Snapshot) -> list[dict[str, Any]]:
     """The problems, those of one kind together: what happened, how often, where, and which metrics suffer."""
     together: dict[tuple[Any, ...], list[Problem]] = {}
     for problem in snapshot.problems:
-        kind = (_call_name(problem, snapshot.names), problem.kind, problem.message, problem.http, problem.needs)
+        kind = (problem.fact or problem.call, problem.kind, problem.message, problem.http, problem.needs)
         together.setdefault(kind, []).append(problem)
-    views = [_problem_view(call, some, snapshot.names) for (call, *_), some in together.items()]
+    views = [_problem_view(some, snapshot.names) for some in together.values()]
     if len(views) > _MOST_PROBLEMS:
         rest = sum(view["count"] for view in views[_MOST_PROBLEMS:])
         message = f"{rest} more problems of {len(views) - _MOST_PROBLEMS} kinds; explainMetric names those of a metric."
-        views[_MOST_PROBLEMS:] = [{"kind": "more", "call": "", "message": message, "count": rest, "places": []}]
+        views[_MOST_PROBLEMS:] = [{"kind": "more", "call": "", "message": message, "count": rest}]
     return views
 
 
-def _problem_view(call: str, some: Sequence[Problem], names: Mapping[str, str]) -> dict[str, Any]:
+def _problem_view(some: Sequence[Problem], names: Mapping[str, str]) -> dict[str, Any]:
     first = some[0]
+    call = first.call if len(some) == 1 else _shared_call(first, names)
     affects = list(dict.fromkeys(key for problem in some for key in problem.affects))
     scopes = list(dict.fromkeys(problem.scope for problem in some if problem.scope))
     view: dict[str, Any] = {
@@ -222,10 +223,10 @@ def _place(scope: str, names: Mapping[str, str]) -> str:
     return "/".join(names.get(part, part) for part in scope.split("/"))
 
 
-def _call_name(problem: Problem, names: Mapping[str, str]) -> str:
+def _shared_call(problem: Problem, names: Mapping[str, str]) -> str:
     """A call without the ids that tell it from others of its kind."""
-    parts = {part for part in problem.scope.split("/") if part} | names.keys()
-    return "/".join("{id}" if part in parts else part for part in problem.call.split("/"))
+    ids = {part for part in problem.scope.split("/") if part} | names.keys()
+    return "/".join("{id}" if part in ids or part.isdecimal() else part for part in problem.call.split("/"))
 
 
 def difference_view(difference: Difference) -> dict[str, Any]:
