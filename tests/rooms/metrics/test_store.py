@@ -69,7 +69,7 @@ async def test_an_older_value_that_stands_in_is_a_gap_and_a_line_breaks_off_ther
     drawn = {line.series.key: plot_points(line) for line in lines.lines}
     assert drawn["used"] == [(NOON, 5.0), (NOON + 60, None), (NOON + 120, 5.0)]
     assert drawn["calls"] == [(NOON + 60, None)], "what was counted in a gap has no rate"
-    assert line_view(lines.lines[0])["gaps"] == [{"at": iso(NOON + 60), "state": "stale"}]
+    assert line_view(lines.lines[0])["gaps"] == [{"from": iso(NOON + 60), "to": iso(NOON + 120), "reason": "stale"}]
 
 
 @pytest.mark.anyio

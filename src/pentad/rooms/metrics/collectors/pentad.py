@@ -39,7 +39,7 @@ CATALOGUE: Final = (
     _metric("calls.errors", "Calls that ended with an error, callers' mistakes included.", kind="counter"),
     _metric("calls.faults", "Calls that failed through the server's fault.", kind="counter", better="lower"),
     _metric(
-        "calls.errorPercent", "Share of the calls of the last 15 minutes that failed through the server's fault.", "%",
+        "calls.errorPercent", "Share of calls that ended with an error of the server, in the last 15 minutes.", "%",
         formula="faults / calls x 100, of the last 15 minutes", better="lower", warn=10, alarm=50,
     ),
     _metric("calls.mean", "Mean time of a call.", "ms", formula="sum of times / total", better="lower"),
