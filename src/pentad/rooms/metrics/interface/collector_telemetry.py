@@ -41,10 +41,9 @@ _LABELS: Final = ("collector", "scope")
 
 def collector_families(found: Sequence[CollectorHealth], now: float) -> list[MetricFamily]:
     """The families of all collectors that are polled."""
-    families = [
-        MetricFamily(name, about, kind, _LABELS, _samples(found, read, now))
-        for kind, entries in (("gauge", _GAUGES), ("counter", _COUNTERS))
-        for name, about, read in entries
+    gauges = [MetricFamily(name, about, "gauge", _LABELS, _samples(found, read, now)) for name, about, read in _GAUGES]
+    counters = [
+        MetricFamily(name, about, "counter", _LABELS, _samples(found, read, now)) for name, about, read in _COUNTERS
     ]
     facts = [
         ((one.collector, one.scope, state), float(count))
@@ -52,7 +51,7 @@ def collector_families(found: Sequence[CollectorHealth], now: float) -> list[Met
         for state, count in (("ok", one.facts_ok), ("stale", one.facts_stale), ("failed", one.facts_failed))
     ]
     about = "Facts of the last poll of a collector, by what became of them."
-    return [*families, MetricFamily("pentad_collector_facts", about, "gauge", (*_LABELS, "state"), facts)]
+    return [*gauges, *counters, MetricFamily("pentad_collector_facts", about, "gauge", (*_LABELS, "state"), facts)]
 
 
 def _samples(found: Sequence[CollectorHealth], read: Read, now: float) -> list[tuple[tuple[str, ...], float]]:

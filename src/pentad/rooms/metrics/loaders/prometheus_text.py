@@ -13,7 +13,7 @@ from pentad.rooms.metrics.models import Labels, Metric, Sample, Snapshot
 
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SPAN_OF_TIME: Final = re.compile(r"(\d+)_(days|hours|minutes)\b|(\d+)_(days|hours|minutes)(?=_)")
+_SPAN_OF_TIME: Final = re.compile(r"(\d+)_(days|hours|minutes)(?=_|$)")
 _BASE_UNITS: Final = {
     "By": ("bytes", 1.0), "s": ("seconds", 1.0), "ms": ("seconds", 0.001), "%": ("ratio", 0.01),
     "MHz": ("hertz", 1_000_000.0),
@@ -41,10 +41,12 @@ def prometheus_text(snapshot: Snapshot, catalogue: Iterable[Metric], numbers: It
 
 
 def metric_names(collector: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
-    """The names of a catalogue's metrics by key. Of two keys with one name the later keeps its last word."""
+    """The names of a catalogue's numbers by key. Of two keys with one name the later ends with `value`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for key, metric in metrics.items():
+        if metric.kind not in ("gauge", "counter"):
+            continue
         name = metric_name(collector, key, metric.unit, is_counter=metric.kind == "counter")
         if name in taken:
             name = metric_name(collector, f"{key}.value", metric.unit, is_counter=metric.kind == "counter")
@@ -55,11 +57,11 @@ def metric_names(collector: str, metrics: Mapping[str, Metric]) -> dict[str, str
 
 def metric_name(collector: str, key: str, unit: str | None, *, is_counter: bool = False) -> str:
     """The name of one metric: lower-case words, then the base unit, then `total` for counters."""
-    text = _STRANGE.sub("_", _CAMEL.sub("_", f"pentad_{collector}_{key}")).strip("_").lower()
-    text = _SPAN_OF_TIME.sub(lambda found: f"{found[1] or found[3]}{(found[2] or found[4])[0]}", text)
+    text = _SPAN_OF_TIME.sub(lambda found: f"{found[1]}{found[2][0]}", _snake_case(key))
     words = [word for word in text.split("_") if word not in _NOT_IN_NAMES]
-    while len(words) > 2 and words[-1] == "total":
+    if words[-1:] == ["total"]:
         words.pop()
+    words = ["pentad", _snake_case(collector), *(words or ["all"])]
     words[-1] = _RESERVED.get(words[-1], words[-1])
     base, _ = _BASE_UNITS.get(unit or "", ("", 1.0))
     if base == "ratio" and words[-1] == "percent":
@@ -67,6 +69,10 @@ def metric_name(collector: str, key: str, unit: str | None, *, is_counter: bool 
     if base and words[-1] != base:
         words.append(base)
     return "_".join([*words, "total"] if is_counter else words)
+
+
+def _snake_case(text: str) -> str:
+    return _STRANGE.sub("_", _CAMEL.sub("_", text)).strip("_").lower()
 
 
 def level_of(labels: Labels) -> str | None:
@@ -100,7 +106,7 @@ def _labels(snapshot: Snapshot, sample: Sample) -> str:
 
 
 def _label_name(name: str) -> str:
-    text = _STRANGE.sub("_", _CAMEL.sub("_", name)).lower()
+    text = _snake_case(name)
     return f"_{text}" if text[:1].isdigit() else text or "_"
 
 
