@@ -10,13 +10,14 @@ from tests.anypoint.asking import USER, asking
 from tests.anypoint.server import Platform
 from tests.anypoint.world import World
 
-pytestmark = [pytest.mark.interop, pytest.mark.anyio, pytest.mark.requirement("metrics:loaders:prometheus")]
+pytestmark = [pytest.mark.interop, pytest.mark.anyio]
 COLLECTORS = ("core", "ch", "ex", "dc", "arm", "rtf", "apm", "apc", "ap", "apma", "amq", "osv2")
 PROMTOOL = shutil.which("promtool")
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (Debian: prometheus)")
 @pytest.mark.parametrize("collector", COLLECTORS)
+@pytest.mark.requirement("metrics:loaders:prometheus")
 async def test_promtool_has_nothing_to_say(collector: str) -> None:
     async with asking(Platform(World()), USER) as one:
         answer = await one.ask(collector)

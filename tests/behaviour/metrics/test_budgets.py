@@ -19,7 +19,7 @@ from tests.anypoint.world import Size, World
 from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import connect_http
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("metrics:budget")]
+pytestmark = pytest.mark.anyio
 UNPOLLED = {"metrics": {"poll": {"host": 0, "pentad": 0}}}
 BUDGET = 4_000 * CHARACTERS_PER_TOKEN
 
@@ -35,6 +35,7 @@ def size(value: Any) -> int:
     return len(msgspec.json.encode(value))
 
 
+@pytest.mark.requirement("metrics:budget")
 async def test_answers_fit_into_their_budget_and_say_what_was_cut(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, rooms=("metrics",), auth="none", room_tables=UNPOLLED)
     async with open_app(settings) as app:
@@ -65,6 +66,7 @@ async def test_answers_fit_into_their_budget_and_say_what_was_cut(tmp_path: Path
         assert listed["nextOffset"] == len(listed["keys"]) < listed["total"]
 
 
+@pytest.mark.requirement("metrics:budget")
 async def test_problems_of_one_kind_are_told_once_with_names_and_the_missing_permission() -> None:
     platform = Platform(World(Size(groups=5)), faults=[Fault("policies", status=403)])
     async with asking(platform) as one:

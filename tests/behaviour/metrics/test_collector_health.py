@@ -14,7 +14,7 @@ from tests.behaviour.connecting import connect_http, front_of
 from tests.behaviour.http_wire import send
 from tests.rooms.metrics.sources import Asked, Told, TurnedClock, http_source
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("metrics:collectors:health")]
+pytestmark = pytest.mark.anyio
 UNPOLLED = {"host": 0, "pentad": 0, "prometheus": 0}
 """The tests poll themselves, when they want it."""
 WELL = Told(json={"status": "success", "data": {"resultType": "scalar", "result": [0, "3"]}})
@@ -40,6 +40,7 @@ class Operator:
         return (await client.call(tool, {})).result["structuredContent"]
 
 
+@pytest.mark.requirement("metrics:collectors:health")
 async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,6 +103,7 @@ async def test_a_failing_collector_is_seen_everywhere_and_so_is_its_recovery(
             assert (await operator.ready())["rooms"]["metrics"]["failing_collectors"][0]["state"] == "late"
 
 
+@pytest.mark.requirement("metrics:collectors:health")
 async def test_throttled_requests_are_counted(tmp_path: Path) -> None:
     answers = [WELL, Told(429, headers={"retry-after": "0"})]
 

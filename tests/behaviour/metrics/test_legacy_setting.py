@@ -12,9 +12,10 @@ from tests.behaviour.clients import HTTP_MODERN
 from tests.behaviour.connecting import connect_http
 from tests.room_settings import room_settings
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("metrics:legacy:setting")]
+pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("metrics:legacy:setting")
 async def test_an_operator_turns_the_original_answers_on(tmp_path: Path, anypoint: dict[str, str]) -> None:
     settings = Settings(
         data=tmp_path,
@@ -36,6 +37,7 @@ async def test_an_operator_turns_the_original_answers_on(tmp_path: Path, anypoin
         assert (await figures("getPlatformMetricByKey", collector="host", metricKey="memory.total"))["memory"]
 
 
+@pytest.mark.requirement("metrics:legacy:setting")
 def test_another_word_is_refused() -> None:
     with pytest.raises(Misconfigured, match="compat"):
         room_settings("metrics", compat="legcay")

@@ -16,7 +16,7 @@ from tests.rooms.metrics.history.samples import INFO, NOON, snapshot
 from tests.rooms.metrics.sources import TurnedClock
 from tests.rooms.metrics.toys import Toy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("metrics:gaps")]
+pytestmark = pytest.mark.anyio
 EVERY = 60.0
 
 
@@ -54,6 +54,7 @@ def polled(past: Database) -> Polled:
     return Polled(past)
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_a_failed_poll_is_a_gap_until_there_is_a_number_again(polled: Polled):
     await polled.poll(0, busy=5, calls=10)
     await polled.fail(60)
@@ -69,6 +70,7 @@ async def test_a_failed_poll_is_a_gap_until_there_is_a_number_again(polled: Poll
     assert (counter.rates, counter.rise) == ([], 60), "what was counted in a gap is known, but not when"
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_time_nobody_polled_is_a_gap(polled: Polled):
     await polled.poll(0, busy=5)
     await polled.poll(60, busy=5)
@@ -76,6 +78,7 @@ async def test_time_nobody_polled_is_a_gap(polled: Polled):
     assert (await polled.line("busy")).gaps == [Gap(NOON + 60, NOON + 3_660, "not_collected")]
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_polls_that_are_missing_now_are_a_gap_that_lasts(polled: Polled):
     await polled.poll(0, busy=5)
     polled.clock.turn(3_600)
@@ -84,6 +87,7 @@ async def test_polls_that_are_missing_now_are_a_gap_that_lasts(polled: Polled):
     assert health.state == "late"
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_a_figure_that_the_source_no_longer_has_is_a_gap(polled: Polled):
     await polled.poll(0, busy=5, used=1)
     await polled.poll(60, used=1)
@@ -91,6 +95,7 @@ async def test_a_figure_that_the_source_no_longer_has_is_a_gap(polled: Polled):
     assert (await polled.line("used")).gaps == []
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_a_reason_that_changes_is_another_gap(polled: Polled):
     await polled.poll(0, busy=5)
     await polled.poll(60, snapshot(NOON + 60, state="failed", busy=None))
@@ -102,6 +107,7 @@ async def test_a_reason_that_changes_is_another_gap(polled: Polled):
     ]
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_roll_ups_keep_gaps(polled: Polled):
     await polled.poll(0, busy=5)
     await polled.fail(60)
@@ -112,6 +118,7 @@ async def test_roll_ups_keep_gaps(polled: Polled):
     assert line.gaps == [Gap(NOON + 60, NOON + 120, "failed")]
 
 
+@pytest.mark.requirement("metrics:gaps")
 async def test_the_axis_is_the_chosen_span_and_gaps_are_drawn(polled: Polled):
     for _ in range(10):
         await polled.poll(60, busy=50)

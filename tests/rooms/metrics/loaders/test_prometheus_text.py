@@ -13,7 +13,6 @@ from tests.anypoint.asking import asking
 from tests.anypoint.server import Platform
 from tests.anypoint.world import World
 
-pytestmark = pytest.mark.requirement("metrics:loaders:prometheus")
 FAMILY = re.compile(r"^([a-z0-9_]+)\{(.*)\} ([0-9.e+-]+)$")
 CATALOGUES = {
     **{name: spec.metrics for name, spec in collector_specs().items()},
@@ -23,6 +22,7 @@ CATALOGUES = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("key", ["applicationsTotal", "vcoresUsed"])
+@pytest.mark.requirement("metrics:loaders:prometheus")
 async def test_the_environments_add_up_to_the_group(key: str) -> None:
     async with asking(Platform(World())) as one:
         answer = await one.ask("ch", f"applications.sandbox.{key}")
@@ -36,6 +36,7 @@ async def test_the_environments_add_up_to_the_group(key: str) -> None:
 
 
 @pytest.mark.parametrize("collector", sorted(CATALOGUES))
+@pytest.mark.requirement("metrics:loaders:prometheus")
 def test_names_follow_the_rules_of_promtool(collector: str) -> None:
     metrics = {metric.key: metric for metric in CATALOGUES[collector]}
     names = metric_names(collector, metrics)
@@ -56,10 +57,12 @@ def test_names_follow_the_rules_of_promtool(collector: str) -> None:
     ("calls.total", None, True, "pentad_c_calls_total"),
     ("stats.requestCount", None, False, "pentad_c_stats_request_number"),
 ])  # fmt: skip
+@pytest.mark.requirement("metrics:loaders:prometheus")
 def test_a_name_ends_with_its_base_unit(key: str, unit: str | None, is_counter: bool, name: str) -> None:
     assert metric_name("c", key, unit, is_counter=is_counter) == name
 
 
+@pytest.mark.requirement("metrics:loaders:prometheus")
 def test_values_are_in_base_units_and_stale_ones_have_their_time() -> None:
     info = Info(
         id="c", title="", description="",
