@@ -201,9 +201,11 @@ class Facts(Mapping[Fact, Any]):
         """Every fact that could not be fetched, whether an older value stands in for it or not."""
         return {**self._problems, **self._stale}
 
-    def oldest(self) -> float:
-        """When the oldest fact with a value was fetched."""
-        return min((at for fact, at in self._times.items() if fact not in self._problems), default=self.now)
+    def oldest(self, ageless: frozenset[str] = frozenset()) -> float:
+        """When the oldest fact with a value was fetched. Ageless ones count if they are stale, or the only ones."""
+        known = [fact for fact in self._times if fact not in self._problems]
+        aging = [fact for fact in known if fact.name not in ageless or fact in self._stale]
+        return min((self._times[fact] for fact in aging or known), default=self.now)
 
     def at(self, fact: Fact) -> float:
         """When the fact was fetched."""
@@ -275,6 +277,9 @@ class Info(msgspec.Struct, frozen=True, kw_only=True):
     needs_bg: bool = False
     permissions: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """By fact name, what a login needs to be allowed."""
+    ageless: frozenset[str] = frozenset()
+    """The names of facts that only name things and stay fresh for long, such as regions. Their age is not that of the
+    figures that need them, unless these need nothing else."""
     marks_stale: bool = False
     """Whether its samples say themselves if they are stale. If not, every metric that needs a stale fact is."""
     ready: bool = True

@@ -44,12 +44,12 @@ async def fill(metrics: Metrics) -> None:
 async def health(metrics: Metrics) -> Mapping[str, Any]:
     """The number of collectors, how many of them are set up, and those whose polls fail or are missing."""
     infos = metrics.infos()
-    found = {"collectors": len(infos), "ready": sum(info.ready for info in infos)}
     unwell = [one for one in await metrics.history.health() if one.state in ("failing", "late")]
+    found = {"collectors": len(infos), "ready": sum(info.ready for info in infos), "failing": len(unwell)}
     if not unwell:
         return found
     named = [{"collector": one.name, "state": one.state, "since": iso(one.since)} for one in unwell]
-    return {**found, "status": "collectors_failing", "failing": len(unwell), "failing_collectors": named}
+    return {**found, "status": "collectors_failing", "failing_collectors": named}
 
 
 async def telemetry(metrics: Metrics) -> Sequence[MetricFamily]:

@@ -235,8 +235,10 @@ _log = logging.getLogger(__name__)
 
 
 def _outcome(answer: Answer, scope: str) -> PollOutcome:
-    coverage, problems = answer.snapshot.coverage, answer.snapshot.problems
-    state = "failing" if answer.is_unreachable else "partial" if coverage.failed or coverage.stale else "ok"
+    """How a poll went. What a source does not have is no failure of the poll."""
+    coverage = answer.snapshot.coverage
+    problems = [problem for problem in answer.facts.troubles().values() if problem.kind != "unsupported"]
+    state = "ok" if not problems else "failing" if answer.has_failed else "partial"
     return PollOutcome(
         scope=scope,
         state=state,
@@ -244,7 +246,7 @@ def _outcome(answer: Answer, scope: str) -> PollOutcome:
         seconds=answer.seconds,
         facts_ok=coverage.ok,
         facts_stale=coverage.stale,
-        facts_failed=coverage.failed,
+        facts_failed=len(problems) - coverage.stale,
         calls=answer.calls,
         throttled=answer.throttled,
         problem=f"{problems[0].call}: {problems[0].message}" if problems else None,

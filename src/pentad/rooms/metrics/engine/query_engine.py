@@ -114,13 +114,16 @@ class Answer(msgspec.Struct, kw_only=True):
         return self.snapshot.coverage.failed > 0
 
     @property
-    def is_unreachable(self) -> bool:
-        """Whether every fact that was requested failed, and not only because the source refused it."""
-        requested = [fact for fact in self.facts if not self.facts.was_cached(fact)]
+    def has_failed(self) -> bool:
+        """Whether nothing came from the source: there is no fact without trouble, or every request of this answer
+        failed and not only because the source refused it."""
         troubles = self.facts.troubles()
-        if not requested or any(fact not in troubles for fact in requested):
-            return False
-        return any(troubles[fact].kind not in ("permission", "unsupported") for fact in requested)
+        if all(fact in troubles for fact in self.facts):
+            return bool(troubles)
+        requested = [fact for fact in self.facts if not self.facts.was_cached(fact)]
+        return all(fact in troubles for fact in requested) and any(
+            troubles[fact].kind not in ("permission", "unsupported") for fact in requested
+        )
 
     @property
     def states(self) -> Counter[State]:
@@ -176,7 +179,9 @@ class QueryEngine:
         snapshot.problems = _all_problems(info, snapshot.problems, facts)
         snapshot.computed_at = query.now
         snapshot.samples = _with_times(info, snapshot, facts)
-        snapshot.as_of = min((one.as_of for one in snapshot.samples if one.value is not None), default=facts.oldest())
+        snapshot.as_of = min(
+            (one.as_of for one in snapshot.samples if one.value is not None), default=facts.oldest(info.ageless)
+        )
         return Answer(
             snapshot=snapshot,
             info=info,
@@ -288,7 +293,8 @@ def _with_times(info: Info, snapshot: Snapshot, facts: Facts) -> list[Sample]:
     """Samples with the time of their oldest fact, and whether it was cached or stale."""
     ages = _ages(facts)
     stale: set[str] = set() if info.marks_stale else {fact.name for fact in facts.stale()}
-    traits = {metric.key: _fact_traits(metric, ages, stale) for metric in info.catalogue}
+    ageless = info.ageless - {fact.name for fact in facts.stale()}
+    traits = {metric.key: _fact_traits(metric, ages, stale, ageless) for metric in info.catalogue}
     dated: list[Sample] = []
     for sample in snapshot.samples:
         at, cached, is_stale = traits.get(sample.key, (0.0, False, False))
@@ -312,8 +318,11 @@ def _ages(facts: Facts) -> dict[str, tuple[float, bool]]:
     return found
 
 
-def _fact_traits(metric: Metric, ages: Mapping[str, tuple[float, bool]], stale: set[str]) -> tuple[float, bool, bool]:
-    needed = [ages[name] for name in metric.facts if name in ages]
+def _fact_traits(
+    metric: Metric, ages: Mapping[str, tuple[float, bool]], stale: set[str], ageless: frozenset[str]
+) -> tuple[float, bool, bool]:
+    known = [name for name in metric.facts if name in ages]
+    needed = [ages[name] for name in [name for name in known if name not in ageless] or known]
     if not needed:
         return 0.0, False, False
     return min(at for at, _ in needed), all(cached for _, cached in needed), not stale.isdisjoint(metric.facts)

@@ -89,6 +89,7 @@ SETTINGS: Final[Mapping[str, Any]] = {
         }.items()
     },
 }
+AGELESS: Final = frozenset({"hierarchy", "environments", "amq.regions"})
 _USER: Final = "a login with user name and password; connected apps are refused"
 PERMISSIONS: Final[Mapping[str, str]] = {
     "hierarchy": "View Organization", "environments": "View Environment", "members": "View Organization",
@@ -123,7 +124,7 @@ class Anypoint:
             id=self.id, title=spec.title, description=spec.description, catalogue=spec.metrics, root=spec.root,
             takes=spec.takes, settings=SETTINGS, secrets=SECRETS, family=FAMILY, ttl=60.0, ttls=TTLS,
             structure=STRUCTURE, leads=LEADS, needs_bg=not self._logins.own.org, marks_stale=True,
-            permissions=PERMISSIONS, ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
+            ageless=AGELESS, permissions=PERMISSIONS, ready=self._logins.own.complete, missing=f"{NEEDED} {HINT}",
         )  # fmt: skip
 
     def plan(self, query: Query, known: Facts) -> Plan:
@@ -151,7 +152,7 @@ class Anypoint:
         groups = self.groups(query, facts)
         self._refuse_unknown(query, groups, facts)
         problems = list(facts.troubles().values())
-        as_of = facts.oldest()
+        as_of = facts.oldest(AGELESS)
         samples: list[Sample] = []
         found: list[dict[str, Any]] = []
         differing: list[Difference] = []
