@@ -98,7 +98,7 @@ async def _answer(request: web.BaseRequest) -> web.Response:
         "/wiki/rest/api/content/search": _wiki(query),
         "/jenkins/api/json": {"jobs": [{"color": color} for color in ("blue", "red", "notbuilt", "blue", "disabled")]},
         "/cloud/rest/api/3/search/jql": _jira_cloud(query) if path.startswith("/cloud") else {},
-        "/jira/rest/api/2/search": _jira(query) if "jql" in query else {},
+        "/jira/rest/api/2/search": _jira(query) if "startAt" in query else {},
         "/azure/_apis/git/repositories": {"count": 4, "value": []},
         "/azure/_apis/pipelines": {"value": [{"id": number} for number in (1, 2, 3)]},
     }
