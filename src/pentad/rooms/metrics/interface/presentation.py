@@ -29,10 +29,10 @@ ANSWER: Final[dict[str, Any]] = {
     "properties": {
         "collector": {"type": "string"},
         "asOf": {"type": "string", "description": "When the oldest figure was fetched."},
-        "ageSeconds": {"type": "number", "description": "Its age."},
+        "ageSeconds": {"type": "number"},
         "source": {"enum": ["live", "cache", "mixed", "stale"]},
         "states": {"type": "object"},
-        "calls": {"type": "integer", "description": "Requests sent for this answer."},
+        "calls": {"type": "integer"},
         "coverage": {"type": "object"},
         "problems": {"type": "array"},
         "differences": {"type": "array", "description": "Where the original's figures differ from the right ones."},
