@@ -79,10 +79,7 @@ class ScopedArguments(CollectorArguments):
 
     bg: Annotated[
         str | None,
-        Field(
-            description="Business group: id, unique name or path (`Root/Sub`). Default: the server's; some collectors"
-            " have none."
-        ),
+        Field(description="Business group: id, unique name or path (`Root/Sub`). Default: the server's, if any."),
     ] = None
     recursive: Annotated[bool, Field(description="With the groups below it.")] = True
     filters: Annotated[Filters | None, Field(description="Same as below; those win.")] = None
@@ -90,7 +87,7 @@ class ScopedArguments(CollectorArguments):
     region: OneOrMore | None = None
     compat: Annotated[
         Literal["legacy", "current"] | None,
-        Field(description="`legacy`: the numbers and roots of the Metrics Toolkit, including its mistakes."),
+        Field(description="`legacy`: the Metrics Toolkit's numbers and roots, mistakes included."),
     ] = None
     timeout_seconds: Annotated[float | None, Field(gt=0, le=600, description="Then answer with what has arrived.")] = (
         None
