@@ -180,7 +180,7 @@ class MetricHistory:
             scope = done.scope if before is None else before.series_scope
             self._add_downtime(transaction, info.id, before, done)
             write_outcome(transaction, info.id, scope, before, done)
-            missing = dict.fromkeys(store.numeric_series(transaction, info.id, scope), FAILED)
+            missing: dict[int, State] = dict.fromkeys(store.numeric_series(transaction, info.id, scope), FAILED)
             write_gaps(transaction, info.id, scope, set(), missing, done.at)
             snapshot = Snapshot(collector=info.id, scope=scope, as_of=done.at, tree=None, samples=[done.sample()])
             self._record(transaction, info, snapshot)
@@ -196,7 +196,8 @@ class MetricHistory:
             return
         series = store.numeric_series(transaction, collector, before.series_scope)
         known = store.open_gaps(transaction, collector, before.series_scope)
-        store.begin_gaps(transaction, dict.fromkeys(series - known.keys(), NOT_COLLECTED), before.tried_at, done.at)
+        reasons: dict[int, State] = dict.fromkeys(series - known.keys(), NOT_COLLECTED)
+        store.begin_gaps(transaction, reasons, before.tried_at, done.at)
 
     async def health(self) -> list[CollectorHealth]:
         """How the polls of each collector go, of those that are polled regularly."""
